@@ -1,0 +1,66 @@
+# make run    starts Pegboard with its own Postgres and Redis
+# make test   runs everything that checks it
+# Both make what they need in .venv first, and again only when a lock file has changed.
+PORT ?= 8000
+PYTHON ?= python3.11
+PYTEST_ARGS ?=
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps
+
+.PHONY: help run test lint bench venv install install-tests chromium
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+run: install
+	@exec $(BIN)/python manage.py up --port $(PORT)
+
+test: install-tests chromium lint
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PYTEST_ARGS)
+
+lint: install-tests
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy .
+	$(BIN)/python $(BIN)/lint-imports
+	$(BIN)/python -m djlint --quiet --check --lint templates
+
+bench: install-tests
+	$(BIN)/python -m tests.bench
+
+# An installed lock file is copied into .venv: equal copies mean that there is nothing to do.
+define install_lock
+	if ! cmp -s $(1) .venv/$(notdir $(2)); then \
+	  echo "Installing what $(1) names …"; \
+	  $(PIP) $(3) --requirement $(1) && cp $(1) .venv/$(notdir $(2)); \
+	fi
+endef
+
+RIGHT_PYTHON := -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'
+venv:
+	@$(BIN)/python $(RIGHT_PYTHON) 2>/dev/null || { \
+	  $(PYTHON) $(RIGHT_PYTHON) 2>/dev/null || { \
+	    echo "Pegboard needs Python 3.11, and '$(PYTHON)' is not one: install it, or name it" \
+	      "as in 'make run PYTHON=/path/to/python3.11'." >&2; exit 1; }; \
+	  echo "Making .venv …"; \
+	  $(PYTHON) -m venv --clear .venv || { \
+	    echo "Python could not make .venv: on Debian and Ubuntu, install python3.11-venv." >&2; \
+	    exit 1; }; \
+	}
+
+install: venv
+	@$(call install_lock,requirements.lock,requirements.lock,--require-hashes)
+
+# torch's file differs from machine to machine, so that list has exact versions but no hashes.
+install-tests: venv
+	@$(call install_lock,tests/requirements.lock,tests.lock,--require-hashes)
+	@$(call install_lock,tests/sentence-transformers.txt,sentence-transformers.txt,)
+
+# Browser tests use Debian's Chromium; where it cannot be installed they are skipped and say why.
+chromium:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium …"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+	    --no-install-recommends chromium fonts-liberation; } >.venv/chromium.log 2>&1 || \
+	    echo "Chromium could not be installed (.venv/chromium.log): browser tests will be skipped."; \
+	fi

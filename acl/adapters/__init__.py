@@ -1,0 +1,1 @@
+"""Where django-allauth asks us how accounts, codes and providers work here."""

@@ -1,0 +1,104 @@
+"""API keys: made, replaced and withdrawn through the service; the key itself is shown once."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.cache import patch_cache_control
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+from acl.admin.parts import AuditedAdmin
+from acl.models import ApiKey
+from acl.services.keys import create_key, revoke_key, rotate_key
+
+
+class ApiKeyForm(forms.ModelForm):
+    """A new key. It needs somebody to act for."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=ApiKey.Scope.choices,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        initial=[ApiKey.Scope.SELECT],
+    )
+
+    class Meta:
+        model = ApiKey
+        fields = ("name", "group", "scopes", "acts_for_users", "owner", "expires_at")
+
+    def clean(self) -> dict[str, Any]:
+        """Say what the service would refuse beside the form."""
+        data = super().clean() or {}
+        somebody = data.get("owner") or data.get("acts_for_users")
+        if not somebody and set(data.get("scopes", ())) != {ApiKey.Scope.ADMIN}:
+            raise forms.ValidationError("Choose an owner, or let the key act for users.")
+        return data
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(AuditedAdmin):
+    form = ApiKeyForm
+    list_display = ("name", "prefix", "group", "owner", "acts_for_users", "last_used_at", "ends")
+    list_filter = ("group", "acts_for_users", "revoked_at", "expires_at")
+    list_select_related = ("group", "owner")
+    search_fields = ("name", "prefix", "group__name", "owner__username")
+    autocomplete_fields = ("group", "owner")
+    actions = ("replace", "withdraw")
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        made = ("prefix", "created_at", "last_used_at", "revoked_at")
+        return ApiKeyForm.Meta.fields + (made if obj else ())
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        """A key is replaced, not changed; the list's actions need the right without a key."""
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        """Through the service, which also writes the audit entry."""
+        data = {name: form.cleaned_data[name] for name in ApiKeyForm.Meta.fields}
+        key, raw = create_key(by=cast(User, request.user), **data)
+        obj.pk, obj.prefix, obj.digest = key.pk, key.prefix, key.digest
+        request.new_keys = [(key, raw)]  # type: ignore[attr-defined]
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """The service has recorded it: only Django's own history is left."""
+        return super(AuditedAdmin, self).log_addition(request, obj, message)
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._show_once(request, request.new_keys)  # type: ignore[attr-defined]
+
+    @admin.action(description="Replace: a new key, and a day until the old one ends")
+    def replace(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> HttpResponse:
+        by = cast(User, request.user)
+        keys = chosen.filter(revoked_at=None).select_related("group", "owner")
+        return self._show_once(request, [rotate_key(by=by, key=key) for key in keys])
+
+    @admin.action(description="Withdraw: the next request is refused")
+    def withdraw(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
+        for key in chosen.filter(revoked_at=None).select_related("group", "owner"):
+            revoke_key(by=cast(User, request.user), key=key)
+        messages.success(request, "Withdrawn.")
+
+    @admin.display(description="ends", ordering="expires_at")
+    def ends(self, key: ApiKey) -> str:
+        if key.revoked_at:
+            return f"withdrawn {key.revoked_at:%Y-%m-%d}"
+        return f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "never"
+
+    def _show_once(self, request: HttpRequest, keys: list[tuple[ApiKey, str]]) -> HttpResponse:
+        """In this one answer, and in no message, cookie or session."""
+        context = {**self.admin_site.each_context(request), "title": "New API key", "keys": keys}
+        response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
+        patch_cache_control(response, no_store=True)
+        return response

@@ -1,0 +1,21 @@
+"""The audit log, to read."""
+
+from django.contrib import admin
+
+from acl.admin.parts import ReadOnlyAdmin
+from acl.models import AuditEntry, AuditHead
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    list_display = ("number", "at", "by_name", "action", "target")
+    list_filter = ("action", "at")
+    search_fields = ("target", "action", "by_name")
+    exclude = ("by",)  # who may be gone; the name is there
+    date_hierarchy = "at"
+
+
+@admin.register(AuditHead)
+class AuditHeadAdmin(ReadOnlyAdmin):
+    list_display = ("number", "digest")
+    search_fields = ("digest",)

@@ -1,0 +1,94 @@
+"""Users and groups, with what Pegboard knows of a group beside Django's own fields."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from unfold.admin import StackedInline, TabularInline
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from acl.admin.parts import AuditedAdmin, ReadOnlyAdmin
+from acl.models import GroupPolicy, ServiceAccount, Space
+from acl.services.people import end_sessions
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
+# What allauth would show here can be changed into an account: an address that is called confirmed,
+# a provider's name for a person. People do that themselves, on pages that ask for the password.
+for theirs in (Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken):
+    admin.site.unregister(theirs)
+
+
+@admin.register(User)
+class UserAdmin(AuditedAdmin, DjangoUserAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
+    list_filter = ("is_active", "is_staff", "is_superuser", "groups")
+    filter_horizontal = ()
+    autocomplete_fields = ("groups",)
+    readonly_fields = ("last_login", "date_joined")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Whoever is deactivated here is signed out for good, as on the People page."""
+        super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            end_sessions(obj)
+
+
+@admin.register(Permission)
+class PermissionAdmin(ReadOnlyAdmin):
+    list_display = ("codename", "name", "content_type")
+    list_select_related = ("content_type",)
+    search_fields = ("codename", "name", "content_type__model")
+
+
+@admin.register(ServiceAccount)
+class ServiceAccountAdmin(ReadOnlyAdmin):
+    """They are made beside their first key."""
+
+    list_display = ("user", "description", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username", "description")
+
+
+class PolicyInline(StackedInline):  # type: ignore[misc]  # unfold has no types
+    model = GroupPolicy
+
+
+class SpaceInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    model = Space
+    extra = 0
+    fields = ("name", "slug", "parent")
+    prepopulated_fields = {"slug": ("name",)}
+    show_change_link = True
+
+
+@admin.register(Group)
+class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
+    list_display = ("name", "members", "open_default")
+    list_filter = ("policy__open_default",)
+    filter_horizontal = ()
+    autocomplete_fields = ("permissions",)
+    inlines = (PolicyInline, SpaceInline)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        groups: QuerySet[Group] = super().get_queryset(request)
+        return groups.select_related("policy").annotate(number=Count("user"))
+
+    @admin.display(description="members", ordering="number")
+    def members(self, group: Group) -> int:
+        return int(getattr(group, "number", 0))
+
+    @admin.display(description="open", boolean=True)
+    def open_default(self, group: Group) -> bool:
+        policy = getattr(group, "policy", None)
+        return bool(policy and policy.open_default)

@@ -1,0 +1,1 @@
+"""What every API edge shares: keys, scopes, parsing, limits and problems."""

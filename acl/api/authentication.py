@@ -1,0 +1,33 @@
+"""Who sends the request: the holder of a key."""
+
+from django.views.decorators.debug import sensitive_variables
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from acl.api.throttling import wrong_keys
+from acl.origins import note_key
+from acl.services.keys import KeyHolder, holder_of
+
+
+class KeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer <key>`. Unknown, revoked and expired ones are refused alike, and who
+    sends many of them is not answered for a while."""
+
+    @sensitive_variables("header", "raw")
+    def authenticate(self, request: Request) -> tuple[KeyHolder, KeyHolder] | None:
+        header = request.headers.get("Authorization", "")
+        scheme, _, raw = header.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        wrong_keys.check(request)
+        holder = holder_of(raw.strip())
+        if holder is None:
+            wrong_keys.note(request)
+            raise AuthenticationFailed("The key is not valid.")
+        note_key(holder.prefix)
+        return holder, holder
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 answers in WWW-Authenticate."""
+        return 'Bearer realm="pegboard"'

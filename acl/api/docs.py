@@ -1,0 +1,17 @@
+"""The schema and its pages, open to everybody: they tell how to ask, not what there is."""
+
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.negotiation import DefaultContentNegotiation
+
+
+class SchemaView(SpectacularAPIView):
+    """YAML, or JSON by `Accept` or `?format=json`."""
+
+    content_negotiation_class = DefaultContentNegotiation
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger UI with its script in a request of its own, as our Content-Security-Policy asks."""
+
+    content_negotiation_class = DefaultContentNegotiation
+    template_name = "api/docs.html"

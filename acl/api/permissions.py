@@ -1,0 +1,39 @@
+"""What a key or a person may do: each view names the scope that it requires."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import AnonymousUser, User
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from acl.models import ApiKey
+from acl.services.keys import KeyHolder
+
+if TYPE_CHECKING:  # the framework imports this module while it makes APIView
+    from rest_framework.views import APIView
+
+OWN_SCOPES = frozenset({ApiKey.Scope.SELECT, ApiKey.Scope.DISCOVER, ApiKey.Scope.EXECUTE})
+
+
+def has_scope(principal: KeyHolder | User | AnonymousUser | None, scope: str) -> bool:
+    """A key has the scopes it was given, none implying another; a person may act for themselves."""
+    if isinstance(principal, KeyHolder):
+        return scope in principal.scopes
+    if principal is None or not principal.is_active:
+        return False
+    return scope in OWN_SCOPES or principal.is_staff
+
+
+class HasScope(BasePermission):
+    """Asks for the view's `required_scope`: one scope, or a mapping by method.
+
+    A view without one is open to nobody.
+    """
+
+    message = "This needs a scope that the key or the person does not have."
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        required = getattr(view, "required_scope", None)
+        if isinstance(required, dict):
+            required = required.get("GET" if request.method == "HEAD" else str(request.method))
+        return isinstance(required, str) and has_scope(request.user, required)

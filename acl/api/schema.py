@@ -1,0 +1,51 @@
+"""How OpenAPI describes what all calls have in common: the key, and the problems."""
+
+from typing import Any, Literal
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+
+from acl.api.problems import CONTENT_TYPE, TITLES
+from acl.api.serializers import ProblemSerializer
+
+ALWAYS = (400, 401, 403, 429, 503)
+WITH_A_PLACE = (404,)
+WITH_A_BODY = (413, 415)
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """`Authorization: Bearer <key>`."""
+
+    target_class = "acl.api.authentication.KeyAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key: `manage.py create_api_key`.",
+        }
+
+
+class PegboardSchema(AutoSchema):
+    """Adds to each call the problems that it can answer."""
+
+    def _get_response_bodies(
+        self, direction: Literal["request", "response"] = "response"
+    ) -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        reference = self.resolve_serializer(ProblemSerializer, "response").ref
+        for status in self._problems():
+            bodies.setdefault(
+                str(status),
+                {
+                    "content": {CONTENT_TYPE: {"schema": reference}},
+                    "description": TITLES[status][1],
+                },
+            )
+        return dict(sorted(bodies.items()))
+
+    def _problems(self) -> tuple[int, ...]:
+        place = WITH_A_PLACE if "{" in self.path else ()
+        body = WITH_A_BODY if self.method in {"POST", "PUT", "PATCH"} else ()
+        return ALWAYS + place + body

@@ -1,0 +1,65 @@
+"""A serializer that refuses what it does not know, and fields that take only their own type."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class Text(serializers.CharField):
+    """A string; numbers are not taken for one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class Number(serializers.IntegerField):
+    """A whole number; "5" and true are not taken for one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int and not (isinstance(data, float) and data.is_integer()):
+            self.fail("invalid")
+        return int(super().to_internal_value(int(data)))
+
+
+class Flag(serializers.BooleanField):
+    """true or false; "yes" and 1 are not taken for one."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Names each field that it does not know: a typing error must not silently mean the default."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = sorted(str(name) for name in data if name not in self.fields)
+            if unknown:
+                raise serializers.ValidationError(
+                    {name: ["Unknown field."] for name in unknown[:20]}
+                )
+        return super().to_internal_value(data)
+
+
+class ProblemErrorSerializer(serializers.Serializer[Any]):
+    """One field that is wrong."""
+
+    field = serializers.CharField(help_text="Its name, nested ones by path: `history.0`.")
+    reason = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """What every 4xx and 5xx answers (RFC 9457)."""
+
+    type = serializers.CharField(help_text="Names the kind of problem, for programs.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What happened, for people.")
+    field = serializers.CharField(required=False, help_text="The first wrong field.")
+    # No attribute of the class in the end: the metaclass collects the fields.
+    errors = ProblemErrorSerializer(many=True, required=False)  # type: ignore[assignment]
+    request_id = serializers.CharField(help_text="Also in the logs and in `X-Request-ID`.")

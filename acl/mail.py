@@ -1,0 +1,43 @@
+"""Mails, sent beside the request: whether and how fast one goes out shows in no answer.
+
+A mail server takes its time. Waited for, it would tell a stranger which addresses have an account.
+"""
+
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
+from smtplib import SMTPException
+
+from django.core.mail import EmailMessage
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+_last: list[Future[None]] = []
+
+
+def send_later(message: EmailMessage) -> None:
+    """Send the mail once the transaction is through. One that fails is told in the log."""
+    transaction.on_commit(partial(_enqueue, message))
+
+
+def wait_for_mails() -> None:
+    """Until everything has gone out; for tests."""
+    while _last:
+        _last.pop().result()
+
+
+def _enqueue(message: EmailMessage) -> None:
+    _last[:] = [_thread().submit(_send, message)]
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """One for the process, made after gunicorn's fork."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mail")
+
+
+def _send(message: EmailMessage) -> None:
+    try:
+        message.send()
+    except (SMTPException, OSError):
+        logger.exception("A mail could not be sent")

@@ -1,0 +1,64 @@
+"""`manage.py create_api_key --group G --scope select`: prints a new key, once."""
+
+import json
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from acl.models import ApiKey
+from acl.services.keys import KeyRefused, create_key
+
+
+class Command(BaseCommand):
+    help = "Create an API key and print it, once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--group", required=True, help="The group that the key acts in.")
+        parser.add_argument(
+            "--scope", dest="scopes", action="append", required=True, choices=ApiKey.Scope.values
+        )
+        parser.add_argument("--acts-for-users", action="store_true", help="For any of the group.")
+        parser.add_argument("--owner", help="Whom the key acts for when a request names nobody.")
+        parser.add_argument("--name", default="command line")
+        parser.add_argument("--expires", type=int, metavar="DAYS")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        days = options["expires"]
+        try:
+            key, raw = create_key(
+                by=None,
+                name=options["name"],
+                group=Group.objects.get(name=options["group"]),
+                scopes=options["scopes"],
+                owner=_owner(options["owner"]),
+                acts_for_users=options["acts_for_users"],
+                expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
+            )
+        except (Group.DoesNotExist, User.DoesNotExist, KeyRefused) as problem:
+            raise CommandError(str(problem)) from problem
+        self.stdout.write(_as_json(key, raw) if options["json"] else raw)
+
+
+def _owner(username: str | None) -> User | None:
+    return User.objects.get(username=username) if username else None
+
+
+def _as_json(key: ApiKey, raw: str) -> str:
+    expires_at = key.expires_at.isoformat() if key.expires_at else None
+    return json.dumps(
+        {
+            "key": raw,
+            "id": key.pk,
+            "name": key.name,
+            "prefix": key.prefix,
+            "group": key.group.name,
+            "scopes": key.scopes,
+            "acts_for_users": key.acts_for_users,
+            "expires_at": expires_at,
+        }
+    )

@@ -1,0 +1,47 @@
+"""`manage.py verify_audit`: whether the audit log is whole, and what to note to know it later."""
+
+import json
+import re
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from acl.services.audit_check import Checked, check_log
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Command(BaseCommand):
+    help = "Check the chain of the audit log; exit 1 and name the first entry that is wrong."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--expect", default="", metavar="HASH", help="A head that was noted elsewhere."
+        )
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        expect = options["expect"].strip().lower()
+        if expect and not DIGEST.fullmatch(expect):
+            raise CommandError("--expect takes 64 hexadecimal digits, as this command prints them.")
+        quiet = options["json"] or not options["verbosity"]
+        with Progress(console=Console(stderr=True, quiet=quiet)) as bars:
+            task = bars.add_task("Checking", total=None)
+            checked = check_log(
+                expect=expect,
+                progress=lambda done, total: bars.update(task, completed=done, total=total),
+            )
+        self._tell(checked, as_json=options["json"])
+
+    def _tell(self, checked: Checked, *, as_json: bool) -> None:
+        if as_json:
+            report = {"sound": checked.fault is None, "entries": checked.entries, **asdict(checked)}
+            self.stdout.write(json.dumps(report))
+        else:
+            self.stdout.write(f"{checked.entries} entries are sound. Head: {checked.digest}")
+        if checked.fault:
+            raise CommandError(checked.fault.sentence)

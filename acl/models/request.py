@@ -1,0 +1,30 @@
+"""A person asks for something that they may not use yet."""
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+
+
+class AccessRequest(models.Model):
+    """What a person wrote when they missed a tool. It names no capability: they cannot see what
+    is hidden."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        GRANTED = "granted"
+        DECLINED = "declined"
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_requests"
+    )
+    group = models.ForeignKey(Group, models.CASCADE, related_name="access_requests")
+    wish = models.CharField(max_length=500)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    note = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.wish[:60]}"

@@ -1,0 +1,57 @@
+"""Bases of grants and rules; the catalogue has the tables, since a row points at what it is about.
+
+A concrete child's Meta must inherit from the base's Meta, or guardian's unique constraint is
+silently lost.
+"""
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+from django.db.models import Q
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
+
+from acl.models.space import Space
+
+
+class UserGrantBase(UserObjectPermissionBase):
+    """A grant to one user, in every group of theirs."""
+
+    class Meta(UserObjectPermissionBase.Meta):
+        abstract = True
+
+
+class GroupGrantBase(GroupObjectPermissionBase):
+    """A grant to a group."""
+
+    class Meta(GroupObjectPermissionBase.Meta):
+        abstract = True
+
+
+class RuleBase(models.Model):
+    """A rule in a space. The smaller the effect's number, the stricter: the statement takes the
+    minimum."""
+
+    class Effect(models.IntegerChoices):
+        DENY = 0, "deny"
+        PROPOSE = 1, "propose"
+        ALLOW = 2, "allow"
+
+    space = models.ForeignKey(Space, models.CASCADE, related_name="+")
+    effect = models.SmallIntegerField(choices=Effect.choices)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    group = models.ForeignKey(Group, models.CASCADE, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=True) | Q(group__isnull=True),
+                name="%(app_label)s_%(class)s_one_subject",
+            ),
+            models.CheckConstraint(
+                condition=Q(effect__in=[0, 1, 2]), name="%(app_label)s_%(class)s_effect"
+            ),
+        ]

@@ -1,0 +1,58 @@
+"""Places of work inside a group, and the group's default."""
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+
+class GroupPolicy(models.Model):
+    """Whether a group without a rule or a grant may use what is not restricted."""
+
+    group = models.OneToOneField(Group, models.CASCADE, related_name="policy")
+    open_default = models.BooleanField(
+        "open",
+        default=False,
+        help_text="Open: members may use every integration that is not restricted. "
+        "Otherwise only what the group or the member has been given.",
+    )
+
+    class Meta:
+        verbose_name_plural = "group policies"
+
+    def __str__(self) -> str:
+        return f"{self.group}: {'open' if self.open_default else 'allow-listed'}"
+
+
+class Space(models.Model):
+    """A place of work in a group; a child inherits from its parent. The one without a parent is
+    the root."""
+
+    group = models.ForeignKey(Group, models.CASCADE, related_name="spaces")
+    parent = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, related_name="children"
+    )
+    name = models.CharField(max_length=120)
+    slug = models.SlugField(max_length=60)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["group"], condition=Q(parent__isnull=True), name="acl_space_one_root"
+            ),
+            models.UniqueConstraint(fields=["group", "slug"], name="acl_space_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.slug}"
+
+    def clean(self) -> None:
+        """What no constraint can say, for forms: the parent is of the same group, and not below."""
+        place, seen = self.parent, {self.pk} - {None}
+        if place is not None and place.group_id != self.group_id:
+            raise ValidationError({"parent": "The parent must be a space of the same group."})
+        while place is not None:
+            if place.pk in seen:
+                raise ValidationError({"parent": "A space cannot be under itself."})
+            seen.add(place.pk)
+            place = place.parent

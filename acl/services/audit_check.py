@@ -1,0 +1,180 @@
+"""Checking the chain of the audit log: what each entry says against its digest, and its place.
+
+The digests are worked out anew here and not by the database's own function, which whoever could
+change entries could have changed as well.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+
+Progress = Callable[[int, int], None]
+NOTHING_BEFORE = "0" * 64
+AT_ONCE = 2000
+
+
+class Link(NamedTuple):
+    """An entry as the check reads it, beside the head."""
+
+    head_number: int | None
+    head_digest: str | None
+    pk: int | None
+    number: int | None
+    previous: str | None
+    digest: str | None
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first thing that is wrong: where, of which kind, and in a sentence."""
+
+    number: int
+    entry: int | None
+    kind: str  # changed, missing, reordered, unchained, unknown-head
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How far the log is sound: from entry `first` to entry `number`, whose digest is `digest`."""
+
+    first: int
+    number: int
+    digest: str
+    fault: Fault | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many entries were found sound."""
+        return max(0, self.number - self.first + 1)
+
+
+def check_log(
+    *, expect: str = "", most: int | None = None, progress: Progress | None = None
+) -> Checked:
+    """Read the log, or its last `most` entries, up to the first fault.
+
+    `expect` is a digest that was noted elsewhere: without an entry that has it, the log was cut off
+    or written anew since. Memory does not grow with the log.
+    """
+    with transaction.atomic(), closing(_links(most)) as links:
+        return _check(links, expect=expect, most=most, progress=progress)
+
+
+def _check(
+    links: Iterator[Link], *, expect: str, most: int | None, progress: Progress | None
+) -> Checked:
+    first, number, digest = 1, 0, NOTHING_BEFORE
+    head: tuple[int | None, str | None] = (None, None)
+    seen = False
+    for link in links:
+        head = link.head_number, link.head_digest
+        if link.pk is None:
+            break
+        if number == 0 and most and head[0] and head[0] > most:
+            # What comes before the last `most` is not read, so it is believed.
+            first, number, digest = head[0] - most + 1, head[0] - most, link.previous or ""
+        fault = _fault_of(link, number, digest)
+        if fault:
+            return Checked(first, number, digest, fault)
+        number, digest = number + 1, link.digest or ""
+        seen = seen or digest == expect
+        if progress and number % AT_ONCE == 0:
+            progress(number, head[0] or number)
+    if progress:
+        progress(number, number)
+    fault = _fault_of_end(number, digest, head) or (
+        _unknown(expect) if expect and not seen else None
+    )
+    return Checked(first, number, digest, fault)
+
+
+def _fault_of(link: Link, number: int, digest: str) -> Fault | None:
+    """What is wrong with the entry that follows entry `number`."""
+    wanted = number + 1
+    if link.number is None:
+        return Fault(
+            wanted, link.pk, "unchained", f"The entry with id {link.pk} was added past the chain."
+        )
+    if link.number > wanted:
+        gap = (
+            f"Entry {wanted} is"
+            if link.number == wanted + 1
+            else (f"Entries {wanted} to {link.number - 1} are")
+        )
+        return Fault(wanted, None, "missing", f"{gap} missing.")
+    if link.digest != _digest_of(link):
+        return Fault(wanted, link.pk, "changed", f"Entry {wanted} was changed.")
+    if link.number < wanted or link.previous != digest:
+        return Fault(
+            link.number,
+            link.pk,
+            "reordered",
+            f"Entry {link.number} does not follow the one before it: entries changed places, or "
+            "one was taken out or replaced.",
+        )
+    return None
+
+
+def _fault_of_end(number: int, digest: str, head: tuple[int | None, str | None]) -> Fault | None:
+    """What the head knows beyond the last entry."""
+    head_number, head_digest = head
+    if head_number is None:
+        if number == 0:
+            return None  # nothing has ever been recorded
+        return Fault(number + 1, None, "missing", "The head of the log is missing.")
+    if head_number > number:
+        return Fault(
+            number + 1,
+            None,
+            "missing",
+            f"The end is cut off: there were {head_number} entries, {number} are left.",
+        )
+    if (head_number, head_digest) != (number, digest):
+        return Fault(number, None, "reordered", f"Entry {number} is not the one that came last.")
+    return None
+
+
+def _unknown(expect: str) -> Fault:
+    return Fault(
+        0,
+        None,
+        "unknown-head",
+        f"No entry has the digest {expect}: the log was cut off before it, or written anew.",
+    )
+
+
+def _digest_of(link: Link) -> str:
+    return sha256(f"{link.previous}\n{link.content}".encode()).hexdigest()
+
+
+def _links(most: int | None) -> Generator[Link]:
+    """Each entry in the order of the chain, with the head as it was at the same moment."""
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(_CHAIN, {"most": most})
+        while rows := cursor.fetchmany(AT_ONCE):
+            yield from (_link(row) for row in rows)
+
+
+def _link(row: tuple[Any, ...]) -> Link:
+    return Link(*row)
+
+
+# One statement, so one snapshot: entries that are added meanwhile are in neither half.
+_CHAIN = """
+SELECT head.number, head.digest, entry.id, entry.number, entry.previous, entry.digest,
+  jsonb_build_array(
+    to_char(entry.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    entry.by_id, entry.by_name, entry.action, entry.target, entry.details,
+    entry.request_id, entry.key_prefix, entry.address)::text
+FROM (VALUES (1)) AS always
+LEFT JOIN acl_audithead AS head ON true
+LEFT JOIN acl_auditentry AS entry
+  ON %(most)s::bigint IS NULL OR entry.number IS NULL OR entry.number > head.number - %(most)s
+ORDER BY entry.number NULLS LAST, entry.id
+"""

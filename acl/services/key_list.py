@@ -1,0 +1,57 @@
+"""The keys that there are, and how each of them stands."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import Case, CharField, Q, QuerySet, Value, When
+from django.db.models.functions import Now
+
+from acl.models import ApiKey
+
+SOON = timedelta(days=7)
+# How a key stands, by the database's clock, as the key is recognised by it.
+STATES = {
+    "revoked": Q(revoked_at__isnull=False),
+    "expired": Q(expires_at__lte=Now()),
+    "resting": Q(owner__is_active=False),  # until its owner is active again
+    "ending": Q(expires_at__lte=Now() + SOON),
+}
+USABLE = ("active", "ending")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedKeys:
+    """What an admin looks for."""
+
+    words: str = ""
+    group: str = ""
+    show: str = ""  # one of the states, `usable`, or everything
+
+
+def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
+    """Keys with their `standing`; those that can be used come first, then the newest."""
+    standing = Case(
+        *(When(condition, then=Value(state)) for state, condition in STATES.items()),
+        default=Value("active"),
+        output_field=CharField(),
+    )
+    found = ApiKey.objects.annotate(standing=standing).select_related(
+        "group", "owner", "owner__service_account"
+    )
+    if wanted.words:
+        found = found.filter(
+            Q(name__icontains=wanted.words)
+            | Q(prefix__startswith=wanted.words[:11])
+            | Q(owner__username__icontains=wanted.words)
+        )
+    if wanted.group:
+        found = found.filter(group__name=wanted.group)
+    if wanted.show:
+        found = found.filter(standing__in=USABLE if wanted.show == "usable" else [wanted.show])
+    first = Case(When(standing__in=USABLE, then=Value(0)), default=Value(1))
+    return found.order_by(first, "-created_at", "pk")
+
+
+def usable_keys() -> QuerySet[ApiKey]:
+    """Keys that are let in at the moment."""
+    return list_keys(WantedKeys(show="usable"))

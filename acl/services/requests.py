@@ -1,0 +1,72 @@
+"""What people ask for when they miss a tool, and what an admin answers."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.callers import Caller
+from acl.models import AccessRequest
+from acl.services.audit import record
+
+MOST_OPEN = 20
+
+
+class TooManyRequests(Exception):
+    """The person has as many open requests as anyone may have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"You have {MOST_OPEN} open requests. Please wait for an answer to one of them."
+        )
+
+
+class RequestAnswered(Exception):
+    """Somebody else was quicker."""
+
+    def __init__(self, request: AccessRequest) -> None:
+        super().__init__(f"This request has been {request.state} already.")
+
+
+def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
+    """Keep a wish for an admin to look at; the same wish twice is one request."""
+    mine = AccessRequest.objects.filter(
+        user=by, group=caller.group_id, state=AccessRequest.State.OPEN
+    )
+    if (same := mine.filter(wish=wish).first()) is not None:
+        return same
+    if mine.count() >= MOST_OPEN:
+        raise TooManyRequests
+    return AccessRequest.objects.create(user=by, group_id=caller.group_id, wish=wish)
+
+
+def grant_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:
+    """Tell the person yes. What they get is given apart from this, in the same transaction."""
+    return _answer(request, AccessRequest.State.GRANTED, by=by, note=note)
+
+
+def decline_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:
+    """Tell the person no, and why."""
+    return _answer(request, AccessRequest.State.DECLINED, by=by, note=note)
+
+
+def count_open_requests() -> int:
+    """How many people's wishes wait for an answer."""
+    return AccessRequest.objects.filter(state=AccessRequest.State.OPEN).count()
+
+
+@transaction.atomic
+def _answer(
+    request: AccessRequest, state: AccessRequest.State, *, by: User, note: str
+) -> AccessRequest:
+    """The request with its answer; one that has an answer keeps it."""
+    stored = AccessRequest.objects.select_for_update().get(pk=request.pk)
+    if stored.state != AccessRequest.State.OPEN:
+        raise RequestAnswered(stored)
+    stored.state, stored.note = state, note
+    stored.save(update_fields=["state", "note"])
+    record(
+        by=by,
+        action=f"request.{state}",
+        target=f"request {stored.pk} of {stored.user} in {stored.group}",
+        details={"wish": stored.wish, "note": note},
+    )
+    return stored

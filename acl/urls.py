@@ -1,0 +1,11 @@
+"""The API of access, below api/v1/."""
+
+from django.urls import path
+
+from acl.api.keys import KeysView, KeyView, RotateKeyView
+
+urlpatterns = [
+    path("keys", KeysView.as_view(), name="api-keys"),
+    path("keys/<int:pk>", KeyView.as_view(), name="api-key"),
+    path("keys/<int:pk>/rotate", RotateKeyView.as_view(), name="api-key-rotate"),
+]

@@ -1,0 +1,26 @@
+"""The admin of the catalogue."""
+
+from catalog.admin.entries import CapabilityAdmin, IntegrationAdmin, RuleAdmin
+from catalog.admin.graph import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
+from catalog.admin.manifests import ManifestFileAdmin
+from catalog.admin.vectors import (
+    CatalogVersionAdmin,
+    EmbeddingAdmin,
+    EmbeddingModelAdmin,
+    LexicalVectorAdmin,
+)
+
+__all__ = [
+    "CapabilityAdmin",
+    "CatalogVersionAdmin",
+    "EdgeAdmin",
+    "EmbeddingAdmin",
+    "EmbeddingModelAdmin",
+    "IntegrationAdmin",
+    "LexicalVectorAdmin",
+    "ManifestFileAdmin",
+    "MentionAdmin",
+    "PresetAdmin",
+    "RuleAdmin",
+    "TraitAdmin",
+]

@@ -1,0 +1,1 @@
+"""The calls that look things up."""

@@ -1,0 +1,184 @@
+"""How capabilities are related: neighbours for a caller, and edges that an admin decides."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.callers import person_of
+from acl.api.permissions import HasScope
+from acl.api.serializers import Text
+from acl.models import ApiKey
+from catalog.api.lookups import LookupView, MayLookUp
+from catalog.api.serializers import CallerSerializer
+from catalog.graph.neighbours import Neighbour
+from catalog.models import Capability, Edge
+from catalog.services.graph import EdgeRefused, find_neighbours, relate, unrelate
+from catalog.services.lookups import hint_for
+
+
+class TypeQuerySerializer(CallerSerializer):
+    """Which neighbours are asked for."""
+
+    type = serializers.ChoiceField(
+        Edge.Kind.choices, required=False, help_text="Of which type; without it of every type."
+    )
+
+
+class EdgeRequestSerializer(CallerSerializer):
+    """An edge from the capability in the address to another one that the caller may use."""
+
+    target = Text(max_length=64, help_text="Its full name.")
+    type = serializers.ChoiceField(Edge.Kind.choices)
+
+
+class NewEdgeSerializer(EdgeRequestSerializer):
+    """An edge with its weight."""
+
+    weight = serializers.FloatField(min_value=0, max_value=1, default=1.0)
+
+
+class NeighbourSerializer(serializers.Serializer[Any]):
+    """A capability at the other end of an edge."""
+
+    id = serializers.CharField()
+    full_name = serializers.CharField()
+    kind = serializers.ChoiceField(Capability.Kind.choices)
+    integration = serializers.CharField()
+    access = serializers.ChoiceField(["runs", "asks first"])
+    type = serializers.ChoiceField(Edge.Kind.choices)
+    weight = serializers.FloatField(min_value=0, max_value=1)
+    origin = serializers.ChoiceField(Edge.Origin.choices)
+    direction = serializers.ChoiceField(
+        ["out", "in", "both"], help_text="`out`: the one asked about depends on this one."
+    )
+
+
+class NeighboursSerializer(serializers.Serializer[Any]):
+    """The neighbours that the caller may use, at most twenty of each type, strongest first."""
+
+    full_name = serializers.CharField()
+    neighbours = NeighbourSerializer(many=True)
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class EdgeSerializer(serializers.Serializer[Any]):
+    """An edge as an admin has decided it."""
+
+    # No attribute of the class in the end: the metaclass collects the fields.
+    source = serializers.CharField()  # type: ignore[assignment]
+    target = serializers.CharField()
+    type = serializers.ChoiceField(Edge.Kind.choices)
+    weight = serializers.FloatField()
+    origin = serializers.CharField()
+
+
+class MayRelate(MayLookUp):
+    """To look is everybody's who may look up; to change is an admin's."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if request.method in {"GET", "HEAD", "OPTIONS"}:
+            return super().has_permission(request, view)
+        return HasScope.has_permission(self, request, view)
+
+
+class GraphView(LookupView):
+    """One capability and what it is related to."""
+
+    permission_classes = [MayRelate]
+    required_scope = {  # type: ignore[assignment]  # HasScope takes a mapping by method
+        "GET": ApiKey.Scope.DISCOVER,
+        "POST": ApiKey.Scope.ADMIN,
+        "DELETE": ApiKey.Scope.ADMIN,
+    }
+
+    @extend_schema(
+        operation_id="get_neighbours",
+        tags=["Capabilities"],
+        summary="What a capability is related to",
+        parameters=[TypeQuerySerializer],
+        responses={200: NeighboursSerializer},
+    )
+    def get(self, request: Request, full_name: str) -> Response:
+        """Among what the caller may use; 404 alike for an unknown one and somebody else's."""
+        caller, wanted = self.asked(request, request.query_params.dict(), TypeQuerySerializer)
+        found = find_neighbours(caller=caller, full_name=full_name, kind=wanted.get("type", ""))
+        if found is None:
+            raise Http404
+        body = {"full_name": full_name, "neighbours": [_shown(one) for one in found.neighbours]}
+        disconnected = {one.full_name: one for one in found.disconnected}
+        return Response(body | {"hint": hint_for(disconnected.values())})
+
+    @extend_schema(
+        operation_id="add_edge",
+        tags=["Capabilities"],
+        summary="Relate two capabilities",
+        request=NewEdgeSerializer,
+        responses={200: EdgeSerializer, 201: EdgeSerializer},
+    )
+    def post(self, request: Request, full_name: str) -> Response:
+        """For admins. The weight replaces what was worked out; both must be the caller's."""
+        source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
+        try:
+            edge, is_new = relate(
+                by=person_of(request),
+                source=source,
+                target=target,
+                kind=wanted["type"],
+                weight=wanted["weight"],
+            )
+        except EdgeRefused as refused:
+            raise ValidationError({"target": str(refused)}) from refused
+        shown = {"type": edge.kind, "weight": edge.weight, "origin": edge.origin}
+        body = {"source": full_name, "target": str(target), **shown}
+        return Response(body, status=201 if is_new else 200)
+
+    @extend_schema(
+        operation_id="remove_edge",
+        tags=["Capabilities"],
+        summary="Relate two capabilities no longer",
+        parameters=[EdgeRequestSerializer],
+        request=None,
+        responses={204: None},
+    )
+    def delete(self, request: Request, full_name: str) -> Response:
+        """For admins. An edge that comes from a source or a preset stays away, too."""
+        query = request.query_params.dict()
+        source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
+        try:
+            if not unrelate(
+                by=person_of(request), source=source, target=target, kind=wanted["type"]
+            ):
+                raise Http404
+        except EdgeRefused as refused:
+            raise ValidationError({"target": str(refused)}) from refused
+        return Response(status=204)
+
+    def _ends(
+        self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
+    ) -> tuple[Capability, Capability, dict[str, Any]]:
+        """Both ends; a foreign one is as unknown as one that is not there."""
+        caller, wanted = self.asked(request, data, form)
+        names = (full_name, wanted["target"])
+        rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
+        found = {row.full_name: row for row in rows}
+        if any(name not in found for name in names):
+            raise Http404
+        return found[names[0]], found[names[1]], wanted
+
+
+def _shown(one: Neighbour) -> dict[str, Any]:
+    shown = asdict(one)
+    del shown["disconnected"]
+    asks_first = shown.pop("asks_first")
+    return {
+        "id": shown.pop("identifier"),
+        **shown,
+        "access": "asks first" if asks_first else "runs",
+    }

@@ -1,0 +1,127 @@
+"""Descriptors: what every format becomes, and all that the catalogue is given to store.
+
+Plain values, no database: a source file goes in, descriptors and defects come out, and the same
+file always gives the same descriptors.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["tool", "skill", "extension", "channel", "voice", "emergent-tool"]
+IntegrationKind = Literal[
+    "mcp", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"
+]
+Transport = Literal["", "stdio", "http", "sse"]
+SideEffect = Literal["read", "write", "delete"]
+AIAccess = Literal["execute", "propose", "blocked"]
+JSONObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Why something in a source could not be read. The rest of the source still loads."""
+
+    file: str
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.field}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeDescriptor:
+    """A relation that a manifest declares; `target` is an id or a full name, `weight` is 0 to 1."""
+
+    target: str
+    type: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrationDescriptor:
+    """What provides capabilities. `slug` matches ^[a-z0-9][a-z0-9_-]*$ and is at most 48
+    characters."""
+
+    slug: str
+    kind: IntegrationKind
+    title: str
+    description: str = ""
+    publisher: str = ""
+    version: str = ""
+    transport: Transport = ""
+    endpoint: str = ""
+    command: tuple[str, ...] = ()
+    required_secrets: tuple[str, ...] = ()
+    homepage: str = ""
+    licence: str = ""
+    source_ref: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """One capability as its source declares it, cleaned and within the limits."""
+
+    kind: Kind
+    integration: str
+    action: str
+    full_name: str
+    identifier: str
+    display_name: str
+    description: str
+    category: str
+    category_inferred: bool = False
+    tags: tuple[str, ...] = ()
+    input_schema: JSONObject | None = None
+    output_schema: JSONObject | None = None
+    content: str = ""
+    examples: tuple[str, ...] = ()
+    required_secrets: tuple[str, ...] = ()
+    required_tools: tuple[str, ...] = ()
+    side_effect: SideEffect = "read"
+    ai_access: AIAccess = "execute"
+    available: bool = True
+    unavailable_reason: str = ""
+    core: bool = False
+    pinned: bool = False
+    edges: tuple[EdgeDescriptor, ...] = ()
+    annotations: JSONObject = field(default_factory=dict)
+    source_ref: JSONObject = field(default_factory=dict)
+    hidden_characters: int = 0
+
+    @property
+    def definition_hash(self) -> str:
+        """SHA-256 over everything that changes what a model reads or an admin approved, in
+        canonical JSON."""
+        definition = asdict(self)
+        for provenance in ("source_ref", "hidden_characters", "available", "unavailable_reason"):
+            del definition[provenance]
+        return hashlib.sha256(canonical_json(definition).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one source gave: integrations, their capabilities, and what could not be read."""
+
+    integrations: tuple[IntegrationDescriptor, ...] = ()
+    capabilities: tuple[Descriptor, ...] = ()
+    defects: tuple[Defect, ...] = ()
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: sorted keys, no spaces, 1.0 written as 1."""
+    return json.dumps(
+        _plain_numbers(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _plain_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_numbers(inner) for inner in value]
+    return value

@@ -1,0 +1,171 @@
+"""What a caller is told of the graph: neighbours and figures among what they may use.
+
+A tag that many have and a category that is large relate nothing to anything. How many have it is
+counted among what this caller may use, so that whatever is hidden makes no edge and ends none.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from django.db import connection
+
+from acl.callers import Caller
+from acl.querysets import rights_parameters, rights_sql
+from catalog.models import Edge
+from catalog.querysets import TABLES
+
+MOST_OF_A_KIND = 20
+PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
+LARGEST_CATEGORY = 8
+# A tag counts while at most a tenth of what the caller may use has it; fewer than five may share
+# one in the smallest catalogue, and more than fifty are no neighbourhood.
+MOST_WITH_A_TAG = "GREATEST(5, LEAST(50, {usable} / 10))"
+_MOST_WITH_A_TAG = MOST_WITH_A_TAG.format(usable="(SELECT count(*) FROM usable)")
+Direction = Literal["out", "in", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A capability at the other end of an edge; `direction` is as seen from the one asked about."""
+
+    identifier: str
+    full_name: str
+    kind: str
+    integration: str
+    disconnected: bool
+    asks_first: bool
+    type: str
+    weight: float
+    origin: str
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The neighbours, strongest first by type, and those that are left out as not connected."""
+
+    neighbours: tuple[Neighbour, ...]
+    disconnected: tuple[Neighbour, ...]
+
+
+def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourhood | None:
+    """At most twenty of each type; None where there is no such one that the caller may use."""
+    parameters = {**rights_parameters(caller), "name": full_name, "type": type_}
+    with connection.cursor() as cursor:
+        cursor.execute(_NEIGHBOURS, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    if not rows:
+        return None
+    found = _merged(Neighbour(*row) for row in rows if row[0] is not None)
+    return Neighbourhood(
+        tuple(_strongest(one for one in found if not one.disconnected)),
+        tuple(_strongest(one for one in found if one.disconnected)),
+    )
+
+
+def count_edges(caller: Caller) -> int:
+    """How many edges there are among what the caller may use and what is connected."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, rights_parameters(caller))
+        return int(cursor.fetchone()[0])
+
+
+def _merged(found: Iterable[Neighbour]) -> list[Neighbour]:
+    """One for each type and direction: an admin's word where there is one, else the strongest."""
+    best: dict[tuple[str, str, str], Neighbour] = {}
+    for one in found:
+        key = (one.full_name, one.type, one.direction)
+        if key not in best or _word(one) > _word(best[key]):
+            best[key] = one
+    return [replace(one, weight=round(one.weight, 4)) for one in best.values() if one.weight > 0]
+
+
+def _word(one: Neighbour) -> tuple[bool, float, str]:
+    return one.origin == Edge.Origin.ADMIN, one.weight, one.origin
+
+
+def _strongest(found: Iterable[Neighbour]) -> Iterable[Neighbour]:
+    ranked = sorted(found, key=lambda one: (-one.weight, one.full_name, one.direction))
+    by_type: dict[str, list[Neighbour]] = {kind: [] for kind in Edge.Kind.values}
+    for one in ranked:
+        by_type[one.type].append(one)
+    for some in by_type.values():
+        yield from _first(some)
+
+
+def _first(some: Sequence[Neighbour]) -> Sequence[Neighbour]:
+    return some[:MOST_OF_A_KIND]
+
+
+_NEIGHBOURS = f"""
+WITH RECURSIVE {rights_sql(TABLES)},
+own AS MATERIALIZED (
+  SELECT id FROM catalog_capability
+  WHERE full_name = %(name)s::text AND id IN (SELECT id FROM usable)
+),
+shared AS MATERIALIZED (
+  SELECT mine.name, array_agg(other.capability_id) AS ids
+  FROM own JOIN catalog_trait mine ON mine.capability_id = own.id
+  JOIN catalog_trait other ON other.name = mine.name
+  WHERE other.capability_id IN (SELECT id FROM usable)
+  GROUP BY mine.name
+  HAVING count(*) <= CASE WHEN mine.name LIKE '#%%' THEN {_MOST_WITH_A_TAG}
+                          ELSE {LARGEST_CATEGORY} END
+),
+related AS (
+  SELECT e.target_id AS id, e.kind, e.weight, e.origin,
+         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'out' ELSE 'both' END AS direction
+  FROM own JOIN catalog_edge e ON e.source_id = own.id
+  UNION ALL
+  SELECT e.source_id, e.kind, e.weight, e.origin,
+         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'in' ELSE 'both' END
+  FROM own JOIN catalog_edge e ON e.target_id = own.id
+  UNION ALL
+  SELECT id, 'TAGGED_WITH', LEAST({MOST_BY_TAGS}, {PER_TAG} * count(*)), 'metadata', 'both'
+  FROM shared, unnest(ids) id WHERE name LIKE '#%%' GROUP BY id HAVING count(*) >= 2
+  UNION ALL
+  SELECT id, 'SAME_CATEGORY', {BY_CATEGORY}, 'metadata', 'both'
+  FROM shared, unnest(ids) id WHERE name NOT LIKE '#%%'
+)
+SELECT c.identifier, c.full_name, c.kind, i.slug, i.connection = 'disconnected',
+       c.id IN (SELECT id FROM usable WHERE mode = 1), r.kind, r.weight, r.origin, r.direction
+FROM own LEFT JOIN (
+  related r
+  JOIN catalog_capability c ON c.id = r.id AND c.id IN (SELECT id FROM usable)
+   AND c.id NOT IN (SELECT id FROM own) AND (%(type)s::text = '' OR r.kind = %(type)s::text)
+  JOIN catalog_integration i ON i.id = c.integration_id
+) ON true
+"""  # noqa: S608 - names and numbers of our own
+_COUNT = f"""
+WITH RECURSIVE {rights_sql(TABLES)},
+shown AS MATERIALIZED (
+  SELECT c.id FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
+  WHERE c.id IN (SELECT id FROM usable) AND i.connection <> 'disconnected'
+),
+counting AS MATERIALIZED (
+  SELECT name, array_agg(capability_id) AS ids FROM catalog_trait
+  WHERE capability_id = ANY (ARRAY(SELECT id FROM usable)) GROUP BY name
+  HAVING count(*) BETWEEN 2 AND
+    CASE WHEN name LIKE '#%%' THEN {_MOST_WITH_A_TAG} ELSE {LARGEST_CATEGORY} END
+),
+member AS MATERIALIZED (
+  SELECT name, id FROM counting, unnest(ids) id WHERE id IN (SELECT id FROM shown)
+),
+edge AS (
+  SELECT source_id AS one, target_id AS other, kind, weight, origin = 'admin' AS decided
+  FROM catalog_edge
+  WHERE source_id IN (SELECT id FROM shown) AND target_id IN (SELECT id FROM shown)
+  UNION ALL
+  SELECT a.id, b.id, 'TAGGED_WITH', 1, false FROM member a JOIN member b USING (name)
+  WHERE a.id < b.id AND name LIKE '#%%' GROUP BY a.id, b.id HAVING count(*) >= 2
+  UNION ALL
+  SELECT a.id, b.id, 'SAME_CATEGORY', 1, false FROM member a JOIN member b USING (name)
+  WHERE a.id < b.id AND name NOT LIKE '#%%'
+),
+worded AS (
+  SELECT COALESCE(max(weight) FILTER (WHERE decided), max(weight)) AS weight
+  FROM edge GROUP BY one, other, kind
+)
+SELECT count(*) FROM worded WHERE weight > 0
+"""  # noqa: S608 - names and numbers of our own

@@ -1,0 +1,19 @@
+"""Whether a worker lives: it says so in Redis every few seconds."""
+
+from celery.signals import heartbeat_sent
+
+from acl.redis_circuit import attempt
+
+KEY = "pegboard:worker"
+SECONDS = 15  # Celery's own heartbeat is every two
+
+
+@heartbeat_sent.connect(dispatch_uid="pegboard-heartbeat")  # type: ignore[untyped-decorator]
+def note_heartbeat(**_: object) -> None:
+    """Tell whoever asks in the next seconds that this worker lives."""
+    attempt(lambda redis: redis.set(KEY, b"1", ex=SECONDS), default=None)
+
+
+def worker_lives() -> bool:
+    """Whether a worker has been heard of lately; False too where Redis is away."""
+    return attempt(lambda redis: bool(redis.exists(KEY)), default=False)

@@ -1,0 +1,53 @@
+"""Embeds whatever waits in this process, for a deployment that has no worker yet."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from catalog.embedding.base import EmbedderUnavailable
+from catalog.indexing import embed_pending, pending
+from catalog.services.models import model_progress
+from catalog.switching import promise_missing, register_configured_model, switch_when_complete
+
+
+class Command(BaseCommand):
+    help = "Embed in this process whatever waits for it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
+        try:
+            written = _embed(console)
+        except EmbedderUnavailable as problem:
+            raise CommandError(str(problem)) from problem
+        reason = pending().exclude(failure="").values_list("failure", flat=True).first()
+        if reason:
+            raise CommandError(f"{pending().count()} vectors are still to come: {reason}")
+        models = [asdict(progress) for progress in model_progress()]
+        if options["json"]:
+            self.stdout.write(json.dumps({"embedded": written, "models": models}))
+            return
+        for model in models:
+            console.print(
+                "{name}: {embedded} embedded, {pending} pending, {failed} failed".format(**model)
+            )
+
+
+def _embed(console: Console) -> int:
+    model = register_configured_model()
+    promise_missing()
+    with Progress(console=console) as bars:
+        task = bars.add_task("Embedding", total=None)
+        written = embed_pending(
+            progress=lambda done, total: bars.update(task, completed=done, total=total)
+        )
+    if model:
+        switch_when_complete(model)
+    return written

@@ -1,0 +1,35 @@
+"""Works out again what follows from the definitions, and makes every cache an old one."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from rich.console import Console
+from rich.progress import Progress
+
+from catalog.indexing import pending
+from catalog.services.rebuilding import rebuild_catalog
+
+
+class Command(BaseCommand):
+    help = "Work out words, estimates and promised vectors again and drop every cache."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--force", action="store_true", help="embed everything again")
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
+        with Progress(console=console) as bars:
+            task = bars.add_task("Rebuilding", total=None)
+            count = rebuild_catalog(
+                by=None,
+                force=options["force"],
+                progress=lambda done, total: bars.update(task, completed=done, total=total),
+            )
+        report = {"capabilities": count, "pending": pending().count()}
+        if options["json"]:
+            self.stdout.write(json.dumps(report))
+        else:
+            console.print(f"{count} capabilities rebuilt, {report['pending']} vectors to come")

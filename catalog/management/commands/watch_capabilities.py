@@ -1,0 +1,63 @@
+"""Keeps the catalogue as the watched folders are, until it is stopped."""
+
+import signal
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import close_old_connections
+
+from catalog.normalizing.manifest_folders import watched_folders
+from catalog.services.manifests import Reloaded, reload_manifests
+from catalog.watching import follow
+
+log = structlog.get_logger(__name__)
+
+
+class Command(BaseCommand):
+    help = "Load the CAPABILITY.yaml files of the watched folders, and again whenever they change."
+    requires_system_checks: list[str] = []  # the database may be away for a while
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop = Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        log.info("watching for manifests", folders=[str(folder) for folder in _folders()])
+        follow(_folders, _read, stop=stop)
+
+
+def _folders() -> tuple[Path, ...]:
+    return watched_folders(settings.PEGBOARD_CAPABILITY_DIRS)
+
+
+def _read() -> bool:
+    """One pass; trouble is told and tried again, so that nothing but a signal ends the command."""
+    close_old_connections()
+    try:
+        report = reload_manifests(by=None, folders=_folders())
+    except Exception:
+        log.exception("manifests could not be read; trying again")
+        return False
+    _tell(report)
+    return True
+
+
+def _tell(report: Reloaded) -> None:
+    for defect in report.new_defects:
+        log.warning(
+            "manifest has a defect", file=defect.file, field=defect.field, reason=defect.reason
+        )
+    if report.changed_anything:
+        counts = report.registered
+        log.info(
+            "manifests read",
+            created=counts.created,
+            changed=counts.changed,
+            unchanged=counts.unchanged,
+            gone=report.gone,
+            kept=report.kept,
+            defects=len(report.defects),
+        )

@@ -1,0 +1,36 @@
+"""Tables of what there is."""
+
+from catalog.models.access import (
+    CapabilityGroupPermission,
+    CapabilityUserPermission,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+    Rule,
+)
+from catalog.models.capability import Capability
+from catalog.models.edge import Edge, Mention, Trait
+from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
+from catalog.models.integration import Integration
+from catalog.models.manifest import ManifestFile
+from catalog.models.preset import Preset, PresetMember
+from catalog.models.version import CatalogVersion
+
+__all__ = [
+    "Capability",
+    "CapabilityGroupPermission",
+    "CapabilityUserPermission",
+    "CatalogVersion",
+    "Edge",
+    "Embedding",
+    "EmbeddingModel",
+    "Integration",
+    "IntegrationGroupPermission",
+    "IntegrationUserPermission",
+    "LexicalVector",
+    "ManifestFile",
+    "Mention",
+    "Preset",
+    "PresetMember",
+    "Rule",
+    "Trait",
+]

@@ -1,0 +1,113 @@
+"""One entry of the catalogue."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from catalog.models.integration import Integration, ReviewState
+from catalog.querysets import CapabilityQuerySet
+
+
+class Capability(models.Model):
+    """A tool, skill, extension, channel, voice provider or emergent tool, as a model may call
+    it."""
+
+    class Kind(models.TextChoices):
+        TOOL = "tool"
+        SKILL = "skill"
+        EXTENSION = "extension"
+        CHANNEL = "channel"
+        VOICE = "voice"
+        EMERGENT_TOOL = "emergent-tool"
+
+    class SideEffect(models.TextChoices):
+        READ = "read"
+        WRITE = "write"
+        DELETE = "delete"
+
+    class AIAccess(models.TextChoices):
+        EXECUTE = "execute"
+        PROPOSE = "propose"
+        BLOCKED = "blocked"
+
+    integration = models.ForeignKey(
+        Integration, models.CASCADE, related_name="capabilities", db_index=False
+    )
+    identifier = models.CharField(max_length=200, unique=True)
+    full_name = models.CharField(
+        max_length=64, unique=True, validators=[RegexValidator(r"^[a-zA-Z0-9_-]{1,64}$")]
+    )
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    action = models.CharField(max_length=200)
+    display_name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    category = models.CharField(max_length=60, db_index=True)
+    category_inferred = models.BooleanField(
+        default=False, help_text="Worked out from name and description, not declared."
+    )
+    tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    input_schema = models.JSONField(null=True, blank=True)
+    output_schema = models.JSONField(null=True, blank=True)
+    content = models.TextField(blank=True, help_text="A skill's Markdown.")
+    examples = models.JSONField(default=list, blank=True)
+    required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    required_tools = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    declared_edges = models.JSONField(default=list, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+    parameters_summary = models.CharField(max_length=500, blank=True)
+    side_effect = models.CharField(
+        max_length=8, choices=SideEffect.choices, default=SideEffect.READ
+    )
+    ai_access = models.CharField(max_length=8, choices=AIAccess.choices, default=AIAccess.EXECUTE)
+    available = models.BooleanField(default=True)
+    unavailable_reason = models.CharField(max_length=300, blank=True)
+    state = models.CharField(
+        max_length=12, choices=ReviewState.choices, default=ReviewState.APPROVED
+    )
+    core = models.BooleanField(default=False, help_text="Competes for the places kept for core.")
+    pinned = models.BooleanField(default=False, help_text="Part of every selection.")
+    source_ref = models.JSONField(default=dict, blank=True)
+    hidden_characters = models.PositiveIntegerField(default=0)
+    definition_hash = models.CharField(max_length=64)
+    fingerprint = models.CharField(
+        max_length=64, help_text="Equal where the definition is the same on another integration."
+    )
+    tokens = models.PositiveIntegerField(default=0, help_text="Estimate for the full definition.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = CapabilityQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "capabilities"
+        ordering = ["full_name"]
+        permissions = [("use_capability", "Can use the capability")]
+        indexes = [
+            models.Index(
+                fields=["id"], condition=Q(core=True) | Q(pinned=True), name="catalog_always"
+            ),
+            # All that rights ask of a capability, so that they read no page of the wide table.
+            models.Index(
+                fields=["integration"],
+                include=[
+                    "id",
+                    "tokens",
+                    "ai_access",
+                    "state",
+                    "available",
+                    "core",
+                    "pinned",
+                    "kind",
+                ],
+                name="catalog_rights",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.full_name
+
+    @property
+    def has_side_effects(self) -> bool:
+        """Whether calling it changes anything."""
+        return self.side_effect != self.SideEffect.READ

@@ -1,0 +1,113 @@
+"""How capabilities are related, and what that is worked out from."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from catalog.models.capability import Capability
+from catalog.models.preset import Preset
+
+
+class Edge(models.Model):
+    """A relation that rests on its two ends alone, whatever else there is.
+
+    What also depends on how many others share something (most TAGGED_WITH and SAME_CATEGORY) is no
+    row: it is worked out for each caller from `Trait`. An edge without a direction has the lower
+    key as its source.
+    """
+
+    class Kind(models.TextChoices):
+        DEPENDS_ON = "DEPENDS_ON", "depends on"
+        COMPOSED_WITH = "COMPOSED_WITH", "composed with"
+        TAGGED_WITH = "TAGGED_WITH", "tagged alike"
+        SAME_CATEGORY = "SAME_CATEGORY", "of the same category"
+        DECLARED = "DECLARED", "declared"
+
+    class Origin(models.TextChoices):
+        METADATA = "metadata"
+        PRESET = "preset"
+        MANIFEST = "manifest"
+        ADMIN = "admin"
+
+    source = models.ForeignKey(Capability, models.CASCADE, related_name="edges_out", db_index=False)
+    target = models.ForeignKey(Capability, models.CASCADE, related_name="edges_in")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    weight = models.FloatField(help_text="0 to 1. An admin's weight replaces others; 0 means none.")
+    origin = models.CharField(max_length=8, choices=Origin.choices)
+    preset = models.ForeignKey(
+        Preset, models.CASCADE, null=True, blank=True, related_name="edges", editable=False
+    )
+
+    class Meta:
+        ordering = ["source", "kind", "target", "origin", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "target", "kind", "origin", "preset"],
+                nulls_distinct=False,
+                name="catalog_edge_once",
+            ),
+            models.CheckConstraint(
+                condition=~Q(source=F("target")), name="catalog_edge_between_two"
+            ),
+            models.CheckConstraint(
+                condition=Q(weight__gte=0, weight__lte=1), name="catalog_edge_weight"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["DEPENDS_ON", "DECLARED"]) | Q(source__lt=F("target")),
+                name="catalog_edge_without_direction",
+            ),
+            models.CheckConstraint(
+                condition=Q(origin="preset", preset__isnull=False)
+                | (~Q(origin="preset") & Q(preset__isnull=True)),
+                name="catalog_edge_preset",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.get_kind_display()} {self.target}"
+
+
+# Those that a → b and b → a would say twice.
+WITHOUT_DIRECTION = frozenset(
+    {Edge.Kind.COMPOSED_WITH, Edge.Kind.TAGGED_WITH, Edge.Kind.SAME_CATEGORY}
+)
+
+
+class Mention(models.Model):
+    """What one capability says about another by the name that it uses, there or not."""
+
+    capability = models.ForeignKey(
+        Capability, models.CASCADE, related_name="mentions", db_index=False
+    )
+    name = models.CharField(max_length=300, help_text="An id or a full name.")
+    kind = models.CharField(max_length=16, choices=Edge.Kind.choices)
+    weight = models.FloatField()
+    origin = models.CharField(max_length=8, choices=Edge.Origin.choices)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["capability", "name", "kind", "origin"], name="catalog_mention_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["name"], name="catalog_mention_name")]
+
+    def __str__(self) -> str:
+        return f"{self.capability_id} {self.kind} {self.name}"
+
+
+class Trait(models.Model):
+    """Something that capabilities may share: `#tag`, or `kind:category`."""
+
+    capability = models.ForeignKey(
+        Capability, models.CASCADE, related_name="traits", db_index=False
+    )
+    name = models.CharField(max_length=90)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["capability", "name"], name="catalog_trait_once"),
+        ]
+        indexes = [models.Index(fields=["name", "capability"], name="catalog_trait_shared")]
+
+    def __str__(self) -> str:
+        return f"{self.capability_id} {self.name}"

@@ -1,0 +1,71 @@
+"""Vectors, in tables of their own: a change of rights rewrites no vector.
+
+An `Embedding` row is also the promise that its capability gets embedded: it is written in the
+transaction of the capability, and whoever finds `vector_hash` unlike `text_hash` has work to do.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+from pgvector.django import SparseVectorField, VectorField
+
+from catalog.models.capability import Capability
+
+
+class EmbeddingModel(models.Model):
+    """A model whose vectors are kept. The active one answers; others are being built beside it."""
+
+    name = models.CharField(max_length=200, unique=True)
+    dimension = models.PositiveIntegerField()
+    active = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["active"], condition=Q(active=True), name="catalog_one_active_model"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Embedding(models.Model):
+    """One capability's vector by one model, or the promise of it."""
+
+    capability = models.ForeignKey(Capability, models.CASCADE, related_name="embeddings")
+    model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="embeddings")
+    text_hash = models.CharField(max_length=64, help_text="Of the text as it is now.")
+    vector = VectorField(null=True)  # no fixed length: models of several lengths live side by side
+    vector_hash = models.CharField(max_length=64, blank=True, help_text="Of the text embedded.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    failure = models.CharField(max_length=300, blank=True)
+    sent_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["capability", "model"], name="catalog_embedding_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["sent_at"],
+                condition=~Q(vector_hash=F("text_hash")),
+                name="catalog_embedding_pending",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.capability_id} by {self.model_id}"
+
+
+class LexicalVector(models.Model):
+    """The document side of BM25 for one capability; see `catalog.lexical`."""
+
+    capability = models.OneToOneField(
+        Capability, models.CASCADE, primary_key=True, related_name="lexical"
+    )
+    terms = SparseVectorField(dimensions=2**18)  # of catalog.lexical; a test compares them
+
+    def __str__(self) -> str:
+        return str(self.capability_id)

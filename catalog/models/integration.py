@@ -1,0 +1,73 @@
+"""What provides capabilities."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+
+
+class ReviewState(models.TextChoices):
+    """Only what is approved can be used; a quarantined definition waits for a person."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    QUARANTINED = "quarantined"
+
+
+class Integration(models.Model):
+    """Where capabilities come from: a server, a skill, a channel, something built in …"""
+
+    class Kind(models.TextChoices):
+        MCP = "mcp", "MCP server"
+        SKILL = "skill"
+        EXTENSION = "extension"
+        CHANNEL = "channel"
+        VOICE = "voice"
+        MANIFEST = "manifest"
+        BUILTIN = "builtin", "built-in"
+        CATALOG = "catalog", "imported catalogue"
+
+    class Connection(models.TextChoices):
+        NOT_NEEDED = "not_needed", "needs none"
+        DISCONNECTED = "disconnected"
+        CONNECTED = "connected"
+        FAILING = "failing"
+
+    slug = models.CharField(
+        max_length=48, unique=True, validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$")]
+    )
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    publisher = models.CharField(max_length=200, blank=True)
+    version = models.CharField(max_length=80, blank=True)
+    licence = models.CharField(max_length=80, blank=True)
+    homepage = models.CharField(max_length=500, blank=True)
+    listing = models.CharField(max_length=200, blank=True, help_text="The listing it came from.")
+    transport = models.CharField(
+        max_length=8, blank=True, choices=[("stdio", "stdio"), ("http", "HTTP"), ("sse", "SSE")]
+    )
+    endpoint = models.CharField(max_length=500, blank=True)
+    command = ArrayField(models.CharField(max_length=500), default=list, blank=True)
+    required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    source_ref = models.JSONField(default=dict, blank=True)
+    enabled = models.BooleanField(default=True)
+    state = models.CharField(
+        max_length=12, choices=ReviewState.choices, default=ReviewState.APPROVED
+    )
+    restricted = models.BooleanField(
+        default=False, help_text="Never part of what open groups may use by default."
+    )
+    connection = models.CharField(
+        max_length=12, choices=Connection.choices, default=Connection.NOT_NEEDED
+    )
+    health = models.CharField(max_length=500, blank=True, help_text="The last problem, in words.")
+    health_checked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["slug"]
+        permissions = [("use_integration", "Can use the integration's capabilities")]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,103 @@
+"""Entries of Docker's MCP catalogue: server.yaml, and beside it a tools.json that may be empty or
+absent."""
+
+from typing import Any
+
+from catalog.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.normalizing.addresses import transport_of, web_address
+from catalog.normalizing.entries import Document, Entry, distinct
+from catalog.normalizing.launching import container_command
+from catalog.normalizing.naming import display_name_for, slug_for
+from catalog.normalizing.reading import RefusedError, parse_json, read_text
+from catalog.normalizing.tool import read_tools
+
+FILE_NAME = "server.yaml"
+TOOLS_FILE = "tools.json"
+
+
+def recognises(value: Any) -> bool:
+    """A mapping with `about` or `image` or `remote`, and one of the types that Docker uses."""
+    if not isinstance(value, dict) or value.get("type") not in ("server", "remote", "poci"):
+        return False
+    return "name" in value and bool({"about", "image", "remote", "meta"} & value.keys())
+
+
+def read(document: Document) -> Loaded:
+    """One server with the tools that its tools.json lists."""
+    entry = document.entry(document.value)
+    name = entry.name("name", required=True)
+    integration = _integration(entry, name, document.integration or slug_for(name))
+    return Loaded((integration,), _tools(entry, document, integration))
+
+
+def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
+    about = entry.mapping("about")
+    source = entry.mapping("source")
+    remote = entry.mapping("remote")
+    endpoint = web_address(remote, "url") if remote else ""
+    run = entry.mapping("run")
+    image = entry.name("image")
+    secrets = _secrets(entry)
+    return IntegrationDescriptor(
+        slug=slug,
+        kind="mcp",
+        title=(about.name("title") if about else "") or display_name_for(name),
+        description=about.text("description") if about else "",
+        publisher=image.partition("/")[0] if "/" in image else "",
+        transport=transport_of(remote.name("transportType") if remote else "", endpoint=endpoint),
+        endpoint=endpoint,
+        command=container_command(entry, image, secrets, run.texts("command") if run else ()),
+        required_secrets=secrets,
+        homepage=web_address(source, "project") if source else "",
+        source_ref={
+            "format": "docker",
+            "file": entry.document.file,
+            "name": name,
+            "image": image,
+            "commit": source.name("commit") if source else "",
+        },
+    )
+
+
+def _secrets(entry: Entry) -> tuple[str, ...]:
+    """The names of the variables that must be set: secrets, settings, and what signing in gives."""
+    config = entry.mapping("config") if isinstance(entry.raw("config"), dict) else None
+    variables = [
+        *(config.mappings("secrets") if config else []),
+        *(config.mappings("env") if config else []),
+    ]
+    variables += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
+    limit = entry.document.limits.secret_name
+    names = (variable.name("env", "name", limit=limit) for variable in variables)
+    return distinct(names, limit)
+
+
+def _tools(
+    entry: Entry, document: Document, integration: IntegrationDescriptor
+) -> tuple[Descriptor, ...]:
+    folder = document.folder
+    if folder is None or not (folder / TOOLS_FILE).exists():
+        return ()
+    meta = entry.mapping("meta")
+    beside = Document(
+        file=_beside(document.file), value=None, limits=document.limits, defects=document.defects
+    )
+    try:
+        text = read_text(folder / TOOLS_FILE, folder, limit=document.limits.file)
+        tools = parse_json(text, max_depth=document.limits.json_depth)
+    except RefusedError as refused:
+        beside.report(refused.field, refused.reason)
+        return ()
+    return read_tools(
+        beside,
+        tools.get("tools") if isinstance(tools, dict) else tools,
+        "tools",
+        integration=integration,
+        category=meta.name("category") if meta else "",
+        tags=meta.tags("tags") if meta else (),
+    )
+
+
+def _beside(file: str) -> str:
+    folder, slash, _ = file.rpartition("/")
+    return f"{folder}{slash}{TOOLS_FILE}"

@@ -1,0 +1,128 @@
+"""Keeps secrets out of the catalogue: of a client's configuration only the names of its variables
+stay.
+
+Command lines and addresses are kept with whatever looks like a key, token or password taken out.
+"""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit, urlunsplit
+
+REDACTED = "[redacted]"
+_WORDS = (
+    r"api[-_]?key|access[-_]?key|private[-_]?key|apikey|key|secret|token|passw(?:or)?d|pwd|passphrase"
+    r"|auth|authorization|bearer|credentials?|cookie|session|signature|pat"
+)
+_ENDS = r"key|secret|token|password|passwd|pwd"
+_SECRET_NAME = re.compile(rf"(?:^|[-_.])(?:{_WORDS})(?:$|[-_.])|(?:{_ENDS})$", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"\$\{(?:[a-z]+:)?([A-Za-z_][\w.-]*)[^}]*\}"  # ${API_KEY}, ${input:token}, ${API_KEY:-default}
+    r"|\$([A-Z_][A-Z0-9_]*)|\{\{?([\w.-]+)\}?\}|<([\w -]+)>"
+)
+_DEFAULT = re.compile(r"\$\{([\w.-]+):?[-=+][^}]*\}")
+_TOKENS = re.compile(
+    r"sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}"
+    r"|(?<![\w-])eyJ[\w-]{10,500}+\.[\w-]{10,}\.?[\w-]*"
+    r"|(?<![A-Fa-f0-9@])(?<!sha256:)[A-Fa-f0-9]{32,}"
+    r"|(?<=[Bb]earer )[^\s\"']+|(?<=[Bb]asic )[\w+/=]{8,}"
+    r"|(?<=://)[^\s/@:]*+:[^\s/@]*+(?=@)"
+)
+_ASSIGNMENT = re.compile(r"(?P<name>-{0,2}[\w.-]+)(?P<sign>=|:\s*)(?P<value>.+)", re.DOTALL)
+# `--api-key abc`, `API_KEY=abc` or `"apiKey": "abc"` in the middle of a longer text.
+_INSIDE = re.compile(
+    r"(?<![\w-])(?P<name>--[\w-]{1,60}+(?=\s)|[\w-]{1,60}+(?=[\"']?\s*[:=]))"
+    r"(?P<sign>[\"']?\s*[:=]\s*[\"']?|\s+)(?P<value>[^\s\"',;}]+)"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable, option or header of this name usually holds a secret."""
+    return _SECRET_NAME.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name.strip("-"))) is not None
+
+
+def placeholders_in(text: str) -> tuple[str, ...]:
+    """The names that a text asks for: `${API_KEY}`, `${input:token}`, `$HOME`, `{{name}}`,
+    `{name}`."""
+    return tuple(
+        next(group for group in match.groups() if group) for match in _PLACEHOLDER.finditer(text)
+    )
+
+
+def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The arguments with secrets taken out, and the places where that was done."""
+    kept: list[str] = []
+    changed: list[int] = []
+    value_is_secret = False
+    for place, argument in enumerate(arguments):
+        is_option = argument.startswith("-")
+        if value_is_secret and not is_option and not _is_placeholder(argument):
+            redacted = REDACTED
+        else:
+            redacted = redact_text(argument)
+        value_is_secret = is_option and "=" not in argument and is_secret_name(argument)
+        kept.append(redacted)
+        if redacted != argument:
+            changed.append(place)
+    return tuple(kept), tuple(changed)
+
+
+def redact_text(text: str) -> str:
+    """One argument or header with its secrets taken out."""
+    text = _DEFAULT.sub(r"${\1}", text)
+    if "://" in text and not re.search(r"\s", text) and "=" not in text.partition("://")[0]:
+        return _redact_if_url(text)
+    assignment = _ASSIGNMENT.fullmatch(text)
+    if assignment and is_secret_name(assignment["name"]):
+        return assignment["name"] + assignment["sign"] + _redact_value(assignment["value"])
+    if assignment and "://" in assignment["value"] and not re.search(r"\s", text):
+        return assignment["name"] + assignment["sign"] + _redact_if_url(assignment["value"])
+    return _TOKENS.sub(REDACTED, _INSIDE.sub(_redact_inside, text))
+
+
+def _redact_value(value: str) -> str:
+    if _is_placeholder(value):
+        return value
+    scheme = re.match(r"(?:bearer|basic|token)\s+", value, re.IGNORECASE)
+    return (scheme.group() if scheme else "") + REDACTED
+
+
+def _redact_inside(match: re.Match[str]) -> str:
+    if not is_secret_name(match["name"]) or _is_placeholder(match["value"]):
+        return match.group()
+    if match["value"].lower() in ("bearer", "basic"):
+        return match.group()
+    return match["name"] + match["sign"] + REDACTED
+
+
+def redact_url(url: str) -> str:
+    """An address without user and password, and without the values of secret parameters.
+
+    One that is no valid address raises ValueError.
+    """
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    if user and parts.scheme not in ("ssh", "git+ssh"):
+        user = "redacted"
+    query = "&".join(_redact_parameter(part) for part in parts.query.split("&"))
+    path, fragment = (_TOKENS.sub(REDACTED, part) for part in (parts.path, parts.fragment))
+    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, path, query, fragment))
+
+
+def _redact_if_url(text: str) -> str:
+    try:
+        return redact_url(text)
+    except ValueError:
+        return REDACTED
+
+
+def _redact_parameter(part: str) -> str:
+    name, sign, value = part.partition("=")
+    if sign and is_secret_name(name) and value and not _is_placeholder(value):
+        return f"{name}={REDACTED}"
+    return _TOKENS.sub(REDACTED, part)
+
+
+def _is_placeholder(text: str) -> bool:
+    bare = re.sub(r"^(?:bearer|basic|token)\s+", "", text.strip(), flags=re.IGNORECASE)
+    return not bare or _PLACEHOLDER.fullmatch(bare) is not None

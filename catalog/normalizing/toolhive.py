@@ -1,0 +1,69 @@
+"""ToolHive's registry entries (spec.yaml), which list the tools of a server by name only."""
+
+from typing import Any
+
+from catalog.descriptors import IntegrationDescriptor, Loaded
+from catalog.normalizing.addresses import transport_of, web_address
+from catalog.normalizing.entries import Document, Entry, distinct
+from catalog.normalizing.launching import container_command
+from catalog.normalizing.naming import display_name_for, slug_for
+from catalog.normalizing.tool import read_tools
+
+
+def recognises(value: Any) -> bool:
+    """A mapping with a transport and an image or an address; the name may be its file's."""
+    return (
+        isinstance(value, dict) and "transport" in value and bool({"image", "url"} & value.keys())
+    )
+
+
+def read(document: Document) -> Loaded:
+    """One server, its tools known by their names."""
+    entry = document.entry(document.value)
+    name = entry.name("name") or document.stem
+    integration = _integration(entry, name, document.integration or slug_for(name))
+    tools = [{"name": tool} for tool in entry.names("tools")]
+    capabilities = read_tools(
+        document, tools, "tools", integration=integration, tags=entry.tags("tags")
+    )
+    return Loaded((integration,), capabilities)
+
+
+def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
+    image = entry.name("image")
+    endpoint = web_address(entry, "url")
+    secrets = _secrets(entry)
+    return IntegrationDescriptor(
+        slug=slug,
+        kind="mcp",
+        title=entry.name("title") or display_name_for(name),
+        description=entry.text("description"),
+        version=_tag(entry, image),
+        transport=transport_of(entry.name("transport"), endpoint=endpoint),
+        endpoint=endpoint,
+        command=container_command(entry, image, secrets, entry.texts("args")),
+        required_secrets=secrets,
+        homepage=web_address(entry, "repositoryUrl"),
+        source_ref={
+            "format": "toolhive",
+            "file": entry.document.file,
+            "name": name,
+            "tier": entry.name("tier"),
+            "status": entry.name("status"),
+        },
+    )
+
+
+def _tag(entry: Entry, image: str) -> str:
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return tag if len(tag) <= entry.document.limits.version else ""
+
+
+def _secrets(entry: Entry) -> tuple[str, ...]:
+    limit = entry.document.limits.secret_name
+    variables = [variable for variable in entry.mappings("envVars") if _is_needed(variable)]
+    return distinct((variable.name("name", limit=limit) for variable in variables), limit)
+
+
+def _is_needed(variable: Entry) -> bool:
+    return bool(variable.flag("required") or variable.flag("secret"))

@@ -1,0 +1,84 @@
+"""Where in a JSON schema further schemas are.
+
+`description` is a keyword in one place and the name of an argument in another; only the place tells
+which. Everything that shortens schemas asks here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+# One schema; `items` of older drafts may also hold a list, and `dependencies` names or schemas.
+ONE = frozenset(
+    {
+        "additionalItems",
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+NAMED = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependencies",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def pointer_of(reference: str) -> list[str]:
+    """The steps of a reference's fragment: `#/$defs/a~1b` gives `$defs` and `a/b`."""
+    _, _, fragment = reference.partition("#")
+    if not fragment.startswith("/"):
+        return []
+    steps = unquote(fragment).split("/")[1:]
+    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
+
+
+def keywords_in(reference: str) -> set[str]:
+    """The keywords that a reference goes through, from wherever it starts.
+
+    Names of properties are none of them, and neither is what lies below a keyword's value.
+    """
+    keywords = set()
+    steps = pointer_of(reference)
+    place = 0
+    while place < len(steps):
+        keyword = steps[place]
+        keywords.add(keyword)
+        if keyword not in NAMED | SEVERAL | ONE:
+            break
+        place += 2 if _has_places(keyword, steps[place + 1 : place + 2]) else 1
+    return keywords
+
+
+def _has_places(keyword: str, following: list[str]) -> bool:
+    """Whether a name or a number follows: after `items` only where they are a list."""
+    if keyword == "items":
+        return following != [] and following[0].isdigit()
+    return keyword not in ONE
+
+
+def references_in(value: Any) -> Iterator[str]:
+    """Every reference below the value, also where it may mean nothing. Walks without recursion."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            yield from (inner[name] for name in REFERENCES if isinstance(inner.get(name), str))
+            waiting.extend(inner.values())
+        elif isinstance(inner, list):
+            waiting.extend(inner)

@@ -1,0 +1,72 @@
+"""Turns a selection into the body that a chat backend gets."""
+
+import time
+from typing import Any
+
+from catalog.detail import Detail, description_at, schema_at, with_tokens
+from discovery.rendering.formats import render_tools
+from discovery.rendering.prompt import render_prompt
+from discovery.selected import Selected, Selection
+
+
+def answer(selection: Selection, *, provider: str, detail: Detail, explain: bool) -> dict[str, Any]:
+    """The whole answer; the time that writing it took is part of its timings."""
+    started = time.perf_counter()
+    body = {
+        "selected": [_selected(item, detail, explain) for item in selection.selected],
+        "core_included": selection.core_included,
+        "excluded_count": selection.excluded_count,
+        "reason": selection.reason,
+        "discovery_suggested": selection.discovery_suggested,
+        "direct": selection.direct,
+        "degraded": bool(selection.degraded),
+        "degraded_because": selection.degraded,
+        "turn_id": selection.turn_id,
+        "tokens": _tokens(selection),
+        "prompt": render_prompt(selection),
+        "tools": render_tools(selection, provider),
+    }
+    return body | {"timings": _timings(selection, (time.perf_counter() - started) * 1000)}
+
+
+def _selected(item: Selected, detail: Detail, explain: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "id": item.identifier,
+        "full_name": item.full_name,
+        "kind": item.kind,
+        "integration": item.integration,
+        "display_name": item.display_name,
+        "score": item.score,
+        "reasons": item.reasons,
+        "access": "asks first" if item.asks_first else "runs",
+        "available": item.available,
+        "core": item.core,
+        "pinned": item.pinned,
+    }
+    if detail != "name_only":
+        body |= {
+            "description": description_at(detail, item.description),
+            "category": item.category,
+            "side_effect": item.side_effect,
+            "alternatives": item.alternatives,
+        }
+    body |= schema_at(detail, item.input_schema)
+    if explain:
+        body["evidence"] = item.evidence
+    return with_tokens(body)
+
+
+def _tokens(selection: Selection) -> dict[str, int]:
+    saved = selection.tokens_all - selection.tokens_selected
+    return {
+        "all": selection.tokens_all,
+        "selected": selection.tokens_selected,
+        "saved": max(0, saved),
+    }
+
+
+def _timings(selection: Selection, rendering: float) -> dict[str, float]:
+    timings = dict(selection.timings)
+    for part in ("rendering", "total"):
+        timings[part] = timings.get(part, 0.0) + rendering
+    return {part: round(milliseconds, 3) for part, milliseconds in timings.items()}

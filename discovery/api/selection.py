@@ -1,0 +1,71 @@
+"""POST select: a message in, the few tools that fit and that this caller may use out."""
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.callers import caller_of
+from acl.models import ApiKey
+from discovery.api.answers import answer
+from discovery.api.serializers import SelectionSerializer, SelectRequestSerializer
+from discovery.metrics import observe_selection
+from discovery.selected import Asked
+from discovery.services.turns import select_for_turn
+
+
+class SelectView(APIView):
+    """The selector."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="select",
+        tags=["Selection"],
+        summary="Select the tools for a message",
+        request=SelectRequestSerializer,
+        responses={200: SelectionSerializer},
+        examples=[
+            OpenApiExample(
+                "A message from alice",
+                value={
+                    "message": "mail the team that the release is out",
+                    "user": "alice",
+                    "format": "openai",
+                },
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """What fits the message and this caller may use, each with its reasons."""
+        serializer = SelectRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        caller = caller_of(
+            request,
+            user=wanted.get("user"),
+            group=wanted.get("group"),
+            space=wanted.get("space"),
+        )
+        selection = select_for_turn(
+            Asked(
+                message=wanted["message"],
+                caller=caller,
+                history=tuple(wanted.get("history", ())),
+                max_tools=wanted.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
+                kind=wanted["kind"],
+                only_available=wanted["only_available"],
+                use_graph=wanted["use_graph"],
+            )
+        )
+        observe_selection(selection)
+        return Response(
+            answer(
+                selection,
+                provider=wanted["format"],
+                detail=wanted["detail"],
+                explain=wanted["explain"],
+            )
+        )

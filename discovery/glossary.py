@@ -1,0 +1,128 @@
+"""English words for what people ask an assistant in other languages.
+
+The model that comes with the install knows English best. A message that is recognisably German,
+French, Spanish, Portuguese, Italian, Dutch or Polish gets the English of its plainest words added.
+A model that knows these languages loses little by it.
+"""
+
+import csv
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import Stemmer
+
+LANGUAGES = ("german", "french", "spanish", "portuguese", "italian", "dutch", "polish")
+# So many of a language's small words must be there, and more than of any other language.
+FEWEST_SMALL_WORDS = 2
+_threads = threading.local()
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
+_SMALL_WORDS = """
+english: the a an is are was of to in on for and or i you it my me can what how with this that
+  please do have at be from your
+german: der die das den dem des ein eine einen einem einer ist sind ich du er sie es wir mir mich
+  mein meine meinen bitte und oder nicht auf für mit von zu im am in wie was wo wann kannst auch
+  nach
+french: le la les l un une des du de d est sont je j tu il elle nous vous moi mon ma mes s'il
+  plaît et ou pas sur pour avec dans en à au aux quel quelle que qu comment où peux ce cette
+spanish: el la los las un una unos es son yo tú me mi mis por favor y o no en para con de del al
+  que qué cómo dónde cuál puedes lo su este esta
+portuguese: o a os as um uma é são eu você me meu minha por favor e ou não em no na para com de do
+  da que qual como onde pode este esta ao
+italian: il lo la i gli le un uno una è sono io tu mi mio mia per favore e o non in nel nella con
+  di del della che come dove quale puoi questo questa al alla a da
+dutch: de het een is zijn ik jij je we mij me mijn alstublieft alsjeblieft en of niet op voor met
+  van in hoe wat waar kun kan dit deze naar aan
+polish: w we na z ze dla po od jest są się nie mi mnie mój moja moje mojej moim proszę czy jak jaki
+  jaka jakie co ten ta tej tego tę oraz że już możesz ma mam mamy
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Glossary:
+    """One language: English by stem, and the words that begin a task."""
+
+    english: dict[str, str]
+    verbs: frozenset[str]
+
+
+def add_english(texts: Sequence[str]) -> tuple[str, ...]:
+    """A message and its clauses, with the English of the words that are known; English as it is."""
+    language = language_of(texts[0]) if texts else ""
+    return tuple(_with_english(text, language) for text in texts) if language else tuple(texts)
+
+
+def _with_english(text: str, language: str) -> str:
+    english, small = _glossary(language).english, _small()[language]
+    words = [word for word in _WORD.findall(text.lower()) if word not in small]
+    known = (english.get(stem) for stem in _stems(language, words))
+    added = " ".join(dict.fromkeys(word for word in known if word))
+    return f"{text} ({added})" if added else text
+
+
+def language_of(message: str) -> str:
+    """The language that the message is in, by its small words and its first; empty for English.
+
+    What it quotes may be in another one.
+    """
+    own = _QUOTED.sub(" ", message)
+    words = _WORD.findall(own.lower().replace("'", " ").replace("\u2019", " "))
+    counts = {
+        language: sum(word in small for word in words) for language, small in _small().items()
+    }
+    if words and words[0] not in english_verbs():
+        for language in LANGUAGES:
+            if words[0] in _glossary(language).verbs:
+                counts[language] += FEWEST_SMALL_WORDS
+    best = max(counts, key=lambda language: counts[language])
+    enough = counts[best] >= FEWEST_SMALL_WORDS and counts[best] > counts["english"]
+    return best if enough else ""
+
+
+def is_verb(word: str) -> bool:
+    """Whether the word begins a task in one of the languages."""
+    lower = word.lower()
+    return any(lower in _glossary(language).verbs for language in LANGUAGES)
+
+
+@lru_cache(maxsize=1)
+def _small() -> dict[str, frozenset[str]]:
+    paragraphs = re.findall(r"(?m)^(\w+): ((?:.+\n)(?:  .+\n)*)", _SMALL_WORDS)
+    return {language: frozenset(words.split()) for language, words in paragraphs}
+
+
+@lru_cache(maxsize=1)
+def english_verbs() -> frozenset[str]:
+    """What begins a task in English, as far as the table knows."""
+    return frozenset(word for row in _rows() if row["verb"] for word in row["english"].split())
+
+
+def _stems(language: str, words: list[str]) -> list[str]:
+    """Stemmers keep state while they work, so each thread has its own."""
+    if not hasattr(_threads, "stemmers"):
+        _threads.stemmers = {name: Stemmer.Stemmer(name) for name in LANGUAGES}
+    return list(_threads.stemmers[language].stemWords(words))
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _glossary(language: str) -> Glossary:
+    english: dict[str, str] = {}
+    verbs: set[str] = set()
+    for row in _rows():
+        words = row[language].split()
+        for stem in _stems(language, words):
+            english.setdefault(stem, row["english"])
+        if row["verb"]:
+            # As written, not by stem: some English words have the stem of a foreign verb.
+            verbs.update(words)
+    return Glossary(english, frozenset(verbs))
+
+
+@lru_cache(maxsize=1)
+def _rows() -> list[dict[str, str]]:
+    with (files("discovery") / "glossary.csv").open(encoding="utf-8") as table:
+        return list(csv.DictReader(table))

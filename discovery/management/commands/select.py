@@ -1,0 +1,61 @@
+"""The selector at the prompt."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.table import Table
+
+from acl.callers import Caller
+from acl.services.callers import CallerRefused, caller_for
+from discovery.selected import Asked, Selection
+from discovery.services.selection import select_capabilities
+
+
+class Command(BaseCommand):
+    help = "Show what would be selected for a message, and why."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("message")
+        parser.add_argument("--user", required=True, help="user name")
+        parser.add_argument("--group", help="group name; the user's first group if left out")
+        parser.add_argument("--space", help="slug of a space of the group")
+        parser.add_argument("--max-tools", type=int, default=10)
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        caller = _caller(options["user"], options["group"], options["space"])
+        selection = select_capabilities(
+            Asked(message=options["message"], caller=caller, max_tools=options["max_tools"])
+        )
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(selection), default=str, indent=2))
+        else:
+            _show(selection)
+
+
+def _caller(user: str, group: str | None, space: str | None) -> Caller:
+    try:
+        return caller_for(User.objects.get(username=user), group=group, space=space)
+    except (User.DoesNotExist, CallerRefused) as problem:
+        raise CommandError("There is no such active user in that group and space.") from problem
+
+
+def _show(selection: Selection) -> None:
+    table = Table(title=selection.reason)
+    for heading in ("score", "name", "why"):
+        table.add_column(heading)
+    for item in selection.selected:
+        table.add_row(f"{item.score:.2f}", item.full_name, "; ".join(item.reasons))
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{selection.tokens_selected:,} of {selection.tokens_all:,} tokens, "
+        f"{selection.excluded_count} left out, {selection.timings['total']:.1f} ms"
+    )
+    for problem in selection.degraded:
+        console.print(f"degraded: {problem}")

@@ -1,0 +1,32 @@
+"""A skill's Markdown as HTML that cannot do harm: no raw HTML, no pictures, few kinds of links."""
+
+import nh3
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
+    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_OUTLINE = 2  # a skill's own title comes below the page's and the section's
+
+
+def safe_html(markdown: str) -> SafeString:
+    """The HTML of `markdown`, its headings set below those of the page."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1]) + _OUTLINE)}"
+    html = parser.renderer.render(tokens, parser.options, {})
+    return mark_safe(_clean(html))  # noqa: S308 - cleaned just now
+
+
+def _clean(html: str) -> str:
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}, "ol": {"start"}},
+        url_schemes={"https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )

@@ -1,0 +1,18 @@
+"""Where the pages live."""
+
+from django.urls import include, path
+
+from discovery.views import my_tools, playground, session
+
+urlpatterns = [
+    path("", playground.playground, name="playground"),
+    path("playground/people/", playground.people, name="people"),
+    path("tools/", my_tools.my_tools, name="my-tools"),
+    path("tools/requests/", my_tools.requests, name="requests"),
+    path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
+    path("group/", session.choose_group, name="choose-group"),
+    path("", include("discovery.access_urls")),
+    path("", include("discovery.account_urls")),
+    path("", include("discovery.people_urls")),
+    path("", include("discovery.register_urls")),
+]

@@ -1,0 +1,73 @@
+"""What a selection answers: plain values that every edge renders in its own way."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from acl.callers import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to the selector.
+
+    `history` holds the conversation's last messages, oldest first. `max_tools` bounds the answer.
+    """
+
+    message: str
+    caller: Caller
+    history: tuple[str, ...] = ()
+    max_tools: int = 10
+    kind: str = "any"
+    only_available: bool = True
+    use_graph: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """One selected capability: its score from 0 to 1, and in words why it is there."""
+
+    pk: int
+    identifier: str
+    full_name: str
+    kind: str
+    integration: str
+    display_name: str
+    description: str
+    category: str
+    tags: tuple[str, ...]
+    input_schema: dict[str, Any] | None
+    side_effect: str
+    asks_first: bool
+    core: bool
+    pinned: bool
+    available: bool
+    tokens: int
+    score: float
+    reasons: tuple[str, ...]
+    # Shares of the score by kind of evidence, for the score bar: meaning, words, name.
+    evidence: dict[str, float] = field(default_factory=dict)
+    # Full names of the same definition on other integrations.
+    alternatives: tuple[str, ...] = ()
+    # The full name of the selected one that needs it, where it is there for that reason alone.
+    needed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The answer. `excluded_count` and `tokens_all` count only what the caller may use."""
+
+    selected: tuple[Selected, ...]
+    core_included: tuple[str, ...]
+    excluded_count: int
+    reason: str
+    discovery_suggested: bool
+    direct: str | None
+    degraded: tuple[str, ...]
+    tokens_all: int
+    tokens_selected: int
+    # Milliseconds by part: embedding, sql, ranking, rendering, total.
+    timings: dict[str, float]
+    # The ranking before the cut, best first, at most 20 identifiers: for evaluation.
+    ranking: tuple[str, ...] = ()
+    turn_id: UUID | None = None

@@ -1,0 +1,183 @@
+"""The matrix of groups and integrations: who was given what, as stored, a window of it at a time.
+
+It shows the grants and the defaults, which is what an admin changes here. What a person may use in
+a space is another question, and only the statement of rights answers it.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group
+from django.db.models import Count, F, Q, QuerySet
+
+from catalog.models import (
+    CapabilityGroupPermission,
+    Integration,
+    IntegrationGroupPermission,
+    Rule,
+)
+
+ROWS, COLUMNS = 40, 8
+# Of a group and an integration, by their keys.
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixWanted:
+    """Which window to show; the empty value of each field means all, or the beginning."""
+
+    words: str = ""
+    group_words: str = ""
+    show: str = ""  # given, nobody, restricted, off
+    page: int = 1
+    column: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A group, and what its members may use by default."""
+
+    group: Group
+    is_open: bool
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one group has of one integration."""
+
+    column: Column
+    granted: bool
+    by_default: bool
+    tools: int  # single capabilities that the group was given
+    rules: int  # in the group's spaces, about the integration or a capability of it
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An integration with its cells."""
+
+    integration: Integration
+    tools: int
+    usable: bool
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A window of the matrix, and how much there is of each side."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    groups: int
+    integrations: int
+    page: int
+    pages: int
+    column: int
+    column_pages: int
+
+
+def access_matrix(wanted: MatrixWanted) -> Matrix:
+    """The window, in a number of statements that does not depend on its size."""
+    groups, integrations = _groups(wanted), _integrations(wanted)
+    group_count, integration_count = groups.count(), integrations.count()
+    column, column_pages = _window(wanted.column, group_count, COLUMNS)
+    page, pages = _window(wanted.page, integration_count, ROWS)
+    columns = tuple(
+        Column(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
+        for group in groups[(column - 1) * COLUMNS : column * COLUMNS]
+    )
+    shown = list(integrations[(page - 1) * ROWS : page * ROWS])
+    return Matrix(
+        columns=columns,
+        rows=_rows(shown, columns),
+        groups=group_count,
+        integrations=integration_count,
+        page=page,
+        pages=pages,
+        column=column,
+        column_pages=column_pages,
+    )
+
+
+def grants_to_groups(
+    groups: Collection[int], integrations: Collection[int] | None = None
+) -> set[Pair]:
+    """Which of the groups were given which of the integrations (all where none are named)."""
+    grants = IntegrationGroupPermission.objects.filter(
+        group__in=groups, permission__codename="use_integration"
+    )
+    if integrations is not None:
+        grants = grants.filter(content_object__in=integrations)
+    return set(grants.values_list("group_id", "content_object_id"))
+
+
+def _groups(wanted: MatrixWanted) -> "QuerySet[Group]":
+    groups = Group.objects.all()
+    for word in wanted.group_words.split()[:8]:
+        groups = groups.filter(name__icontains=word)
+    members = Count("user", filter=Q(user__is_active=True))
+    return groups.annotate(is_open=F("policy__open_default"), members=members).order_by(
+        "name", "pk"
+    )
+
+
+def _integrations(wanted: MatrixWanted) -> "QuerySet[Integration]":
+    found = Integration.objects.all()
+    for word in wanted.words.split()[:8]:
+        found = found.filter(Q(slug__icontains=word) | Q(title__icontains=word))
+    usable = Q(enabled=True, state="approved")
+    given = Q(pk__in=IntegrationGroupPermission.objects.values("content_object"))
+    shown = {
+        "given": given,
+        "nobody": ~given,
+        "restricted": Q(restricted=True),
+        "off": ~usable,
+    }.get(wanted.show, Q())
+    return found.filter(shown).annotate(tools=Count("capabilities")).order_by("title", "pk")
+
+
+def _rows(shown: list[Integration], columns: tuple[Column, ...]) -> tuple[Row, ...]:
+    groups = [column.group.pk for column in columns]
+    keys = [integration.pk for integration in shown]
+    granted = grants_to_groups(groups, keys)
+    tools, rules = _single_tools(groups, keys), _rules(groups, keys)
+
+    def cell(column: Column, integration: Integration) -> Cell:
+        pair = (column.group.pk, integration.pk)
+        by_default = column.is_open and not integration.restricted
+        return Cell(column, pair in granted, by_default, tools[pair], rules[pair])
+
+    return tuple(
+        Row(
+            integration=integration,
+            tools=integration.tools,  # type: ignore[attr-defined]
+            usable=integration.enabled and integration.state == "approved",
+            cells=tuple(cell(column, integration) for column in columns),
+        )
+        for integration in shown
+    )
+
+
+def _single_tools(groups: list[int], integrations: list[int]) -> Counter[Pair]:
+    grants = CapabilityGroupPermission.objects.filter(
+        group__in=groups,
+        content_object__integration__in=integrations,
+        permission__codename="use_capability",
+    )
+    return Counter(grants.values_list("group_id", "content_object__integration_id"))
+
+
+def _rules(groups: list[int], integrations: list[int]) -> Counter[Pair]:
+    about = Q(integration__in=integrations) | Q(capability__integration__in=integrations)
+    pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
+        "space__group_id", "integration_id", "capability__integration_id"
+    )
+    return Counter((group, whole or of or 0) for group, whole, of in pairs)
+
+
+def _window(wanted: int, count: int, size: int) -> tuple[int, int]:
+    """The page that is shown, and how many there are."""
+    pages = max(1, -(-count // size))
+    return min(max(1, wanted), pages), pages

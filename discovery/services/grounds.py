@@ -1,0 +1,54 @@
+"""On what grounds a caller may use a capability, as My tools says it to the person themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acl.callers import Caller
+from catalog.models import Capability
+from catalog.services.explaining import Explanation, Step, explain_many
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A sentence in three pieces, so that a page can stress the middle one."""
+
+    before: str
+    name: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.before}{self.name}{self.after}"
+
+
+def grounds_for(*, caller: Caller, capabilities: Sequence[Capability]) -> dict[int, Ground]:
+    """The ground for each of the capabilities, by key; their integrations must be loaded.
+
+    One statement, however many they are.
+    """
+    names = [capability.full_name for capability in capabilities]
+    explained = explain_many(caller=caller, full_names=names)
+    return {
+        capability.pk: _in_words(explained.get(capability.full_name), capability)
+        for capability in capabilities
+    }
+
+
+def _in_words(explanation: Explanation | None, capability: Capability) -> Ground:
+    step = explanation.ground if explanation else None
+    title = capability.integration.title
+    on_integration = step is not None and step.target_kind == "integration"
+    if step is None:  # taken away since the list was read
+        return Ground("it was yours a moment ago")
+    match step:
+        case Step(kind="rule"):
+            after = " lets it ask first" if step.effect == "propose" else " allows it"
+            return Ground("a rule in ", step.space_name, after)
+        case Step(kind="grant", subject_kind="user"):
+            if on_integration:
+                return Ground("", title, " was given to you")
+            return Ground("it was given to you")
+        case Step(kind="grant"):
+            after = f" has {title}" if on_integration else " has this one"
+            return Ground("your group ", step.subject, after)
+        case _:
+            return Ground("your group ", step.subject, " is open")

@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Pegboard's commands: `manage.py help` lists them."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
+    from django.core.management import execute_from_command_line
+    from django.db import OperationalError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError as problem:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"The database does not answer; is Pegboard running? {problem}".strip())
+
+
+if __name__ == "__main__":
+    main()

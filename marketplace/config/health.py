@@ -1,0 +1,123 @@
+"""Whether Pegboard lives, and whether each part that it stands on does.
+
+Anybody may see which part is missing. Figures, and reasons in full, are for those who may read the
+metrics: a count of the whole catalogue would tell of what a caller cannot see.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY
+from acl.redis_circuit import attempt
+from catalog.embedding.choice import warm_embedder
+from catalog.heartbeat import worker_lives
+from marketplace.config.metrics import MayReadMetrics, embedding_counts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: what is missing, in words, or nothing; and figures."""
+
+    problem: str = ""
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def shown(self, *, in_full: bool) -> dict[str, Any]:
+        """As the answer has it."""
+        state: dict[str, Any] = {"ok": not self.problem}
+        return state | {"problem": self.problem, **self.figures} if in_full else state
+
+
+def alive(request: HttpRequest) -> HttpResponse:
+    """GET /healthz and /livez: the process answers, and asks nobody else."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+class ReadyView(APIView):
+    """GET /readyz: each part by name; 503 only without the database, which everything needs."""
+
+    permission_classes = [AllowAny]
+    throttle_classes = []
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """What works, and whether answers are degraded."""
+        parts = {name: check() for name, check in _CHECKS.items()}
+        in_full = MayReadMetrics().has_permission(request, self)
+        available = not parts["database"].problem
+        return Response(
+            {
+                "ready": available,
+                "degraded": [name for name, part in parts.items() if part.problem],
+                "parts": {name: part.shown(in_full=in_full) for name, part in parts.items()},
+            },
+            status=200 if available else 503,
+            headers={} if available else {"Retry-After": str(SECONDS_TO_RETRY)},
+        )
+
+
+def _database() -> Part:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DATABASE_GONE:
+        return Part("The database does not answer.")
+    return Part()
+
+
+def _migrations() -> Part:
+    # Applied migrations stay applied, and looking for others reads every file of every app.
+    if _migrations_seen:
+        return Part()
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DATABASE_GONE:
+        return Part("The database does not answer.")
+    if missing:
+        return Part(f"{len(missing)} migrations are missing: run `manage.py migrate`.")
+    _migrations_seen.append(True)
+    return Part()
+
+
+def _redis() -> Part:
+    if attempt(lambda redis: redis.ping(), default=False):
+        return Part()
+    return Part("Redis does not answer: nothing is shared, and limits hold for each process.")
+
+
+def _worker() -> Part:
+    return Part("" if worker_lives() else "No worker is heard of: new entries wait to be embedded.")
+
+
+def _model() -> Part:
+    return Part(warm_embedder())
+
+
+def _embeddings() -> Part:
+    try:
+        counts = embedding_counts()
+    except DATABASE_GONE:
+        return Part("The database does not answer.")
+    failed = counts["failed"]
+    return Part(f"{failed} entries could not be embedded." if failed else "", counts)
+
+
+_migrations_seen: list[bool] = []
+_CHECKS: dict[str, Callable[[], Part]] = {
+    "database": _database,
+    "migrations": _migrations,
+    "redis": _redis,
+    "worker": _worker,
+    "model": _model,
+    "embeddings": _embeddings,
+}

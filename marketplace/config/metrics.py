@@ -1,0 +1,129 @@
+"""GET /metrics for Prometheus, and the counting of requests.
+
+Open to the machine itself, to staff, and to keys with the scope `admin`. With
+PROMETHEUS_MULTIPROC_DIR set, one answer covers all web processes; without it, each answers for
+itself.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.db.models import Count, F, Q
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import extend_schema
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from acl.api.permissions import has_scope
+from acl.models import ApiKey
+from acl.redis_circuit import redis_circuit
+from catalog.models import Embedding
+
+_requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
+_seconds = Histogram(
+    "pegboard_request_seconds",
+    "How long requests took.",
+    ["route"],
+    buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
+)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class MetricsMiddleware:
+    """Counts requests by route: names of routes are few, paths are not."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        started = time.perf_counter()
+        response = self._get_response(request)
+        match = request.resolver_match
+        route = (match.view_name or match.route) if match else "none"
+        method = request.method if request.method in _METHODS else "other"
+        _requests.labels(route, method, str(response.status_code)).inc()
+        _seconds.labels(route).observe(time.perf_counter() - started)
+        return response
+
+
+class StateCollector(Collector):
+    """What is read from the database at the moment of asking."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Pending and failed embeddings, and whether Redis is being left alone."""
+        yield GaugeMetricFamily(
+            "pegboard_redis_failing", "1 while Redis does not answer.", int(redis_circuit.failing)
+        )
+        try:
+            counts = embedding_counts()
+        except DatabaseError:
+            return
+        for state, number in counts.items():
+            yield GaugeMetricFamily(f"pegboard_embeddings_{state}", f"Vectors {state}.", number)
+
+
+class MayReadMetrics(BasePermission):
+    """The machine itself, staff, and admin keys."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return from_this_machine(request._request) or has_scope(request.user, ApiKey.Scope.ADMIN)
+
+
+class MetricsView(APIView):
+    """Prometheus' text format."""
+
+    required_scope = ApiKey.Scope.ADMIN
+    permission_classes = [MayReadMetrics]
+    throttle_classes = []
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> HttpResponse:
+        """Counters of the web processes, then the state of the database."""
+        return HttpResponse(_counters() + _state(), content_type=CONTENT_TYPE_LATEST)
+
+
+def embedding_counts() -> dict[str, int]:
+    """How many vectors of the active model are embedded, pending, and failed for good."""
+    current = Q(vector_hash=F("text_hash"))
+    given_up = Q(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS)
+    counts: dict[str, int] = Embedding.objects.filter(model__active=True).aggregate(
+        embedded=Count("pk", filter=current),
+        pending=Count("pk", filter=~current & ~given_up),
+        failed=Count("pk", filter=~current & given_up),
+    )
+    return counts
+
+
+def from_this_machine(request: HttpRequest) -> bool:
+    """Whether nobody stands between the request and the loopback interface or a local socket."""
+    forwarded = {"X-Forwarded-For", "Forwarded", "X-Real-IP"} & set(request.headers)
+    return request.META.get("REMOTE_ADDR", "") in {"127.0.0.1", "::1", ""} and not forwarded
+
+
+def _counters() -> bytes:
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+def _state() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(StateCollector())
+    return generate_latest(registry)

@@ -1,0 +1,381 @@
+"""Django's settings, put together from the table in `env.py`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import dj_database_url
+from django.http import HttpRequest
+from django.templatetags.static import static
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from marketplace.config.env import SettingsError, read_settings, separated
+from marketplace.config.logs import logging_config
+from marketplace.config.mail import mail_settings
+from marketplace.config.oidc import group_mapping, providers
+from marketplace.embedded.folders import run_folder
+from marketplace.embedded.web import workers
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+try:
+    _env = read_settings(os.environ)
+except SettingsError as problem:
+    sys.exit(f"Pegboard cannot start:\n{problem}")
+PEGBOARD_REDIS_TIMEOUT_MS: int = _env["PEGBOARD_REDIS_TIMEOUT_MS"]
+PEGBOARD_EMBEDDER: str = _env["PEGBOARD_EMBEDDER"]
+PEGBOARD_EMBEDDING_MODEL: str = _env["PEGBOARD_EMBEDDING_MODEL"]
+PEGBOARD_EMBEDDING_URL: str = _env["PEGBOARD_EMBEDDING_URL"]
+PEGBOARD_EMBEDDING_KEY: str = _env["PEGBOARD_EMBEDDING_KEY"]
+PEGBOARD_EMBEDDING_DIMENSION: int = _env["PEGBOARD_EMBEDDING_DIMENSION"]
+PEGBOARD_EMBEDDING_BATCH: int = _env["PEGBOARD_EMBEDDING_BATCH"]
+PEGBOARD_QUERY_CACHE_SIZE: int = _env["PEGBOARD_QUERY_CACHE_SIZE"]
+PEGBOARD_QUERY_CACHE_SECONDS: int = _env["PEGBOARD_QUERY_CACHE_SECONDS"]
+PEGBOARD_SWEEP_SECONDS: int = _env["PEGBOARD_SWEEP_SECONDS"]
+PEGBOARD_SWEEP_AFTER_SECONDS: int = _env["PEGBOARD_SWEEP_AFTER_SECONDS"]
+PEGBOARD_EMBEDDING_ATTEMPTS: int = _env["PEGBOARD_EMBEDDING_ATTEMPTS"]
+PEGBOARD_LISTING_SECONDS: int = _env["PEGBOARD_LISTING_SECONDS"]
+PEGBOARD_TOKENIZER: str = _env["PEGBOARD_TOKENIZER"]
+PEGBOARD_MAX_TOOLS: int = _env["PEGBOARD_MAX_TOOLS"]
+PEGBOARD_GRAPH_BOOST: float = _env["PEGBOARD_GRAPH_BOOST"]
+PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
+PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
+PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
+PEGBOARD_RATE_PER_ADDRESS: int = _env["PEGBOARD_RATE_PER_ADDRESS"]
+PEGBOARD_RATE_WRONG_KEYS: int = _env["PEGBOARD_RATE_WRONG_KEYS"]
+PEGBOARD_TRUST_PROXY: bool = _env["PEGBOARD_TRUST_PROXY"]
+PEGBOARD_INVITATION_DAYS: int = _env["PEGBOARD_INVITATION_DAYS"]
+PEGBOARD_OIDC_ISSUER: str = _env["PEGBOARD_OIDC_ISSUER"]
+PEGBOARD_OIDC_NAME: str = _env["PEGBOARD_OIDC_NAME"]
+PEGBOARD_OIDC_SIGN_UP: bool = _env["PEGBOARD_OIDC_SIGN_UP"]
+PEGBOARD_OIDC_GROUPS_CLAIM: str = _env["PEGBOARD_OIDC_GROUPS_CLAIM"]
+PEGBOARD_OIDC_GROUPS: tuple[tuple[str, str], ...] = group_mapping(_env["PEGBOARD_OIDC_GROUPS"])
+PEGBOARD_OIDC_ADMIN_GROUP: str = _env["PEGBOARD_OIDC_ADMIN_GROUP"]
+PEGBOARD_MAX_FILE_BYTES: int = _env["PEGBOARD_MAX_FILE_BYTES"]
+PEGBOARD_CAPABILITY_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_CAPABILITY_DIRS"], by=":")
+PEGBOARD_RELOAD_DEBOUNCE_MS: int = _env["PEGBOARD_RELOAD_DEBOUNCE_MS"]
+PEGBOARD_RELOAD_POLLING: bool = _env["PEGBOARD_RELOAD_POLLING"]
+PEGBOARD_MAX_BODY_BYTES: int = _env["PEGBOARD_MAX_BODY_BYTES"]
+
+PEGBOARD_DATA_DIR = Path(_env["PEGBOARD_DATA_DIR"] or BASE_DIR / ".pegboard").resolve()
+PEGBOARD_MODEL_DIR = PEGBOARD_DATA_DIR / "model"
+PEGBOARD_VERSION = "0.1.0"
+WEB_PROCESSES = workers  # each counts for itself while Redis is away
+_RUN = run_folder(PEGBOARD_DATA_DIR)  # the sockets of the embedded servers
+
+
+def _secret_key() -> str:
+    key_file = PEGBOARD_DATA_DIR / "secret_key"
+    if _env["PEGBOARD_SECRET_KEY"]:
+        return str(_env["PEGBOARD_SECRET_KEY"])
+    if key_file.is_file():
+        return key_file.read_text().strip()
+    return ""
+
+
+# Empty is refused by Django at the first use; `manage.py up` writes the file.
+SECRET_KEY = _secret_key()
+DEBUG = _env["PEGBOARD_DEBUG"]
+ALLOWED_HOSTS = list(_env["PEGBOARD_ALLOWED_HOSTS"])
+CSRF_TRUSTED_ORIGINS = list(_env["PEGBOARD_TRUSTED_ORIGINS"])
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "guardian",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "axes",
+    "csp",
+    "django_htmx",
+    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "acl",
+    "catalog",
+    "discovery",
+    "marketplace",
+]
+
+MIDDLEWARE = [
+    "acl.api.request_ids.RequestIdMiddleware",
+    "marketplace.config.metrics.MetricsMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
+    "acl.admin_policy.AdminPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "acl.api.failures.FailureMiddleware",
+]
+
+ROOT_URLCONF = "marketplace.config.urls"
+WSGI_APPLICATION = "marketplace.config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": dj_database_url.parse(
+        _env["DATABASE_URL"] or f"postgresql://postgres@{quote(str(_RUN), safe='')}/pegboard",
+        conn_max_age=600,
+        conn_health_checks=True,
+    )
+}
+# The selection statement is prepared once a connection and then always runs on its generic plan:
+# planning it anew costs half of its time at 500 capabilities. JIT never pays for statements of a
+# few milliseconds.
+DATABASES["default"]["OPTIONS"] = {
+    "options": "-c plan_cache_mode=force_generic_plan -c jit=off",
+    # Django's own statements are never prepared; the selection asks for it.
+    "prepare_threshold": 1_000_000,
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = _env["REDIS_URL"] or f"unix://{_RUN / 'redis.sock'}"
+_redis_seconds = _env["PEGBOARD_REDIS_TIMEOUT_MS"] / 1000
+CACHES = {
+    "default": {
+        "BACKEND": "acl.patient_cache.PatientCache",
+        "LOCATION": REDIS_URL,
+        # Without `retry` the client would try ten more times, with pauses, while Redis is away.
+        "OPTIONS": {
+            "socket_timeout": _redis_seconds,
+            "socket_connect_timeout": _redis_seconds,
+            "retry": Retry(NoBackoff(), 0),
+            "serializer": "acl.patient_cache.JsonSerializer",
+        },
+    }
+}
+
+
+def _broker(url: str) -> str:
+    """Celery names a socket redis+socket://, redis-py names it unix://."""
+    parts = urlsplit(url)
+    return f"redis+socket://{parts.path}" if parts.scheme == "unix" else url
+
+
+CELERY_BROKER_URL = _broker(REDIS_URL)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = (
+    False  # a poison task would come back for ever; the sweeper redelivers, and counts
+)
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+    "visibility_timeout": 600,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 1,
+    # A missing broker is found out at once, not after six seconds of trying.
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
+    "interval_max": 0,
+}
+CELERY_TASK_PUBLISH_RETRY = False  # the row is the promise: a request never waits for the broker
+CELERY_BEAT_SCHEDULE = {
+    "sweep-embeddings": {
+        "task": "catalog.sweep_embeddings",
+        "schedule": float(PEGBOARD_SWEEP_SECONDS),
+        # Sweeps do not pile up behind a large import.
+        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
+}
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",  # by name or e-mail
+    "guardian.backends.ObjectPermissionBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "my-tools"
+LOGOUT_REDIRECT_URL = "login"
+ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25
+AXES_USERNAME_CALLABLE = "acl.lockout.name_to_lock"
+AXES_CLIENT_IP_CALLABLE = "acl.lockout.address_to_lock"
+AXES_LOCKOUT_PARAMETERS = "acl.lockout.what_is_locked"
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
+AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
+
+# Accounts are made by invitation only (acl/services/invitations.py); allauth signs them in.
+ACCOUNT_ADAPTER = "acl.adapters.accounts.AccountAdapter"
+ACCOUNT_FORMS = {"login": "acl.forms.SignInForm"}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anybody's word
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_MAX_EMAIL_ADDRESSES = 5
+ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before addresses, codes and connections are changed
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
+# Wrong passwords and wrong codes are counted once, by axes: in the database, where they outlive
+# Redis, and for the account, whichever of its names was typed. allauth's own count of them is off.
+# Its other limits stay: how often one address may try at all (many names, one password each), and
+# how many mails may be asked for.
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
+MFA_ADAPTER = "acl.adapters.codes.CodesAdapter"
+MFA_FORMS = {
+    "authenticate": "acl.forms.SignInCodeForm",
+    "reauthenticate": "acl.forms.ConfirmingCodeForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Pegboard"
+MFA_TOTP_TOLERANCE = 1  # half a minute of a slow clock or a slow hand, each way
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take somebody else's address here: no sign-up
+SOCIALACCOUNT_ADAPTER = "acl.adapters.providers.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS = providers(_env)
+SOCIALACCOUNT_STORE_TOKENS = False
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "acl.api.authentication.KeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["acl.api.permissions.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["acl.api.parsing.BoundedJSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["acl.api.throttling.KeyThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "acl.api.schema.PegboardSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.api.negotiation.AlwaysJSON",
+    "EXCEPTION_HANDLER": "acl.api.problems.problem_response",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Pegboard",
+    "DESCRIPTION": "The few tools that fit a message and that this caller may use, and why.",
+    "VERSION": PEGBOARD_VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
+        "Kind": "catalog.models.Capability.Kind",
+        "WantedKind": "catalog.api.serializers.KINDS",
+        "Detail": "catalog.detail.DETAILS",
+        "Scope": "acl.models.ApiKey.Scope",
+        "Effect": "catalog.api.access_serializers.EFFECTS",
+        "Decision": "catalog.services.steps.DECISIONS",
+        "StepKind": "catalog.api.access_serializers.KINDS",
+    },
+}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "object-src": ["'none'"],
+    }
+}
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = PEGBOARD_DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+
+def _mark(request: HttpRequest) -> str:
+    return static("pegboard/mark.svg")
+
+
+# The admin's look: our mark and our green.
+UNFOLD = {
+    "SITE_TITLE": "Pegboard",
+    "SITE_HEADER": "Pegboard",
+    "SITE_ICON": _mark,
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": _mark}
+    ],
+    "COLORS": {
+        "primary": {
+            shade: f"oklch({lightness}% {chroma} 165)"
+            for shade, lightness, chroma in (
+                ("50", 97, 0.02), ("100", 94, 0.04), ("200", 88, 0.07), ("300", 80, 0.1),
+                ("400", 70, 0.11), ("500", 58, 0.11), ("600", 48, 0.1), ("700", 41, 0.08),
+                ("800", 35, 0.07), ("900", 30, 0.05), ("950", 22, 0.04),
+            )
+        }
+    },
+}  # fmt: skip
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = PEGBOARD_MAX_BODY_BYTES
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _env["PEGBOARD_HTTPS"]
+SECURE_HSTS_SECONDS = 31_536_000 if _env["PEGBOARD_HTTPS"] else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _env["PEGBOARD_HTTPS"]
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|livez|readyz)$"]  # probes speak plain HTTP
+X_FRAME_OPTIONS = "DENY"
+if PEGBOARD_TRUST_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+globals().update(mail_settings(_env["PEGBOARD_EMAIL_URL"]))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = _env["PEGBOARD_EMAIL_FROM"]
+
+LOGGING = logging_config(_env["PEGBOARD_LOG_LEVEL"], _env["PEGBOARD_LOG_FORMAT"])
+LOGGING_CONFIG = "logging.config.dictConfig"

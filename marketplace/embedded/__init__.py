@@ -1,0 +1,1 @@
+"""The servers that `make run` starts by itself, and the supervisor that keeps them."""

@@ -1,0 +1,31 @@
+"""How gunicorn serves Pegboard, in `make run` and in the container.
+
+gunicorn reads the names in this module as its settings; its own environment variables
+(WEB_CONCURRENCY, GUNICORN_CMD_ARGS) still count.
+"""
+
+import os
+
+worker_class = "gthread"
+workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+threads = 4
+# The code is loaded once and shared by the processes; connections are made after the fork.
+preload_app = True
+timeout = 60
+graceful_timeout = 10
+keepalive = 5
+control_socket_disable = True  # nobody asks it, and it would write into the home folder
+accesslog = None  # the application's own log has the requests
+
+
+def post_worker_init(worker: object) -> None:
+    """Load the embedding model and its examples before the first request needs them."""
+    # Only here, because the applications are loaded by now.
+    from django.db import connections
+
+    from catalog.embedding.choice import warm_embedder
+    from discovery.small_talk import warm_small_talk
+
+    warm_embedder()
+    warm_small_talk()
+    connections.close_all()

@@ -1,0 +1,89 @@
+"""Loads a file or a folder into the catalogue."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from catalog.indexing import pending
+from catalog.normalizing.limits import DEFAULT_LIMITS
+from catalog.normalizing.sources import load_path
+from marketplace.services.importing import Imported, import_loaded
+
+
+class Command(BaseCommand):
+    help = "Load a folder or file: skills, manifests, tool lists, catalogues, server entries."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--integration", help="the slug for what names no integration itself")
+        parser.add_argument("--group", help="may use what is loaded; made if there is none")
+        parser.add_argument(
+            "--prune", action="store_true", help="remove what the integrations no longer have"
+        )
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, path: Path, **options: Any) -> None:
+        if not path.exists():
+            raise CommandError(f"There is no file or folder {path}.")
+        console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
+        with Progress(console=console) as bars:
+            reading = bars.add_task("Reading", total=None)
+            limits = replace(DEFAULT_LIMITS, file=settings.PEGBOARD_MAX_FILE_BYTES)
+            loaded = load_path(path, integration=options["integration"], limits=limits)
+            bars.update(reading, completed=1, total=1)
+            storing = bars.add_task("Storing", total=len(loaded.capabilities))
+            imported = import_loaded(
+                loaded=loaded,
+                by=None,
+                source="import",
+                group=_group(options["group"]),
+                prune=options["prune"],
+                progress=lambda done, total: bars.update(storing, completed=done, total=total),
+            )
+        if options["json"]:
+            self.stdout.write(json.dumps(_report(imported), indent=1))
+        else:
+            _show(imported, console)
+        if not imported.loaded:
+            raise SystemExit(1)
+
+
+def _group(name: str | None) -> Group | None:
+    return Group.objects.get_or_create(name=name)[0] if name else None
+
+
+def _report(imported: Imported) -> dict[str, Any]:
+    registered, listings = asdict(imported.registered), asdict(imported.listings)
+    del registered["defects"], listings["defects"]
+    return {
+        "loaded": imported.loaded,
+        "capabilities": registered,
+        "listings": listings,
+        "pending": pending().count(),
+        "defects": [asdict(defect) for defect in imported.defects],
+    }
+
+
+def _show(imported: Imported, console: Console) -> None:
+    for defect in imported.defects:
+        console.print(f"[yellow]not loaded[/] {escape(str(defect))}")
+    registered, listings = imported.registered, imported.listings
+    console.print(
+        f"Capabilities: {registered.created} new, {registered.changed} changed, "
+        f"{registered.unchanged} unchanged, {registered.removed} removed, "
+        f"in {registered.integrations} integrations"
+    )
+    console.print(
+        f"Listings: {listings.created} new, {listings.changed} changed, "
+        f"{listings.unchanged} unchanged"
+    )
+    console.print(f"{len(imported.defects)} defects; {pending().count()} vectors still to come")

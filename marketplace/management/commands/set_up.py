@@ -1,0 +1,63 @@
+"""`manage.py set_up`: files and database made ready, for `up` and for the container."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from catalog.embedding.convert import convert_model, is_converted
+from marketplace.embedded.problems import CannotRun
+from marketplace.embedded.setting_up import (
+    check_database,
+    collect_static_files,
+    create_first_admin,
+    fill_empty_catalogue,
+)
+from marketplace.embedded.supervisor import Supervisor
+
+
+class Command(BaseCommand):
+    help = (
+        "Makes files and database ready; a new database gets the starter collection and an admin."
+    )
+    requires_system_checks: list[str] = []  # the tables may not be there yet
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--only", choices=["files", "database"], help="one half of it")
+
+    def handle(self, *args: Any, only: str | None, **options: Any) -> None:
+        supervisor = Supervisor(self._write)
+        try:
+            if only != "database":
+                _files(supervisor)
+            if only != "files":
+                _database(supervisor)
+        except CannotRun as problem:
+            sys.exit(f"Pegboard cannot run: {problem}")
+
+    def _write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        self.stdout.flush()
+
+
+def _files(supervisor: Supervisor) -> None:
+    if not is_converted(settings.PEGBOARD_MODEL_DIR):
+        with supervisor.step("Embedding model"):
+            convert_model(settings.PEGBOARD_MODEL_DIR)
+    with supervisor.step("Static files"):
+        collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
+
+
+def _database(supervisor: Supervisor) -> None:
+    check_database()
+    with supervisor.step("Database tables"):
+        call_command("migrate", interactive=False, verbosity=0)
+    with supervisor.step("Starter collection"):
+        fill_empty_catalogue()
+    password = create_first_admin()
+    if password:
+        supervisor.say(f"The first admin is admin with the password {password} (shown only now).")

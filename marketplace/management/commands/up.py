@@ -1,0 +1,96 @@
+"""`manage.py up`: all of Pegboard by one command, with its own Postgres and Redis if need be."""
+
+import os
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from marketplace.embedded.folders import Lock, key_in, open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.problems import CannotRun
+from marketplace.embedded.programs import Watcher, Web, Worker, check_port, set_up
+from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
+
+
+class Command(BaseCommand):
+    help = "Starts Pegboard: database, queue, web and worker; Ctrl-C stops them all."
+    requires_system_checks: list[str] = []  # the database may not be there yet
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="0.0.0.0 to be reached from outside"
+        )
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        data = Path(settings.PEGBOARD_DATA_DIR).resolve()
+        lock = Lock(data)
+        supervisor = Supervisor(self._write)
+        with stopping_on_signals():
+            try:
+                check_port(host, port)
+                open_data_folder(data)
+                lock.acquire()
+                _run(supervisor, data, host, port)
+            except KeyboardInterrupt:
+                supervisor.say("")
+            except CannotRun as problem:
+                sys.exit(f"Pegboard cannot run: {problem}")
+            finally:
+                with undisturbed():
+                    supervisor.stop()
+                    lock.release()
+
+    def _write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        self.stdout.flush()
+
+
+def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
+    if not os.environ.get("PEGBOARD_SECRET_KEY"):
+        key_in(data, "secret_key")
+    environment = {
+        **os.environ,
+        "PEGBOARD_DATA_DIR": str(data),
+        "PYTHONPATH": str(settings.BASE_DIR),
+        "DATABASE_URL": os.environ.get("DATABASE_URL") or _postgres(supervisor, data),
+        "REDIS_URL": _checked(os.environ.get("REDIS_URL", "")) or _redis(supervisor, data),
+    }
+    set_up(environment)
+    supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
+    supervisor.start(Worker(data=data, environment=environment))
+    supervisor.start(Watcher(logs=data / "logs", environment=environment))
+    supervisor.say(f"\nPegboard runs on http://localhost:{port}/ and Ctrl-C stops it.")
+    supervisor.watch()
+
+
+def _postgres(supervisor: Supervisor, data: Path) -> str:
+    server = EmbeddedPostgres(data)
+    supervisor.start(server)
+    server.create_database()
+    return server.url()
+
+
+def _redis(supervisor: Supervisor, data: Path) -> str:
+    server = EmbeddedRedis(data)
+    supervisor.start(server)
+    return server.url
+
+
+def _checked(url: str) -> str:
+    """The URL, once its Redis has answered."""
+    try:
+        if url:
+            with redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:
+                client.ping()
+    except (redis.RedisError, ValueError) as problem:
+        place = urlsplit(url).netloc.rpartition("@")[2] or url
+        raise CannotRun(f"Redis at {place} does not answer ({problem}).") from None
+    return url

@@ -1,0 +1,63 @@
+"""How Postgres runs the statement: rights are worked out once, not once for each capability."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from acl.callers import Caller
+from catalog.models import Capability
+from tests.access.worlds import store
+from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
+
+CAPABILITIES = 400
+WORKED_OUT_ONCE = {
+    "auth_user",
+    "catalog_rule",
+    "catalog_integration",
+    "catalog_integrationuserpermission",
+    "catalog_integrationgrouppermission",
+    "catalog_capabilityuserpermission",
+    "catalog_capabilitygrouppermission",
+}
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("with_access", [False, True])
+def test_rights_are_read_once_and_not_for_each_capability(with_access: bool) -> None:
+    # The tables were never analysed, as after an import: the planner can only guess.
+    pks = range(1, CAPABILITIES + 1)
+    world = World(
+        users={1: True},
+        groups={1: True},
+        members={(1, 1)},
+        spaces={1: (1, None)},
+        integrations={pk: IntegrationFacts() for pk in range(1, 21)},
+        capabilities={pk: CapabilityFacts(1 + pk % 20) for pk in pks},
+        rules={RuleFacts(1, 0, capability=pk) for pk in pks[::7]},
+        grants={GrantFacts(group=1, capability=pk) for pk in pks[::5]},
+    )
+    store(world)
+    caller = Caller(1, 1)
+    found = Capability.objects.usable_by(caller)
+    if with_access:
+        found = found.with_access(caller)
+
+    plan = list(nodes(json.loads(found.explain(format="json", analyze=True))[0]["Plan"]))
+
+    loops = {
+        node["Relation Name"]: node["Actual Loops"] for node in plan if "Relation Name" in node
+    }
+    assert {loops[name] for name in WORKED_OUT_ONCE & loops.keys()} == {1}
+    assert not [node for node in plan if is_asked_for_each_row(node)]
+
+
+def is_asked_for_each_row(node: dict[str, Any]) -> bool:
+    return str(node.get("Subplan Name", "")).startswith("SubPlan") and node["Actual Loops"] > 1

@@ -1,0 +1,155 @@
+"""How Postgres runs a selection among many capabilities and rules: what a caller may not use costs
+nothing, whether or not the tables were ever analysed."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from acl.callers import Caller
+from catalog.lexical import DIMENSIONS
+from catalog.models import Embedding, EmbeddingModel, LexicalVector
+from discovery import retrieval
+from tests.access.test_plan import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
+from tests.access.worlds import store
+from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
+
+CAPABILITIES, INTEGRATIONS, SPACES, RULES = 3000, 150, 50, 5000
+SMALL, LARGE = Caller(1, 1), Caller(2, 2)
+VECTORS = ("catalog_embedding", "catalog_lexicalvector")
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Group 1 may use one integration of 150, group 2 is open; 5,000 rules in 50 spaces."""
+    random = Random(7)
+    world = World(
+        users={1: True, 2: True},
+        groups={1: False, 2: True},
+        members={(1, 1), (2, 2)},
+        spaces={1: (1, None), 2: (2, None)}
+        | {pk: (1 + pk % 2, 1 + pk % 2) for pk in range(3, SPACES + 1)},
+        integrations={pk: IntegrationFacts() for pk in range(1, INTEGRATIONS + 1)},
+        capabilities={
+            pk: CapabilityFacts(1 + pk % INTEGRATIONS) for pk in range(1, CAPABILITIES + 1)
+        },
+        grants={GrantFacts(group=1, integration=5)},
+    )
+    while len(world.rules) < RULES:
+        target = random.choice(
+            [
+                {"integration": random.randint(6, INTEGRATIONS)},
+                {"capability": random.randint(1, CAPABILITIES)},
+            ]
+        )
+        world.rules.add(RuleFacts(random.randint(3, SPACES), random.randrange(3), **target))
+    world.rules |= {RuleFacts(1, 0, capability=pk) for pk in range(4, CAPABILITIES, 450)}
+    store(world)
+    fill_vectors()
+    return world
+
+
+def fill_vectors() -> None:
+    model = EmbeddingModel.objects.create(name="made-up", dimension=384, active=True)
+    vectors = np.random.default_rng(1).standard_normal((CAPABILITIES, 384)).astype(np.float32)
+    Embedding.objects.bulk_create(
+        Embedding(
+            capability_id=pk, model=model, text_hash="x", vector_hash="x", vector=vectors[pk - 1]
+        )
+        for pk in range(1, CAPABILITIES + 1)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO catalog_lexicalvector (capability_id, terms)"
+            " SELECT id, ('{' || 1 + id %% 900 || ':1.5,' || 1000 + id %% 90 || ':0.5}/' || %s)"
+            "::sparsevec FROM catalog_capability",
+            [DIMENSIONS],
+        )
+    assert LexicalVector.objects.count() == CAPABILITIES
+
+
+def plan_of(caller: Caller) -> list[dict[str, Any]]:
+    """The plan of the selection's own statement, with what it really did."""
+    plans: list[dict[str, Any]] = []
+    run = retrieval._run
+
+    def explained(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        told = run(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)[0][0]
+        plans.append((json.loads(told) if isinstance(told, str) else told)[0]["Plan"])
+        return run(statement, parameters)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrieval, "_run", explained)
+        retrieval.find_candidates(
+            caller=caller,
+            model="made-up",
+            vectors=np.ones((1, 384), dtype=np.float32),
+            words=[{7: 1.0, 1005: 2.0}],
+        )
+    return list(nodes(plans[0]))
+
+
+def read(plan: list[dict[str, Any]], *tables: str) -> Iterator[dict[str, Any]]:
+    return (node for node in plan if node.get("Relation Name") in tables)
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+def test_small_allowed_set_never_scans_the_vectors(world: World, analysed: bool) -> None:
+    if analysed:
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+
+    plan = plan_of(SMALL)
+
+    usable = len(world.usable(SMALL))
+    assert 10 < usable < 30
+    nodes_read = list(read(plan, *VECTORS))
+    assert len(nodes_read) >= 4
+    assert {node["Node Type"] for node in nodes_read} <= {"Index Scan", "Bitmap Heap Scan"}
+    rows = [node["Actual Rows"] * node["Actual Loops"] for node in nodes_read]
+    assert max(rows) <= usable
+
+
+def test_rights_are_worked_out_once_beside_5000_rules(world: World) -> None:
+    guessed = [plan_of(SMALL), plan_of(LARGE)]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    for plan in (*guessed, plan_of(SMALL), plan_of(LARGE)):
+        check_that_rights_are_worked_out_once(plan)
+
+
+def check_that_rights_are_worked_out_once(plan: list[dict[str, Any]]) -> None:
+    looked_at = list(read(plan, *WORKED_OUT_ONCE - {"catalog_integration", "catalog_rule"}))
+    assert {node["Actual Loops"] for node in looked_at} <= {1}
+    assert not [node for node in plan if is_asked_for_each_row(node)]
+    # The rules are read for each space on the way up to the root, and no more often.
+    rules = list(read(plan, "catalog_rule"))
+    assert sum(node["Actual Loops"] for node in rules) <= 2
+
+
+def test_never_analysed_tables_keep_the_shape_of_the_plan(world: World) -> None:
+    before = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+    after = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
+
+    # Guesses differ, so the ways do; what matters is that neither way reads much more.
+    for guessed, known in zip(before, after, strict=True):
+        for table in (*VECTORS, "catalog_capability", "catalog_rule"):
+            assert guessed[table] <= 2 * known[table] + CAPABILITIES
+
+
+def rows_read(plan: list[dict[str, Any]]) -> dict[str, float]:
+    """By table: rows that were looked at, kept or not."""
+    found: dict[str, float] = {}
+    for node in plan:
+        if "Relation Name" in node:
+            rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            name = node["Relation Name"]
+            found[name] = found.get(name, 0) + rows * node["Actual Loops"]
+    return found

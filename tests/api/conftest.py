@@ -1,0 +1,45 @@
+"""Backends and browsers that ask."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from acl.redis_circuit import redis_circuit
+from acl.services.keys import create_key
+from tests.access.people import People, invite
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def key(people: People) -> str:
+    """A key of support that may act for its users."""
+    return new_key(people.support)
+
+
+@pytest.fixture(autouse=True)
+def _working_redis() -> None:
+    """A test that broke Redis leaves nothing behind."""
+    redis_circuit.close()
+
+
+def new_key(
+    group: Group, *scopes: str, owner: User | None = None, acts_for_users: bool = True
+) -> str:
+    _, raw = create_key(
+        by=None,
+        name="backend",
+        group=group,
+        scopes=list(scopes) or ["select"],
+        owner=owner,
+        acts_for_users=acts_for_users,
+    )
+    return raw
+
+
+def client_with(raw: str) -> Client:
+    """A client that sends the key, and a request id so that answers can be compared."""
+    return Client(headers={"Authorization": f"Bearer {raw}", "X-Request-ID": "story"})

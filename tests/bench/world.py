@@ -1,0 +1,188 @@
+"""A made-up organisation of any size to measure in: capabilities, users, groups and grants.
+
+Texts are drawn from a small vocabulary and vectors at random (seeded): the statement's time depends
+on how many rows there are and who may use them, not on what they say.
+"""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection, transaction
+from pgvector import SparseVector
+
+from acl.callers import Caller
+from acl.models import GroupPolicy, Space
+from catalog import lexical
+from catalog.models import (
+    Capability,
+    Embedding,
+    EmbeddingModel,
+    Integration,
+    IntegrationGroupPermission,
+    LexicalVector,
+)
+
+VERBS = """
+    list get create update delete search send export import convert schedule share archive
+    translate
+""".split()  # noqa: SIM905 - a list of words is harder to read
+THINGS = """
+    message calendar event task invoice customer file folder report branch issue weather
+    forecast flight hotel contact note photo playlist payment order product ticket dashboard
+    metric alert database table query page
+""".split()  # noqa: SIM905 - a list of words is harder to read
+SERVICES = """
+    acme north river cloud paper spark delta harbor maple orbit pixel quartz
+""".split()  # noqa: SIM905 - a list of words is harder to read
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What was built: callers by the number of capabilities that they may use, fewest first."""
+
+    callers: list[tuple[int, Caller]]
+    model: str
+
+
+def build_world(
+    *, capabilities: int, users: int, groups: int, model: str, dimension: int = 384
+) -> World:
+    """Fill an empty database; takes about a second per 2,000 capabilities."""
+    dice = random.Random(capabilities)
+    with transaction.atomic():
+        integrations = _integrations(max(5, capabilities // 20))
+        rows = _capabilities(capabilities, integrations, dice)
+        _vectors(rows, model, dimension, capabilities)
+        callers = _people(users, groups, integrations, rows, dice)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)")  # as Postgres does by itself within a minute
+    return World(sorted(callers, key=lambda pair: pair[0]), model)
+
+
+def _integrations(count: int) -> list[Integration]:
+    return Integration.objects.bulk_create(
+        [
+            Integration(slug=f"{SERVICES[i % len(SERVICES)]}-{i}", kind="mcp", title=f"Service {i}")
+            for i in range(count)
+        ],
+        batch_size=500,
+    )
+
+
+def _capabilities(
+    count: int, integrations: list[Integration], dice: random.Random
+) -> list[Capability]:
+    # Sizes of servers are log-normal: most have a handful of tools, a few have hundreds.
+    weights = [dice.lognormvariate(0, 1) for _ in integrations]
+    # What an integration brings is stored together, as an import does.
+    owners = sorted(dice.choices(integrations, weights, k=count), key=lambda owner: owner.pk)
+    rows = [_capability(i, owner, dice) for i, owner in enumerate(owners)]
+    return Capability.objects.bulk_create(rows, batch_size=500)
+
+
+def _capability(number: int, integration: Integration, dice: random.Random) -> Capability:
+    verb, thing = dice.choice(VERBS), dice.choice(THINGS)
+    name = f"{integration.slug}__{verb}_{thing}_{number}"
+    others = " ".join(dice.choices(THINGS, k=dice.randint(6, 24)))
+    properties = {dice.choice(THINGS): {"type": "string", "description": others} for _ in range(4)}
+    return Capability(
+        integration=integration,
+        identifier=f"tool:{name}",
+        full_name=name,
+        kind="tool",
+        action=f"{verb}_{thing}_{number}",
+        display_name=f"{verb} {thing}".title(),
+        description=f"{verb.capitalize()} a {thing}: {others}.",
+        category="api",
+        tags=[thing],
+        input_schema={"type": "object", "properties": properties},
+        definition_hash=name,
+        fingerprint=name,
+        tokens=dice.randint(60, 700),
+        available=dice.random() > 0.03,
+        core=number < 12,
+        pinned=number == 0,
+    )
+
+
+def _vectors(rows: list[Capability], name: str, dimension: int, seed: int) -> None:
+    model = EmbeddingModel.objects.create(name=name, dimension=dimension, active=True)
+    numbers = np.random.default_rng(seed)
+    for start in range(0, len(rows), 2000):
+        part = rows[start : start + 2000]
+        vectors = numbers.standard_normal((len(part), dimension)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        Embedding.objects.bulk_create(
+            Embedding(capability=row, model=model, text_hash="x", vector_hash="x", vector=vector)
+            for row, vector in zip(part, vectors, strict=True)
+        )
+        LexicalVector.objects.bulk_create(
+            LexicalVector(
+                capability=row, terms=SparseVector(lexical.document_vector(row), lexical.DIMENSIONS)
+            )
+            for row in part
+        )
+
+
+def _people(
+    users: int,
+    groups: int,
+    integrations: list[Integration],
+    rows: list[Capability],
+    dice: random.Random,
+) -> list[tuple[int, Caller]]:
+    sizes = _sizes(rows)
+    teams = Group.objects.bulk_create([Group(name=f"group {i}") for i in range(groups)])
+    GroupPolicy.objects.bulk_create([GroupPolicy(group=team) for team in teams])
+    Space.objects.bulk_create([Space(group=team, name="root", slug="root") for team in teams])
+    allowed = {
+        team.pk: _grants(team, _share(i, groups), integrations, sizes)
+        for i, team in enumerate(teams)
+    }
+    people = User.objects.bulk_create([User(username=f"user{i}") for i in range(users)])
+    links, callers = [], []
+    for person in people:
+        for team in dice.sample(teams, dice.randint(1, 4)):
+            links.append(User.groups.through(user=person, group=team))
+            callers.append((allowed[team.pk], Caller(person.pk, team.pk)))
+    User.groups.through.objects.bulk_create(links, batch_size=1000)
+    return callers
+
+
+def _share(number: int, groups: int) -> float:
+    """Of the catalogue: from almost nothing up to 40 %, median 6 %."""
+    place = (number + 0.5) / groups
+    return (
+        0.06 * (place / 0.5) ** 2 if place < 0.5 else 0.06 * (0.40 / 0.06) ** ((place - 0.5) / 0.5)
+    )
+
+
+def _sizes(rows: list[Capability]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for row in rows:
+        sizes[row.integration_id] = sizes.get(row.integration_id, 0) + 1
+    return sizes
+
+
+def _grants(
+    team: Group, share: float, integrations: list[Integration], sizes: dict[int, int]
+) -> int:
+    """Grant integrations until the team may use that share (at least 20); returns how many
+    capabilities that is."""
+    wanted = max(20, share * sum(sizes.values()))
+    permission = Permission.objects.get(codename="use_integration")
+    order = random.Random(team.pk).sample(integrations, len(integrations))
+    given, total = [], 0
+    for integration in order:
+        if total >= wanted:
+            break
+        given.append(
+            IntegrationGroupPermission(
+                group=team, permission=permission, content_object=integration
+            )
+        )
+        total += sizes.get(integration.pk, 0)
+    IntegrationGroupPermission.objects.bulk_create(given)
+    return total

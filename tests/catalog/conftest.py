@@ -1,0 +1,34 @@
+"""An embedder for the tests that are not about the model, and what was sent to the queue."""
+
+import pytest
+from django.conf import settings
+
+from acl.redis_circuit import redis_circuit
+from catalog.embedding import choice, queries
+from catalog.tasks import embed_capabilities
+from tests.catalog.builders import WordyEmbedder
+
+
+@pytest.fixture(autouse=True)
+def embedder(monkeypatch: pytest.MonkeyPatch) -> WordyEmbedder:
+    """The embedder that the settings name."""
+    wordy = WordyEmbedder()
+    use(wordy, monkeypatch)
+    return wordy
+
+
+def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the settings name this one, in a process that has just started."""
+    provider = choice.LazyEmbedder(lambda: wordy)
+    monkeypatch.setitem(choice._providers, settings.PEGBOARD_EMBEDDER, provider)
+    monkeypatch.setattr(choice, "_answering", choice._Answering())
+    monkeypatch.setattr(queries, "_kept", queries.QueryCache())
+    redis_circuit.close()
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """What the workers were asked to embed."""
+    tasks: list[list[int]] = []
+    monkeypatch.setattr(embed_capabilities, "delay", tasks.append)
+    return tasks

@@ -1,0 +1,186 @@
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog.embedding.base import TextRefused, Vectors
+from catalog.embedding.documents import embed_documents
+from catalog.embedding.text import embedding_text
+from catalog.indexing import (
+    DIED,
+    claim_overdue,
+    embed_capabilities,
+    embed_pending,
+    failed,
+    note_deaths,
+    pending,
+)
+from catalog.models import Capability, Embedding
+from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
+from tests.catalog.conftest import use
+
+pytestmark = pytest.mark.django_db
+
+
+def ids() -> list[int]:
+    return list(Capability.objects.order_by("pk").values_list("pk", flat=True))
+
+
+def expected(capability: Capability) -> list[float]:
+    vector: list[float] = embed_documents(WordyEmbedder(), [embedding_text(capability)])[0].tolist()
+    return vector
+
+
+def assert_every_vector_is_of_its_text() -> None:
+    for row in Embedding.objects.select_related("capability__integration"):
+        assert row.vector_hash == row.text_hash
+        assert row.vector is not None
+        assert np.allclose(row.vector, expected(row.capability), atol=1e-5)
+
+
+class ChangingEmbedder(WordyEmbedder):
+    """While it embeds, somebody imports another text."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed(texts)
+        if self.calls == 1:
+            store(tool("send_email", "A new text."))
+        return vectors
+
+
+def test_every_capability_gets_the_vector_of_its_text() -> None:
+    store(*(tool(f"tool_{number}") for number in range(40)))
+
+    written = embed_capabilities(ids())
+
+    assert written == 40
+    assert_every_vector_is_of_its_text()
+
+
+def test_embedding_twice_does_the_work_once(embedder: WordyEmbedder) -> None:
+    store(tool("send_email"))
+
+    embed_capabilities(ids())
+    again = embed_capabilities(ids())
+
+    assert (again, embedder.calls) == (0, 1)
+
+
+def test_old_vector_never_lands_on_a_new_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(ChangingEmbedder(), monkeypatch)
+    store(tool("send_email", "An old text."))
+
+    late = embed_capabilities(ids())
+
+    assert late == 0
+    assert Embedding.objects.get().vector is None
+    assert embed_capabilities(ids()) == 1
+    assert_every_vector_is_of_its_text()
+
+
+@pytest.mark.parametrize("refusal", [ValueError, TextRefused])
+@pytest.mark.parametrize("poisoned", [0, 17, 39])
+def test_text_that_cannot_be_embedded_blocks_no_other(
+    poisoned: int, refusal: type[Exception], embedder: WordyEmbedder
+) -> None:
+    embedder.refusal = refusal
+    names = ["poison" if number == poisoned else f"tool_{number}" for number in range(40)]
+    store(*(tool(name) for name in names))
+
+    for _ in range(7):
+        embed_capabilities(ids())
+
+    assert pending().count() == 0
+    row = failed().get()
+    assert (row.capability.action, row.attempts) == ("poison", 5)
+    assert row.failure == "cannot embed poison"
+    assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 39
+
+
+def test_new_text_gives_what_failed_another_chance() -> None:
+    store(tool("send_email", "poison"))
+    for _ in range(5):
+        embed_capabilities(ids())
+
+    store(tool("send_email", "Sends a letter."))
+
+    assert embed_capabilities(ids()) == 1
+    assert_every_vector_is_of_its_text()
+
+
+def test_absent_provider_leaves_it_pending_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(AbsentEmbedder(), monkeypatch)
+    store(tool("send_email"))
+
+    for _ in range(7):
+        embed_capabilities(ids())
+
+    row = pending().get()
+    assert (row.attempts, row.failure) == (0, "nobody answers")
+
+
+def test_what_was_begun_before_is_embedded_alone(embedder: WordyEmbedder) -> None:
+    store(*(tool(f"tool_{number}") for number in range(6)))
+    Embedding.objects.filter(capability__in=ids()[:2]).update(attempts=1)
+
+    embed_capabilities(ids())
+
+    assert embedder.calls == 3
+
+
+def test_sweep_takes_only_what_has_waited_long() -> None:
+    store(tool("old"), tool("new"))
+    old = Capability.objects.get(action="old").pk
+    Embedding.objects.filter(capability=old).update(sent_at=Now() - timedelta(seconds=61))
+
+    first, second = claim_overdue(100), claim_overdue(100)
+
+    assert (first, second) == ([old], [])
+
+
+def test_reason_is_given_for_what_ended_the_worker() -> None:
+    store(tool("deadly"))
+    Embedding.objects.update(attempts=5)
+
+    note_deaths()
+
+    assert failed().get().failure == DIED
+
+
+def test_progress_is_told() -> None:
+    store(*(tool(f"tool_{number}") for number in range(40)))
+    steps: list[tuple[int, int]] = []
+
+    embed_pending(progress=lambda done, total: steps.append((done, total)))
+
+    assert steps == [(32, 40), (40, 40)]
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_doubled_late_and_shuffled_tasks_end_in_the_same_rows(data: st.DataObject) -> None:
+    Capability.objects.all().delete()
+    versions = [{name: f"{name}, version {number}." for name in "abcd"} for number in range(3)]
+    events: list[dict[str, str] | list[int]] = []
+    for version in versions:
+        store(*(tool(name, text) for name, text in version.items()))
+    store(*(tool(name, text) for name, text in versions[0].items()))
+    tasks = [[key] for key in ids()] + [ids()]
+    events = data.draw(st.permutations([*tasks, *tasks, *versions]))
+
+    for event in events:
+        if isinstance(event, dict):
+            store(*(tool(name, text) for name, text in event.items()))
+        else:
+            embed_capabilities(event)
+    embed_pending()
+
+    assert Embedding.objects.count() == 4
+    assert_every_vector_is_of_its_text()

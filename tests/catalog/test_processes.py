@@ -1,0 +1,135 @@
+"""Nothing is lost: workers are killed, queues stopped and emptied, and everything is embedded."""
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from django.db.models import F
+from pytest_django import Settings
+
+from catalog.embedding.convert import convert_model
+from catalog.heartbeat import KEY
+from catalog.indexing import DIED, failed, pending
+from catalog.models import Embedding, EmbeddingModel
+from marketplace.embedded.folders import open_data_folder
+from tests.catalog.builders import store, tool
+from tests.catalog.processes import PATIENCE, Deployment, wait_for
+from tests.catalog.test_indexing import assert_every_vector_is_of_its_text, ids
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+POINTS = ("before_claim", "before_model", "after_model", "after_write")
+SKILL = "---\nname: {name}\ndescription: Does the work of {name}.\n---\nWork well.\n"
+
+
+@pytest.fixture
+def deployment() -> Iterator[Deployment]:
+    folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    open_data_folder(folder)
+    deployment = Deployment(folder)
+    deployment.queue.start()
+    yield deployment
+    deployment.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> Path:
+    """A folder with twenty skills."""
+    for number in range(20):
+        folder = tmp_path / f"skill-{number}"
+        folder.mkdir()
+        (folder / "SKILL.md").write_text(SKILL.format(name=folder.name))
+    return tmp_path
+
+
+def test_killed_process_loses_nothing_wherever_it_was(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    for point in POINTS:
+        (tmp_path / point).touch()
+    store(*(tool(f"tool_{number}") for number in range(40)))
+
+    deployment.start_worker_and_beat(KILL_AT=str(tmp_path))
+    deployment.send(ids())
+    wait_for(lambda: not pending().exists(), "the sweep")
+
+    assert list(tmp_path.iterdir()) == []
+    assert Embedding.objects.count() == 40
+    assert_every_vector_is_of_its_text()
+
+
+def test_killed_worker_loses_nothing(deployment: Deployment, tmp_path: Path) -> None:
+    (tmp_path / "before_model").touch()
+    store(*(tool(f"tool_{number}") for number in range(40)))
+    deployment.send(ids())
+    dying = deployment.start_worker("--pool=solo", KILL_AT=str(tmp_path))
+    assert dying.wait(PATIENCE) == -signal.SIGKILL
+
+    deployment.start_worker_and_beat()
+
+    wait_for(lambda: not pending().exists(), "the sweep")
+    assert_every_vector_is_of_its_text()
+
+
+def test_import_while_the_queue_is_away_is_embedded_when_it_is_back(
+    deployment: Deployment, skills: Path
+) -> None:
+    store(tool("send_email"))
+    deployment.start_worker_and_beat()
+    wait_for(lambda: not pending().exists(), "the first sweep")
+
+    deployment.queue.stop()
+    deployment.manage("import_catalog", str(skills))
+    assert pending().count() == 20
+    deployment.queue.start()
+
+    wait_for(lambda: not pending().exists(), "the sweep")
+    assert Embedding.objects.count() == 21
+    assert_every_vector_is_of_its_text()
+
+
+def test_deleted_queue_loses_nothing(deployment: Deployment, skills: Path) -> None:
+    store(tool("send_email"))
+    deployment.manage("import_catalog", str(skills))
+    with redis.Redis.from_url(deployment.queue.url) as client:
+        assert client.delete("celery") == 1
+
+    deployment.start_worker_and_beat()
+
+    wait_for(lambda: not pending().exists(), "the sweep")
+    assert_every_vector_is_of_its_text()
+
+
+def test_text_that_kills_is_given_up_and_the_others_are_embedded(
+    deployment: Deployment, settings: Settings
+) -> None:
+    settings.PEGBOARD_EMBEDDING_ATTEMPTS = 3
+    store(tool("deadly"), *(tool(f"tool_{number}") for number in range(100)))
+    deployment.start_worker_and_beat(PEGBOARD_EMBEDDING_ATTEMPTS="3")
+    deployment.send(ids())
+
+    wait_for(lambda: failed().filter(failure=DIED).exists(), "giving up")
+    wait_for(lambda: not pending().exists(), "the rest")
+
+    assert failed().get().capability.action == "deadly"
+    assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 100
+
+
+def test_worker_embeds_by_the_model_that_comes_with_the_install(deployment: Deployment) -> None:
+    convert_model(deployment.data / "model")
+    store(tool("send_email"))
+    EmbeddingModel.objects.all().delete()
+
+    deployment.start_worker_and_beat(app="marketplace.config.celery")
+
+    wait_for(lambda: Embedding.objects.filter(vector__isnull=False).exists(), "the first vector")
+    row = Embedding.objects.select_related("model").get()
+    assert row.model.active
+    assert row.vector is not None
+    assert len(row.vector) == row.model.dimension == 384
+    with redis.Redis.from_url(deployment.queue.url) as client:
+        assert client.exists(KEY)

@@ -1,0 +1,40 @@
+"""Real sources of many authors, where they lie beside the project."""
+
+from pathlib import Path
+
+import pytest
+
+from catalog.indexing import pending
+from catalog.models import Capability, LexicalVector
+from catalog.normalizing.sources import load_path
+from catalog.services.registration import register
+from marketplace.models import Listing
+from marketplace.services.importing import import_loaded
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(not SHARED.is_dir(), reason="the folder shared is not beside the project"),
+]
+
+
+def test_samples_load_and_loading_them_again_changes_nothing() -> None:
+    source = load_path(SHARED / "samples")
+
+    first = import_loaded(loaded=source, by=None, source="import")
+    second = import_loaded(loaded=source, by=None, source="import")
+
+    assert first.registered.created == second.registered.unchanged == Capability.objects.count()
+    assert first.listings.created == second.listings.unchanged == Listing.objects.count()
+    assert first.registered.created > 600
+    assert all(defect.file and defect.field and defect.reason for defect in first.defects)
+
+
+def test_whole_catalogue_is_stored_with_words_and_promises() -> None:
+    source = load_path(SHARED / "eval" / "toucan-mcp-catalog")
+
+    report = register(source, by=None, source="toucan")
+
+    assert report.created + len(report.defects) >= 5191
+    assert report.created == LexicalVector.objects.count() == pending().count()
+    assert register(source, by=None, source="toucan").unchanged == report.created

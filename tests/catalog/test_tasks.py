@@ -1,0 +1,64 @@
+import threading
+import time
+
+import pytest
+from django.db import connection
+from kombu.exceptions import OperationalError
+from pytest_django import Settings
+
+from acl.redis_circuit import redis_circuit
+from catalog.models import Capability, Embedding
+from catalog.tasks import embed_capabilities, send_embeddings
+from tests.catalog.builders import store, tool
+
+QUEUE_PATIENCE = 1  # second: Celery's own is six
+
+
+def test_many_ids_go_as_several_tasks(sent: list[list[int]]) -> None:
+    send_embeddings(range(250))
+
+    assert [len(ids) for ids in sent] == [100, 100, 50]
+
+
+def test_absent_queue_neither_fails_nor_delays(sent: list[list[int]], settings: Settings) -> None:
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    redis_circuit.close()
+    began = time.monotonic()
+
+    for _ in range(10):
+        send_embeddings([1, 2, 3])
+
+    assert sent == []
+    assert time.monotonic() - began < QUEUE_PATIENCE
+
+
+def test_queue_that_dies_at_the_wrong_moment_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(ids: list[int]) -> None:
+        raise OperationalError("it was there a moment ago")
+
+    monkeypatch.setattr(embed_capabilities, "delay", refuse)
+
+    send_embeddings([1, 2, 3])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_imports_at_the_same_time_store_each_capability_once() -> None:
+    store(tool("first"))
+    problems: list[Exception] = []
+
+    def import_all() -> None:
+        try:
+            store(*(tool(f"tool_{number}") for number in range(50)), tool("first", "Changed."))
+        except Exception as problem:
+            problems.append(problem)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=import_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert problems == []
+    assert Capability.objects.count() == Embedding.objects.count() == 51

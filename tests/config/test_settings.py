@@ -1,0 +1,146 @@
+"""The settings: told in the docs as the code has them, and refused in one line where they are
+wrong."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from marketplace.config.env import SETTINGS, Setting, SettingsError, read_settings
+
+PROJECT = Path(__file__).parents[2]
+APPS = ("marketplace", "discovery", "catalog", "acl")
+
+
+def test_docs_have_the_table_of_the_code() -> None:
+    text = (PROJECT / "docs" / "settings.md").read_text("utf-8")
+
+    told = re.findall(r"^\| (`[A-Z_]+` \|.*)$", text, re.MULTILINE)
+
+    assert told == [_row(setting) for setting in SETTINGS]
+
+
+def _row(setting: Setting) -> str:
+    cells = (f"`{setting.name}`", _default(setting.default), _bounds(setting), setting.meaning)
+    return " | ".join(cells) + " |"
+
+
+def _default(value: object) -> str:
+    if isinstance(value, bool):
+        return "`true`" if value else "`false`"
+    if isinstance(value, tuple):
+        return f"`{','.join(value)}`" if value else ""
+    return f"`{value}`" if value != "" else ""
+
+
+def _bounds(setting: Setting) -> str:
+    if setting.choices:
+        return ", ".join(f"`{choice}`" for choice in setting.choices)
+    return "" if setting.least is None else f"{setting.least} to {setting.most}"
+
+
+def _wrong_values() -> list[tuple[str, str, str]]:
+    """Name, a value that is wrong, and what is said about it."""
+    wrong = []
+    for setting in SETTINGS:
+        name = setting.name
+        if isinstance(setting.default, bool):
+            wrong.append((name, "perhaps", f"{name} must be true or false, not 'perhaps'"))
+        elif isinstance(setting.default, int):
+            assert setting.least is not None, name
+            assert setting.most is not None, name
+            low, high = int(setting.least) - 1, int(setting.most) + 1
+            wrong.append((name, "many", f"{name} must be a number, not 'many'"))
+            wrong.append((name, str(low), f"{name} must be at least {setting.least}, not {low}"))
+            wrong.append((name, str(high), f"{name} must be at most {setting.most}, not {high}"))
+        elif setting.choices:
+            listed = ", ".join(setting.choices)
+            wrong.append((name, "other", f"{name} must be one of {listed}, not 'other'"))
+    return wrong
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), _wrong_values())
+def test_wrong_value_is_refused_in_one_line(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        read_settings({name: value})
+
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://pegboard:secret@host/name"),
+        ("DATABASE_URL", "postgresql://host:secret@x:many/name"),
+        ("DATABASE_URL", "postgresql://pegboard:secret@host"),
+        ("REDIS_URL", "secret:6379"),
+        ("REDIS_URL", "redis://[secret"),
+        ("PEGBOARD_EMBEDDING_URL", "file:///secret"),
+    ],
+)
+def test_address_of_another_kind_is_refused_and_not_repeated(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} must be") as refusal:
+        read_settings({name: value})
+
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgres://a:b@db:5432/pegboard?sslmode=require"),
+        ("DATABASE_URL", "postgresql://postgres@%2Frun%2Fpegboard/pegboard"),
+        ("REDIS_URL", "rediss://:password@cache:6380/1"),
+        ("REDIS_URL", "unix:///run/redis.sock"),
+        ("PEGBOARD_EMBEDDING_URL", "http://localhost:8080/v1"),
+    ],
+)
+def test_right_address_is_kept_as_it_is(name: str, value: str) -> None:
+    assert read_settings({name: value})[name] == value
+
+
+def test_remote_model_needs_an_address() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_EMBEDDING_URL is needed"):
+        read_settings({"PEGBOARD_EMBEDDER": "openai"})
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_empty_value_means_the_default(setting: Setting) -> None:
+    assert read_settings({setting.name: " "})[setting.name] == setting.default
+
+
+def test_every_wrong_value_is_told_at_once_and_nothing_starts() -> None:
+    wrong = {"PEGBOARD_DEBUG": "perhaps", "PEGBOARD_MAX_TOOLS": "0"}
+
+    run = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=PROJECT,
+        env={**os.environ, **wrong},
+        capture_output=True,
+        text=True,
+    )
+
+    assert run.returncode == 1
+    assert run.stderr.splitlines() == [
+        "Pegboard cannot start:",
+        "PEGBOARD_DEBUG must be true or false, not 'perhaps'",
+        "PEGBOARD_MAX_TOOLS must be at least 1, not 0",
+    ]
+
+
+def test_every_setting_is_used() -> None:
+    code = "\n".join(path.read_text("utf-8") for app in APPS for path in _code_of(app))
+    # Reading a setting into Django's settings under its own name is not yet using it.
+    code = re.sub(r"^(\w+)(: \w+)? = _env\[\"\1\"\]$", "", code, flags=re.MULTILINE)
+
+    unused = {setting.name for setting in SETTINGS if not re.search(rf"\b{setting.name}\b", code)}
+
+    assert unused == set()
+
+
+def _code_of(app: str) -> list[Path]:
+    paths = (PROJECT / app).rglob("*.py")
+    return [path for path in paths if path.name != "env.py" and "migrations" not in path.parts]

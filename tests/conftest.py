@@ -1,0 +1,54 @@
+"""What every test may use; the servers are started by the plugin `tests.servers`."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db.backends.postgresql.operations import DatabaseOperations
+from playwright.sync_api import Browser, sync_playwright
+
+from catalog.embedding import choice
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _flush_empties_the_log() -> Iterator[None]:
+    """Between tests Django empties every table. The audit log refuses: here, no trigger runs."""
+    empty = DatabaseOperations.execute_sql_flush
+
+    def empty_all(self: DatabaseOperations, statements: list[str]) -> None:
+        empty(self, ["SET LOCAL session_replication_role = replica", *statements])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "execute_sql_flush", empty_all)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process remembers for some seconds which model answers; the next test has another one."""
+    monkeypatch.setattr(choice, "_answering", choice._Answering())
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a process: Playwright refuses to run twice in one thread."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs Debian's chromium at {CHROMIUM}")
+    # Playwright runs an event loop in this thread, which Django would take for async code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()

@@ -1,0 +1,83 @@
+"""The papers name only what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+PROJECT = Path(__file__).parents[2]
+APPS = ("acl", "catalog", "discovery", "marketplace")
+MADE_BY_READERS = {"docker/.env"}
+PAPERS = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+every_paper = pytest.mark.parametrize(
+    "paper", PAPERS, ids=lambda paper: str(paper.relative_to(PROJECT))
+)
+
+
+@every_paper
+def test_links_lead_somewhere(paper: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", paper.read_text("utf-8"))
+
+    broken = [link for link in links if not _leads_somewhere(paper, link)]
+
+    assert broken == []
+
+
+def _leads_somewhere(paper: Path, link: str) -> bool:
+    if link.startswith(("http://", "https://")):
+        return True
+    path, _, anchor = link.partition("#")
+    target = (paper.parent / path).resolve() if path else paper
+    return target.exists() and (not anchor or anchor in _anchors(target))
+
+
+def _anchors(paper: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", paper.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_paper
+def test_commands_exist(paper: Path) -> None:
+    text = paper.read_text("utf-8")
+
+    commands = set(re.findall(r"manage\.py ([a-z_]+)", text))
+    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE))
+
+    assert commands <= get_commands().keys()
+    assert targets <= _make_targets()
+
+
+def _make_targets() -> set[str]:
+    makefile = (PROJECT / "Makefile").read_text("utf-8")
+    return set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+
+
+@every_paper
+def test_files_exist(paper: Path) -> None:
+    named = re.findall(
+        rf"(?:{'|'.join(APPS)}|tests|templates|static|docker)/[\w./-]+\w", paper.read_text("utf-8")
+    )
+
+    missing = {name for name in named if not (PROJECT / name).exists()}
+
+    assert missing <= MADE_BY_READERS
+
+
+def test_every_module_is_on_the_map() -> None:
+    told = (PROJECT / "docs" / "map.md").read_text("utf-8")
+
+    names = set(re.findall(r"`(?:[\w./]+/)?(\w+)(?:\.py)?`", told))
+
+    assert {path.stem for app in APPS for path in _modules(app)} - names == set()
+
+
+def _modules(app: str) -> list[Path]:
+    """Those that a reader looks for by name; admin and migrations are alike everywhere."""
+    elsewhere = {"admin", "migrations"}
+    paths = (PROJECT / app).rglob("*.py")
+    return [
+        path
+        for path in paths
+        if path.name not in {"__init__.py", "apps.py"} and not elsewhere & set(path.parts)
+    ]

@@ -1,0 +1,43 @@
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from marketplace.embedded.folders import open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.redis import EmbeddedRedis
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A data folder that the servers' account may reach, as pytest's own folders may not be."""
+    folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    open_data_folder(folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def start(data: Path) -> Iterator[Callable[..., EmbeddedPostgres]]:
+    """Starts a Postgres on the data folder; all that were started are stopped at the end."""
+    started: list[EmbeddedPostgres] = []
+
+    def start_postgres(*, durable: bool = False) -> EmbeddedPostgres:
+        server = EmbeddedPostgres(data, durable=durable)
+        started.append(server)
+        server.start()
+        return server
+
+    yield start_postgres
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture
+def queue(data: Path) -> Iterator[EmbeddedRedis]:
+    server = EmbeddedRedis(data)
+    server.start()
+    yield server
+    server.stop()

@@ -1,0 +1,209 @@
+"""`manage.py up` as a person uses it, with all of its real processes.
+
+One run is shared by the tests of this file; the last two end it.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PATIENCE = 90  # seconds until something counts as not happening
+
+pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
+
+
+class Run:
+    """A running `manage.py up`, and what it has told so far."""
+
+    def __init__(self, data: Path, port: int) -> None:
+        self.data = data
+        self.port = port
+        self._told = data.with_suffix(".told")
+        self.process = _up(data, port, self._told)
+
+    @property
+    def told(self) -> str:
+        return self._told.read_text()
+
+    def wait_for(self, text: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.told:
+            assert self.process.poll() is None, self.told
+            assert time.monotonic() < deadline, self.told
+            time.sleep(0.1)
+
+    def wait_for_log(self, name: str, text: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while text not in (log := (self.data / "logs" / name).read_text()):
+            assert time.monotonic() < deadline, log
+            time.sleep(0.1)
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        return self.process.wait(PATIENCE)
+
+    def descendants(self) -> list[psutil.Process]:
+        found: list[psutil.Process] = psutil.Process(self.process.pid).children(recursive=True)
+        return found
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    data = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    started = Run(data, _free_port())
+    started.wait_for("Pegboard runs on")
+    yield started
+    started.stop()
+    shutil.rmtree(data)
+
+
+def test_first_run_tells_each_step_and_the_way_in(run: Run) -> None:
+    steps = re.findall(r"^(.+) … ready in \d+\.\d s$", run.told, re.MULTILINE)
+    assert steps == [
+        "Postgres",
+        "Redis",
+        "Embedding model",
+        "Static files",
+        "Database tables",
+        "Starter collection",
+        "Web",
+        "Worker",
+        "Manifests",
+    ]
+    assert re.search(r"admin with the password \S{16} \(shown only now\)", run.told)
+    assert f"Pegboard runs on http://localhost:{run.port}/" in run.told
+
+
+def test_first_admin_signs_in_with_the_password_that_was_told(run: Run) -> None:
+    told = re.search(r"with the password (\S+) \(shown", run.told)
+    assert told is not None
+    with httpx.Client(base_url=f"http://localhost:{run.port}", timeout=60) as browser:
+        browser.get("/sign-in/")
+        token = browser.cookies["csrftoken"]
+        form = {"csrfmiddlewaretoken": token, "login": "admin", "password": told.group(1)}
+        answer = browser.post("/sign-in/", data=form, follow_redirects=True)
+        people = browser.get("/people/")
+        admin = browser.get("/admin/")
+
+    assert answer.url.path == "/tools/"
+    assert people.status_code == admin.status_code == 200
+
+
+def test_port_in_use_is_one_sentence(run: Run) -> None:
+    answer = _refused(run.data.with_name("pegboard-other"), run.port)
+
+    assert answer == (
+        f"Pegboard cannot run: Port {run.port} is already in use: "
+        f"choose another, as in `make run PORT={run.port + 1}`.\n"
+    )
+
+
+def test_second_run_on_the_same_folder_is_refused(run: Run) -> None:
+    answer = _refused(run.data, _free_port())
+
+    holder = run.process.pid
+    assert answer.startswith(f"Pegboard cannot run: Another Pegboard (process {holder}) already")
+    assert answer.count("\n") == 1
+
+
+def test_dead_worker_is_told_and_started_again(run: Run) -> None:
+    worker = next(child for child in run.descendants() if "celery" in child.cmdline())
+
+    worker.kill()
+
+    run.wait_for("Worker was ended by SIGKILL; starting it again.\nWorker … ready")
+
+
+def test_manifest_is_loaded_also_after_the_watcher_was_killed(run: Run) -> None:
+    watcher = next(child for child in run.descendants() if "watch_capabilities" in child.cmdline())
+    watcher.kill()
+    run.wait_for("Manifests was ended by SIGKILL; starting it again.\nManifests … ready")
+
+    folder = run.data / "home" / ".pegboard" / "capabilities" / "lamp"
+    folder.mkdir(parents=True)
+    (folder / "CAPABILITY.yaml").write_text("name: lamp\nkind: tool\ndescription: x\n")
+
+    run.wait_for_log("manifests.log", '"created": 1')
+
+
+def test_database_is_back_after_kill_9(run: Run) -> None:
+    postgres = next(child for child in run.descendants() if child.name() == "postgres")
+
+    postgres.kill()
+
+    run.wait_for("Postgres was ended by SIGKILL; starting it again.\nPostgres … ready")
+
+
+def test_ctrl_c_stops_everything(run: Run) -> None:
+    children = run.descendants()
+
+    code = run.stop()
+
+    assert code == 0
+    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
+
+
+def test_second_run_starts_and_dies_with_all_its_children(run: Run) -> None:
+    run.stop()
+    again = Run(run.data, run.port)
+    again.wait_for("Pegboard runs on")
+    children = again.descendants()
+
+    again.process.kill()
+
+    again.process.wait()
+    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
+    assert "Embedding model" not in again.told
+    assert "shown only now" not in again.told
+
+
+def test_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    url = f"postgresql://peg:hush@127.0.0.1:{_free_port()}/pegboard"
+
+    answer = _refused(tmp_path / "data", _free_port(), DATABASE_URL=url)
+
+    assert "Pegboard cannot run: the database at 127.0.0.1:" in answer
+    assert "hush" not in answer
+    assert "Traceback" not in answer
+
+
+def _up(data: Path, port: int, told: Path, **environment: str) -> subprocess.Popen[bytes]:
+    names = ("DATABASE_URL", "REDIS_URL", "PEGBOARD_SECRET_KEY")
+    bare = {name: value for name, value in os.environ.items() if name not in names}
+    with told.open("wb") as output:
+        return subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, PROJECT / "manage.py", "up", f"--port={port}"],
+            # A home of its own: manifests of whoever runs the tests are none of theirs.
+            env=bare | {"PEGBOARD_DATA_DIR": str(data), "HOME": str(data / "home")} | environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _refused(data: Path, port: int, **environment: str) -> str:
+    told = data.with_name(f"{data.name}.refused")
+    process = _up(data, port, told, **environment)
+
+    assert process.wait(PATIENCE) == 1
+    answer = told.read_text()
+    told.unlink()
+    return answer
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

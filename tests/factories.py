@@ -1,0 +1,134 @@
+"""The people and tools of tests.
+
+`give` and `lay_down` change rights the way the product does; nothing here is clever.
+"""
+# factory-boy's declarations have no types:
+# mypy: disable-error-code="no-untyped-call, untyped-decorator"
+
+from hashlib import sha256
+
+from django.contrib.auth.models import Group, User
+from factory.declarations import LazyAttribute, Sequence, SubFactory
+from factory.django import DjangoModelFactory
+from factory.helpers import post_generation
+from guardian.shortcuts import assign_perm, remove_perm
+
+from acl.models import GroupPolicy, Space
+from catalog.derived import fill_in, lexical_terms, text_hash
+from catalog.graph.links import refresh_links
+from catalog.models import (
+    Capability,
+    Embedding,
+    EmbeddingModel,
+    Integration,
+    LexicalVector,
+    Rule,
+)
+
+
+class GroupFactory(DjangoModelFactory[Group]):
+    """A group with its policy and its root space."""
+
+    name = Sequence(lambda number: f"group-{number}")
+
+    class Meta:
+        model = Group
+        skip_postgeneration_save = True
+
+    @post_generation
+    def open(self: Group, create: bool, is_open: bool | None) -> None:
+        # Outside a transaction the database has made both already.
+        GroupPolicy.objects.update_or_create(group=self, defaults={"open_default": bool(is_open)})
+        Space.objects.get_or_create(
+            group=self, parent=None, defaults={"name": "Root", "slug": "root"}
+        )
+
+
+class UserFactory(DjangoModelFactory[User]):
+    """A user; `groups=[…]` makes them a member."""
+
+    username = Sequence(lambda number: f"user-{number}")
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    @post_generation
+    def groups(self: User, create: bool, groups: list[Group] | None) -> None:
+        self.groups.add(*(groups or ()))
+
+
+class IntegrationFactory(DjangoModelFactory[Integration]):
+    """An MCP server that is connected."""
+
+    slug = Sequence(lambda number: f"integration-{number}")
+    title = LazyAttribute(lambda integration: integration.slug.replace("-", " ").title())
+    kind = Integration.Kind.MCP
+    connection = Integration.Connection.CONNECTED
+
+    class Meta:
+        model = Integration
+
+
+class CapabilityFactory(DjangoModelFactory[Capability]):
+    """A tool with its words; `vector=[…]` embeds it, and without one it waits to be embedded."""
+
+    integration = SubFactory(IntegrationFactory)
+    action = Sequence(lambda number: f"action_{number}")
+    full_name = LazyAttribute(lambda own: f"{own.integration.slug}__{own.action}")
+    identifier = LazyAttribute(lambda own: f"{own.kind}:{own.full_name}")
+    kind = Capability.Kind.TOOL
+    display_name = LazyAttribute(lambda own: own.action.replace("_", " ").capitalize())
+    description = LazyAttribute(lambda own: f"{own.display_name} by {own.integration.slug}.")
+    category = "other"
+    definition_hash = LazyAttribute(
+        lambda own: sha256(f"{own.full_name} {own.description}".encode()).hexdigest()
+    )
+
+    class Meta:
+        model = Capability
+        skip_postgeneration_save = True
+
+    @post_generation
+    def vector(self: Capability, create: bool, vector: list[float] | None) -> None:
+        fill_in(self)
+        self.save()
+        LexicalVector.objects.create(capability=self, terms=lexical_terms(self))
+        refresh_links([self.pk])
+        Embedding.objects.create(
+            capability=self,
+            model=active_model(),
+            text_hash=text_hash(self),
+            vector=vector,
+            vector_hash=text_hash(self) if vector else "",
+        )
+
+
+def active_model() -> EmbeddingModel:
+    """The model whose vectors answer."""
+    model, _ = EmbeddingModel.objects.get_or_create(
+        active=True, defaults={"name": "made-up", "dimension": 3}
+    )
+    return model
+
+
+def give(target: Integration | Capability, to: User | Group) -> None:
+    """Grant the use of an integration or of one capability."""
+    assign_perm(_permission(target), to, target)
+
+
+def take_away(target: Integration | Capability, of: User | Group) -> None:
+    """Take such a grant back."""
+    remove_perm(_permission(target), of, target)
+
+
+def lay_down(
+    effect: Rule.Effect, target: Integration | Capability, space: Space, **subject: User | Group
+) -> Rule:
+    """A rule in a space; `user=` or `group=` says whom it is about."""
+    about = {"integration" if isinstance(target, Integration) else "capability": target}
+    return Rule.objects.create(space=space, effect=effect, **about, **subject)
+
+
+def _permission(target: Integration | Capability) -> str:
+    return f"catalog.use_{target._meta.model_name}"

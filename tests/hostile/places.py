@@ -1,0 +1,37 @@
+"""All routes with a row, in portions for a test each: one of ours, or a table of Django's admin."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.hostile.routes import DJANGO_ADMIN, Row, rows_of
+from tests.hostile.urlconf import all_routes
+
+
+@dataclass(frozen=True)
+class Place:
+    """Some routes that are tested together."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+
+def _places() -> list[Place]:
+    rows: dict[str, list[Row]] = {}
+    for route in all_routes():
+        for row in rows_of(route):
+            parts = route.split("/")[:3] if row.door is DJANGO_ADMIN else [route or "/"]
+            rows.setdefault("/".join(parts), []).append(row)
+    return [Place(name, tuple(some)) for name, some in rows.items()]
+
+
+def places_where(wanted: Callable[[Row], object]) -> pytest.MarkDecorator:
+    """A test for each place with the rows that are wanted; places without one have none."""
+    some = [Place(place.name, tuple(filter(wanted, place.rows))) for place in _places()]
+    some = [place for place in some if place.rows]
+    return pytest.mark.parametrize("place", some, ids=lambda place: place.name)
+
+
+EVERY = [row for place in _places() for row in place.rows]
+each_place = places_where(lambda row: True)

@@ -1,0 +1,296 @@
+"""Every route and the door it is behind. A NEW ROUTE GETS A LINE IN `ROUTES`, and that is all:
+
+    Row("api/v1/spaces/<int:pk>", LOOKUP, fill={"pk": "{space_pk}"}),
+    Row("access/", ADMIN_PAGE, "GET POST", body={"group": "{group_pk}", "allow": "on"}),
+
+A row says which methods the route has, and with which query, body and places in its address it
+reaches something of mulberry's: "{space_pk}" and its like are the names in `World.things`. All
+tests of this folder then ask the route as everybody who has no business there.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+SCOPES = {"select", "discover", "execute", "admin"}
+
+# What may come of a request beside a status.
+SIGN_IN = "is sent to sign in"
+TOLD_NOTHING = "is told nothing of mulberry"
+NOTHING_PRIVATE = "is told nothing of alice's own"
+
+Outcomes = dict[str, set[int | str]]
+_KEYS = ("foreign key", "own key", "revoked key", "expired key")
+
+
+@dataclass(frozen=True)
+class Door:
+    """Who knocks and what must come of it; `insider` is somebody who gets in."""
+
+    name: str
+    knocking: Outcomes
+    insider: str
+    query: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_api(self) -> bool:
+        return self.insider.endswith("key")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A route. `path` is an address for those written as regular expressions."""
+
+    route: str
+    door: Door
+    methods: str = "GET"
+    query: dict[str, Any] = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)
+    fill: dict[str, str] = field(default_factory=dict)
+    path: str = ""
+    takes: frozenset[str] = frozenset()  # more fields that its form has
+    answers: int = 200  # what the insider gets, where it is a refusal
+
+
+@dataclass(frozen=True)
+class Below:
+    """All routes that begin so and have no row of their own."""
+
+    prefix: str
+    door: Door
+    body: dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+
+
+def _api(scopes: set[str], **more: set[int | str]) -> Outcomes:
+    """A key with another scope may not; nor may a session of somebody else's, or another key."""
+    narrow: Outcomes = {f"{scope} key": {403} for scope in sorted(SCOPES - scopes)}
+    return {
+        "anonymous": {401},
+        "revoked key": {401},
+        "expired key": {401},
+        "charlie": {403},
+        "bob": {403},
+        "foreign key": {403},
+        **narrow,
+        **more,
+    }
+
+
+def _page(**more: set[int | str]) -> Outcomes:
+    """Pages know sessions only: a key there is as good as nothing."""
+    strangers: Outcomes = {who: {SIGN_IN} for who in ("anonymous", *_KEYS)}
+    return {**strangers, **more}
+
+
+OPEN = Door(
+    "open to everybody",
+    {who: {TOLD_NOTHING} for who in ("anonymous", "charlie", "foreign key", "revoked key")},
+    "anonymous",
+)
+NOWHERE = Door(
+    "no route",
+    {who: {404} for who in ("anonymous", "charlie", "bob", "clerk", "foreign key")},
+    "nobody",
+)
+MACHINE = Door(
+    "the machine, staff and admin keys",
+    _api({"admin"}, bob={403}, charlie={403}) | {"foreign key": {TOLD_NOTHING}},
+    "root",
+)
+PAGE = Door(
+    "a page about whoever looks at it",
+    _page(charlie={TOLD_NOTHING}, bob={NOTHING_PRIVATE}),
+    "alice",
+)
+GROUPS_PAGE = Door("a page about something of one's group", _page(charlie={404}), "alice")
+OWN_PAGE = Door("a page about something of one's own", _page(charlie={404}, bob={404}), "alice")
+ADMIN_PAGE = Door(
+    "a page of admins; others learn nothing of it",
+    _page(charlie={404}, bob={404}, alice={404}),
+    "root",
+)
+_TO_DJANGO_ADMIN: Outcomes = {who: {SIGN_IN} for who in ("anonymous", "own key", "alice")}
+DJANGO_ADMIN = Door(
+    "Django's admin", {**_TO_DJANGO_ADMIN, "clerk": {403, 404, TOLD_NOTHING}}, "root"
+)
+SELECTION = Door("an answer for a user", _api({"select"}), "own key", {"user": "{user}"})
+LOOKUP = Door(
+    "a look at what a user has", _api({"select", "discover"}), "own key", {"user": "{user}"}
+)
+KEYS = Door(
+    "a list for admins and admin keys", _api({"admin"}) | {"foreign key": {TOLD_NOTHING}}, "own key"
+)
+KEY = Door(
+    "one thing, for admins and admin keys", _api({"admin"}) | {"foreign key": {404}}, "own key"
+)
+
+TOOL = {"full_name": "{capability}"}
+KEY_PK, SPACE, GROUP, PERSON = (
+    {"pk": place} for place in ("{key_pk}", "{space_pk}", "{group_pk}", "{user_pk}")
+)
+GIVE = "grant|group-{group_pk}|integration-{integration_pk}||"
+THE_INTEGRATION = "integration-{integration_pk}"
+RIGHTS = Door(
+    "why somebody may use what", _api({"discover", "admin"}), "discover key", {"user": "{user}"}
+)
+
+CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
+EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
+FOR_ALICE = {"user": "{user}"}
+NEW_KEY = {"name": "more", "group": "{group}", "scopes": ["select"], "owner": "{user}"}
+
+ROUTES = [
+    Row("healthz", OPEN),
+    Row("livez", OPEN),
+    Row("readyz", OPEN),
+    Row("metrics", MACHINE),
+    Row("api/schema/", OPEN),
+    Row("api/docs/", OPEN),
+    Row("^api/v1/", NOWHERE, path="api/v1/nothing"),
+    Row("api/v1/select", SELECTION, "POST", body={**FOR_ALICE, "message": "send an email"}),
+    Row("api/v1/capabilities", LOOKUP),
+    Row("api/v1/capabilities/batch", LOOKUP, "POST", body={**FOR_ALICE, "names": ["{capability}"]}),
+    Row("api/v1/capabilities/<str:full_name>", LOOKUP, fill=TOOL),
+    Row("api/v1/categories", LOOKUP),
+    Row("api/v1/tree", LOOKUP),
+    Row("api/v1/names", LOOKUP),
+    Row("api/v1/stats", LOOKUP),
+    Row("api/v1/graph/<str:full_name>", LOOKUP, fill=TOOL),
+    Row(
+        "api/v1/graph/<str:full_name>",
+        CHANGE,
+        "POST DELETE",
+        query=EDGE,
+        body={**FOR_ALICE, **EDGE},
+        fill=TOOL,
+    ),
+    Row("api/v1/access/explain", RIGHTS, query={"capability": "{capability}"}),
+    Row("api/v1/access/reach", RIGHTS),
+    Row("api/v1/access/holders", KEY, query={"capability": "{capability}"}),
+    Row(
+        "api/v1/access/rules",
+        KEYS,
+        "GET POST",
+        query={"space": "{space}"},
+        body={"group": "{group}", "effect": "deny", "integration": "{integration}"},
+    ),
+    Row("api/v1/access/rules/<int:pk>", KEY, "DELETE", fill={"pk": "{rule_pk}"}),
+    Row("api/v1/keys", KEYS, "GET POST", body=NEW_KEY),
+    Row("api/v1/keys/<int:pk>", KEY, "DELETE", fill=KEY_PK),
+    Row("api/v1/keys/<int:pk>/rotate", KEY, "POST", fill=KEY_PK),
+    Row("", PAGE, query={"message": "send an email"}),
+    Row("playground/people/", PAGE, query={"user": "a"}),
+    Row("tools/", PAGE),
+    Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
+    Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
+    Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
+    Row("access/", ADMIN_PAGE),
+    Row("access/changes/", ADMIN_PAGE, "POST", body={"changes": GIVE}),
+    Row("access/changes/save/", ADMIN_PAGE, "POST", body={"changes": GIVE}, answers=409),
+    Row("access/changes/undo/", ADMIN_PAGE, answers=422),
+    Row("access/groups/", ADMIN_PAGE),
+    Row("access/groups/<int:pk>/", ADMIN_PAGE, "GET POST", fill=GROUP,
+        body={"name": "More", "parent": "{root_space_pk}"}),
+    Row("access/groups/<int:pk>/give/", ADMIN_PAGE, "GET POST", fill=GROUP,
+        body={"target": THE_INTEGRATION}),
+    Row("access/spaces/<int:pk>/", ADMIN_PAGE, "GET POST", fill=SPACE,
+        body={"target": THE_INTEGRATION, "effect": "2", "whom": "everyone"}),
+    Row("access/spaces/<int:pk>/warnings/", ADMIN_PAGE, fill=SPACE),
+    Row("access/spaces/<int:pk>/rename/", ADMIN_PAGE, "POST", fill=SPACE, body={"name": "Other"}),
+    Row("access/spaces/<int:pk>/move/", ADMIN_PAGE, "GET POST", fill=SPACE,
+        query={"parent": "{root_space_pk}"}, body={"parent": "{root_space_pk}"}),
+    Row("access/spaces/<int:pk>/delete/", ADMIN_PAGE, "GET POST", fill=SPACE),
+    Row("access/explain/", ADMIN_PAGE, query={**FOR_ALICE, "capability": "{capability}"}),
+    Row("access/people/<int:pk>/", ADMIN_PAGE, fill=PERSON),
+    Row("access/tools/<slug:full_name>/", ADMIN_PAGE, fill=TOOL),
+    Row("access/requests/", ADMIN_PAGE),
+    Row("access/requests/<int:pk>/", ADMIN_PAGE, "GET POST", fill={"pk": "{request_pk}"},
+        body={"target": THE_INTEGRATION, "whom": "user"}),
+    Row("access/find/targets/", ADMIN_PAGE, query={"target_q": "mail"}),
+    Row("access/find/capabilities/", ADMIN_PAGE, query={"capability": "mail"}),
+    Row("people/", ADMIN_PAGE),
+    Row("people/invite/", ADMIN_PAGE, "GET POST", body={"email": "a@b.example", "role": "member"}),
+    Row("people/invitations/<int:pk>/withdraw/", ADMIN_PAGE, "POST",
+        fill={"pk": "{invitation_pk}"}),
+    Row("people/<int:pk>/", ADMIN_PAGE, fill=PERSON),
+    Row("people/<int:pk>/groups/", ADMIN_PAGE, "POST", fill=PERSON, body={"group": "{group_pk}"}),
+    Row("people/<int:pk>/groups/<int:group_pk>/leave/", ADMIN_PAGE, "POST",
+        fill={**PERSON, "group_pk": "{group_pk}"}),
+    Row("people/<int:pk>/deactivate/", ADMIN_PAGE, "GET POST", fill=PERSON),
+    Row("people/<int:pk>/reactivate/", ADMIN_PAGE, "POST", fill=PERSON),
+    Row("people/<int:pk>/codes/off/", ADMIN_PAGE, "POST", fill=PERSON),
+    Row("keys/", ADMIN_PAGE),
+    Row("keys/new/", ADMIN_PAGE, "GET POST",
+        body={"name": "more", "group": "{group_pk}", "scopes": "select", "whom": "users"}),
+    Row("keys/<int:pk>/replace/", ADMIN_PAGE, "GET POST", fill=KEY_PK, body={"overlap": "60"}),
+    Row("keys/<int:pk>/revoke/", ADMIN_PAGE, "GET POST", fill=KEY_PK),
+    Row("audit/", ADMIN_PAGE),
+    Row("audit/check/", ADMIN_PAGE, "POST"),
+    Row("audit/export.csv", ADMIN_PAGE),
+    Row("audit/export.jsonl", ADMIN_PAGE),
+    Row("sign-in/", OPEN, "GET POST", body={"login": "{user}", "password": "wrong"}),
+    Row("sign-in/code/", OPEN, "GET POST", body={"code": "123456"}),
+    Row("sign-in/forgotten/", OPEN, "GET POST", body={"email": "a@b.example"}),
+    Row("sign-in/forgotten/sent/", OPEN),
+    Row("^sign-in/forgotten/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$", OPEN, "GET POST",
+        path="sign-in/forgotten/1-no-such-key/", body={"password1": "x", "password2": "x"}),
+    Row("sign-in/forgotten/done/", OPEN),
+    Row("sign-in/oidc/", OPEN, "POST"),
+    Row("^sign-in/(?P<provider_id>oidc)/callback/$", OPEN, path="sign-in/oidc/callback/"),
+    Row("sign-in/oidc/cancelled/", OPEN),
+    Row("sign-out/", OPEN, "POST"),
+    Row("invitation/<str:raw>/", OPEN, "GET POST", fill={"raw": "{invitation}"}),
+    Row("account/", PAGE),
+    Row("account/confirm/", PAGE, "GET POST"),
+    Row("account/confirm/code/", PAGE, "GET POST"),
+    Row("account/email/", PAGE, "GET POST", body={"action_add": "", "email": "a@b.example"}),
+    Row(r"^account/email/(?P<key>[-:\w]+)/$", OPEN, "GET POST", path="account/email/no-such/"),
+    Row("account/password/", PAGE, "GET POST", answers=422),  # the password is missing
+    Row("account/password/first/", PAGE, "GET POST"),
+    Row("account/codes/", PAGE, "GET POST"),
+    Row("account/codes/off/", PAGE, "GET POST", answers=404),  # alice has no codes
+    Row("account/codes/lost/", PAGE, answers=404),
+    Row("account/codes/lost/new/", PAGE, "GET POST"),
+    Row("account/connections/", PAGE, "GET POST"),
+    Row("group/", GROUPS_PAGE, "POST", body={"group": "{group_pk}"}),
+    Row("admin/login/", OPEN, "GET POST", body={"username": "{user}", "password": "wrong"}),
+    Row("admin/logout/", OPEN, "POST"),
+    Row("admin/r/<path:content_type_id>/<path:object_id>/", DJANGO_ADMIN,
+        fill={"content_type_id": "4", "object_id": "{user_pk}"}),
+    Row("admin/(?P<url>.*)$", DJANGO_ADMIN, path="admin/nothing"),
+    Below("admin/^(?P<app_label>", DJANGO_ADMIN, path="admin/acl/"),
+    Below("admin/", DJANGO_ADMIN, body={"post": "yes", "_save": "Save"}),
+]  # fmt: skip
+
+
+def rows_of(route: str) -> list[Row]:
+    """The rows of a route, its own or the one of those below the same address. A route has several
+    where its methods are behind different doors."""
+    own = [row for row in ROUTES if isinstance(row, Row) and row.route == route]
+    if own:
+        return own
+    for row in ROUTES:
+        if isinstance(row, Below) and route.startswith(row.prefix):
+            return [Row(route, row.door, "GET POST", body=row.body, path=row.path)]
+    return []
+
+
+def methods_of(row: Row) -> list[str]:
+    """All methods but those that another row of the same route is about."""
+    others = {
+        method for other in rows_of(row.route) if other != row for method in other.methods.split()
+    }
+    if "GET" in others:
+        others |= {"HEAD", "OPTIONS"}
+    return [method for method in METHODS if method not in others]
+
+
+def named_by(row: Row) -> set[str]:
+    """The things that a request for the row names, such as "space_pk"."""
+    written = f"{row.door.query} {row.query} {row.body} {row.fill}"
+    named = set(re.findall(r"{(\w+)}", written))
+    return named | (
+        {"row"} if row.door is DJANGO_ADMIN and "<" in row.route and not row.path else set()
+    )

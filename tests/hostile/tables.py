@@ -1,0 +1,73 @@
+"""What all tables hold, so that a test can see whether anything has changed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+
+# Notes of who was there, which are no change of what there is.
+TABLES_OF_VISITS = {
+    "django_session",
+    "axes_accessattempt",
+    "axes_accesslog",
+    "axes_accessfailurelog",
+    "axes_accessattemptexpiration",
+}
+COLUMNS_OF_VISITS = ("last_used_at", "last_login")
+
+
+Contents = dict[str, tuple[int, str]]
+
+
+def contents() -> Contents:
+    """For each table how many rows it has and a checksum of them, in one statement."""
+    with connection.cursor() as cursor:
+        tables = sorted(set(connection.introspection.table_names(cursor)) - TABLES_OF_VISITS)
+        statement = " UNION ALL ".join(_ONE.format(table=table) for table in tables)
+        cursor.execute(statement, [list(COLUMNS_OF_VISITS)] * len(tables))
+        return {table: (number, checksum) for table, number, checksum in cursor.fetchall()}
+
+
+def changed(before: Contents) -> set[str]:
+    """Names of the tables that hold something else now."""
+    return differing(before, contents())
+
+
+def differing(one: Contents, other: Contents) -> set[str]:
+    """Names of the tables in which the two differ."""
+    return {table for table in one if one[table] != other.get(table)}
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """What happens inside has not happened afterwards; the next new row gets the same number."""
+    numbers = _numbers()
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+    with connection.cursor() as cursor:
+        for name, number in numbers.items():
+            cursor.execute("SELECT setval(%s, %s, %s)", [name, number or 1, number is not None])
+
+
+def number_rows_from(first: int) -> None:
+    """New rows get numbers that stand nowhere on a page for anything else."""
+    with connection.cursor() as cursor:
+        for name, number in _numbers().items():
+            if (number or 0) < first:
+                cursor.execute("SELECT setval(%s, %s)", [name, first])
+
+
+def _numbers() -> dict[str, int | None]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT quote_ident(sequencename), last_value FROM pg_sequences"
+            " WHERE schemaname = 'public'"
+        )
+        return dict(cursor.fetchall())
+
+
+_ONE = """
+SELECT '{table}', count(*), md5(coalesce(string_agg(line, ' ' ORDER BY line), ''))
+FROM (SELECT md5((to_jsonb(row) - %s::text[])::text) AS line FROM "{table}" row) AS lines
+"""

@@ -1,0 +1,110 @@
+"""Every route, by every method, for everybody who has no business there (IDOR-1, ACL-3, ACL-6).
+
+The routes come from the URLconf, what must come of a request from `routes.py`.
+"""
+
+from tests.hostile.asking import ask, counted, outcomes_of, sent_by
+from tests.hostile.places import Place, each_place, places_where
+from tests.hostile.routes import (
+    DJANGO_ADMIN,
+    NOTHING_PRIVATE,
+    NOWHERE,
+    OPEN,
+    ROUTES,
+    TOLD_NOTHING,
+    Row,
+    methods_of,
+    named_by,
+    rows_of,
+)
+from tests.hostile.tables import changed, contents, undone
+from tests.hostile.urlconf import all_routes
+from tests.hostile.world import UNKNOWN, World
+
+LET_IN = {TOLD_NOTHING, NOTHING_PRIVATE}
+MEMBERS = {"alice", "own key", "discover key"}  # who act within mulberry; root may see finance, too
+
+
+def test_every_route_has_a_row() -> None:
+    missing = [route for route in all_routes() if not rows_of(route)]
+
+    assert not missing, (
+        "Nothing says who may not use these routes: " + ", ".join(missing) + ". Add a line for "
+        f'each to ROUTES in tests/hostile/routes.py, such as Row("{missing[0]}", ADMIN_PAGE), with '
+        "the door that it is behind, its methods, and a query, body or fill that reaches something "
+        "of mulberry's."
+    )
+
+
+def test_every_row_is_still_a_route() -> None:
+    assert {row.route for row in ROUTES if isinstance(row, Row)} - set(all_routes()) == set()
+
+
+@each_place
+def test_who_has_no_business_is_refused_by_every_method(world: World, place: Place) -> None:
+    wrong = []
+    for row in place.rows:
+        sent = sent_by(world, row)
+        for who, expected in row.door.knocking.items():
+            client, before = world.client(who), contents()
+            for method in methods_of(row):
+                outcomes = outcomes_of(ask(world, client, row, method), sent)
+                if not outcomes & accepted(row, method, expected):
+                    wrong.append(f"{row.route}: {who} {method}: {outcomes}, not {expected}")
+            if not expected & LET_IN or "POST" not in row.methods:
+                assert changed(before) == set(), f"{row.route}: {who}"
+
+    assert wrong == []
+
+
+def accepted(row: Row, method: str, expected: set[int | str]) -> set[int | str]:
+    """What the door says; a method that the route has not may also be refused as such, and
+    OPTIONS may tell of the route what its description tells everybody."""
+    if method in row.methods.split():
+        return expected
+    return expected | {405} | ({TOLD_NOTHING} if method == "OPTIONS" else set())
+
+
+@places_where(named_by)
+def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
+    world: World, place: Place
+) -> None:
+    for row in place.rows:
+        for who, expected in row.door.knocking.items():
+            if expected & LET_IN:
+                continue
+            client = world.client(who)
+            for method in row.methods.split():
+                ask(world, client, row, method, UNKNOWN)  # whatever is read once has been read
+
+                theirs = counted(world, client, row, method)
+
+                unknown = counted(world, client, row, method, UNKNOWN)
+                assert theirs == unknown, f"{row.route}: {who} {method}"
+
+
+@places_where(lambda row: row.door.insider in MEMBERS and named_by(row))
+def test_insider_cannot_tell_a_strangers_thing_from_none(world: World, place: Place) -> None:
+    for row in place.rows:
+        client = world.client(row.door.insider)
+        for named in sorted(named_by(row)):
+            for method in row.methods.split():
+                ask(world, client, row, method, {named: UNKNOWN[named]})
+
+                theirs = counted(world, client, row, method, {named: world.foreign[named]})
+
+                unknown = counted(world, client, row, method, {named: UNKNOWN[named]})
+                assert theirs == unknown, f"{row.route}: {method} {named}"
+                assert theirs[0] in {400, 403, 404} or "payroll" not in theirs[1]
+
+
+@places_where(lambda row: row.door not in (OPEN, NOWHERE, DJANGO_ADMIN))
+def test_the_row_reaches_what_it_is_about(world: World, place: Place) -> None:
+    """Else all the refusals above could come from a wrong address or body. All of Django's admin is
+    opened in tests/pages/test_admin.py."""
+    for row in place.rows:
+        for method in row.methods.split():
+            with undone():
+                status = ask(world, world.client(row.door.insider), row, method).status_code
+
+            assert status < 400 or status == row.answers, f"{row.route}: {method}"

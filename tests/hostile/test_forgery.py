@@ -1,0 +1,83 @@
+"""Nothing changes by looking, and nothing by a form that is not ours (CSRF-1).
+
+Keys are taken from the Authorization header alone, which no other site can make a browser send.
+"""
+
+import pytest
+from django.test import Client
+
+from tests.hostile.asking import ask, parts_of, send
+from tests.hostile.places import EVERY, Place, each_place
+from tests.hostile.routes import DJANGO_ADMIN, NOWHERE, Row, methods_of
+from tests.hostile.tables import changed, contents
+from tests.hostile.world import OUTSIDE, World
+
+LOOKING = ("GET", "OPTIONS")
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+# What a page that takes a query for a form would act upon.
+TEMPTING = {"_method": "DELETE", "action": "delete", "confirm": "yes", "post": "yes", "save": "1"}
+
+
+@each_place
+def test_looking_changes_no_row(world: World, place: Place) -> None:
+    before = contents()
+
+    for row in place.rows:
+        query, body, fill = parts_of(world, row)
+        for who in ("root",) if row.door is DJANGO_ADMIN else ("root", "alice"):
+            for method in LOOKING:
+                tempting = (query | body | TEMPTING) if method != "OPTIONS" else query
+                send(world.client(who), row, method, (tempting, {}, fill))
+            send(world.client(who), row, "GET", (query, {}, fill))
+
+        assert changed(before) == set(), row.route
+
+
+@each_place
+@pytest.mark.parametrize("who", ["alice", "root"])
+def test_session_without_a_token_changes_nothing(world: World, place: Place, who: str) -> None:
+    client, before = world.client(who, enforce_csrf_checks=True), contents()
+
+    for row in place.rows:
+        for method in set(CHANGING) & set(methods_of(row)):
+            status = ask(world, client, row, method).status_code
+
+            usual = {404} if row.door is NOWHERE else {403}
+            others = set() if method in row.methods.split() else {404, 405}
+            assert status in usual | others, f"{row.route}: {method}"
+
+    assert changed(before) == set()
+
+
+def test_signing_in_needs_a_token(world: World) -> None:
+    client = Client(enforce_csrf_checks=True)
+
+    assert client.post("/sign-in/", {"username": "root", "password": "x"}).status_code == 403
+    assert client.post("/sign-out/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in EVERY if row.door.is_api], ids=lambda row: row.route
+)
+def test_key_is_taken_from_the_header_alone(world: World, row: Row) -> None:
+    raw = world.keys["own key"]
+    query, body, fill = parts_of(world, row)
+    names = ("key", "api_key", "apikey", "token", "access_token", "Authorization", "bearer")
+    smuggled = dict.fromkeys(names, raw)
+
+    for method in row.methods.split():
+        ways = {
+            "query": (Client(), ({**query, **smuggled}, body, fill)),
+            "body": (Client(), (query, {**body, **smuggled}, fill)),
+            "cookie": (Client(), (query, body, fill)),
+            "x-api-key": (Client(headers={"X-API-Key": raw, "Api-Key": raw}), (query, body, fill)),
+            "basic": (Client(headers={"Authorization": f"Basic {raw}"}), (query, body, fill)),
+            "token": (Client(headers={"Authorization": f"Token {raw}"}), (query, body, fill)),
+            "bare": (Client(headers={"Authorization": raw}), (query, body, fill)),
+        }
+        for name in names:
+            ways["cookie"][0].cookies[name] = raw
+        for way, (client, parts) in ways.items():
+            client.defaults["REMOTE_ADDR"] = OUTSIDE
+
+            assert send(client, row, method, parts).status_code == 401, f"{method} by {way}"

@@ -1,0 +1,211 @@
+"""What is hidden shows nowhere, and what is taken away is gone from every route (ACL-1, ACL-4).
+
+By the table of routes, pages and API alike: whatever answers alice or her group's key.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from difflib import unified_diff
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acl.models import AccessRequest, ApiKey, Space
+from acl.services.audit import record
+from acl.services.keys import create_key, revoke_key
+from catalog.models import Rule
+from tests.access.people import People
+from tests.access.test_who_sees_what import change, hide_something
+from tests.examples import EXAMPLES_OF_PAGES
+from tests.factories import GroupFactory, UserFactory, lay_down, take_away
+from tests.hostile.asking import ask, outcomes_of, said, sent_by
+from tests.hostile.places import EVERY
+from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, KEY, KEYS, SIGN_IN, Row
+from tests.hostile.tables import undone
+from tests.hostile.world import World, build
+
+# Routes that answer a member or a key of the group; each is asked by all of its methods that read.
+FOR_MEMBERS = [row for row in EVERY if row.door.is_api or row.door.insider == "alice"]
+READING = [
+    row
+    for row in FOR_MEMBERS
+    if "GET" in row.methods or row.route in {"api/v1/select", "api/v1/capabilities/batch"}
+]
+each_reading = pytest.mark.parametrize("row", READING, ids=lambda row: row.route or "/")
+THE_TOOL = "mulberry-mail"
+
+
+def test_there_is_something_to_ask() -> None:
+    assert len(READING) >= 12
+
+
+def _method(row: Row) -> str:
+    return "GET" if "GET" in row.methods else "POST"
+
+
+def _told(world: World, row: Row) -> tuple[int, str]:
+    response = ask(world, world.client(row.door.insider), row, _method(row))
+    return response.status_code, said(response, set())
+
+
+@pytest.mark.django_db
+@settings(max_examples=EXAMPLES_OF_PAGES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_what_is_hidden_changes_no_answer_of_any_route(seed: int) -> None:
+    random = Random(seed)
+    with transaction.atomic():
+        world = build()
+        _told(world, next(row for row in READING if row.route == ""))  # wakes what sleeps
+        before = {row.route: _told(world, row) for row in READING}
+
+        for _ in range(random.randint(1, 3)):
+            hide_something(as_people(world), random)
+        hide_somebody(world, random)
+
+        after = {row.route: _told(world, row) for row in READING}
+        transaction.set_rollback(True)
+    assert {route: _news(before[route], after[route]) for route in after} == dict.fromkeys(after)
+
+
+def _news(before: tuple[int, str], after: tuple[int, str]) -> list[str] | None:
+    """The lines that differ; nothing where none does."""
+    if before == after:
+        return None
+    return [
+        str(before[0]),
+        str(after[0]),
+        *unified_diff(before[1].splitlines(), after[1].splitlines(), n=0),
+    ]
+
+
+def as_people(world: World) -> People:
+    """The world in the words of tests/access."""
+    people = SimpleNamespace(
+        alice=world.alice,
+        support=world.mulberry,
+        finance=world.finance,
+        gmail=world.mail,
+        wiki=world.payroll,
+        payroll=world.payroll,
+    )
+    return cast(People, people)
+
+
+def hide_somebody(world: World, random: Random) -> None:
+    """People and what is theirs, which alice and her group's key must not notice."""
+    match random.randrange(5):
+        case 0:
+            UserFactory.create(username=f"dora-{random.random()}", groups=[world.finance])
+        case 1:
+            group = GroupFactory.create(name=f"a-{random.random()}")
+            Space.objects.create(
+                group=group, name="x", slug="x", parent=Space.objects.get(group=group, parent=None)
+            )
+        case 2:
+            AccessRequest.objects.create(user=world.bob, group=world.mulberry, wish="A calendar")
+        case 3:
+            create_key(
+                by=None, name="k", group=world.finance, scopes=["select"], acts_for_users=True
+            )
+        case 4:
+            record(by=world.charlie, action="rule.added", target="payroll")
+
+
+def _deny(world: World) -> None:
+    root = Space.objects.get(group=world.mulberry, parent=None)
+    Space.objects.get(slug="mulberry-1").delete()  # its rule is nearer, and allows
+    lay_down(Rule.Effect.DENY, world.mail, root)
+
+
+LOSSES: dict[str, Callable[[World], Any]] = {
+    "the grant is revoked": lambda world: take_away(world.mail, world.mulberry),
+    "a rule denies it": _deny,
+    "the integration is disabled": lambda world: change(world.mail, enabled=False),
+    "the integration is quarantined": lambda world: change(world.mail, state="quarantined"),
+    "its capabilities are blocked": lambda world: world.mail.capabilities.update(
+        ai_access="blocked"
+    ),
+    "the integration is uninstalled": lambda world: world.mail.delete(),
+    "alice leaves the group": lambda world: world.alice.groups.clear(),
+    "alice is deactivated": lambda world: change(world.alice, is_active=False),
+    "the group is removed": lambda world: world.mulberry.delete(),
+}
+
+
+@each_reading
+def test_what_is_taken_away_is_gone_from_the_next_request(world: World, row: Row) -> None:
+    client, sent = world.client(row.door.insider), sent_by(world, row)
+    if row.door in (KEY, KEYS):
+        return  # tells admins what there is, not a user what they may use
+    if THE_TOOL not in said(ask(world, client, row, _method(row)), set()):
+        return  # the route tells nothing of tools
+
+    still = []
+    for name, lose in LOSSES.items():
+        with undone():
+            lose(world)
+            if THE_TOOL in said(ask(world, client, row, _method(row)), sent):
+                still.append(name)
+
+    assert still == []
+
+
+KEY_LOSSES: dict[str, Callable[[World], Any]] = {
+    "revoked": lambda world: revoke_key(by=None, key=_own(world)),
+    "expired": lambda world: ApiKey.objects.filter(pk=_own(world).pk).update(
+        expires_at=Now() - timedelta(days=1)
+    ),
+    "its group removed": lambda world: world.mulberry.delete(),
+    "its owner deactivated": lambda world: (
+        ApiKey.objects.filter(pk=_own(world).pk).update(owner=world.bob),
+        User.objects.filter(pk=world.bob.pk).update(is_active=False),
+    ),
+}
+
+
+def _own(world: World) -> ApiKey:
+    return ApiKey.objects.select_related("group", "owner").get(name="own")
+
+
+@pytest.mark.parametrize("lose", KEY_LOSSES.values(), ids=KEY_LOSSES)
+def test_a_lost_key_opens_no_call(world: World, lose: Callable[[World], Any]) -> None:
+    client = world.client("own key")
+    calls = [(row, method) for row in EVERY if row.door.is_api for method in row.methods.split()]
+    assert ask(world, client, calls[0][0], calls[0][1]).status_code == 200
+
+    lose(world)
+
+    answers = {(row.route, method): ask(world, client, row, method) for row, method in calls}
+    assert {call for call, answer in answers.items() if answer.status_code != 401} == set()
+
+
+PERSON_LOSSES: dict[str, tuple[dict[str, bool], set[int | str]]] = {
+    "no longer an admin": ({"is_staff": False, "is_superuser": False}, {404, SIGN_IN}),
+    "deactivated": ({"is_active": False}, {SIGN_IN}),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), PERSON_LOSSES.values(), ids=PERSON_LOSSES)
+def test_an_admin_who_is_none_any_longer_sees_no_page_of_admins(
+    world: World, values: dict[str, bool], expected: set[int | str]
+) -> None:
+    client = world.client("root")
+    assert client.get("/access/").status_code == 200
+    rows = [row for row in EVERY if row.door in (ADMIN_PAGE, DJANGO_ADMIN)]
+
+    User.objects.filter(pk=world.root.pk).update(**values)
+
+    open_still = [
+        f"{row.route} {method}"
+        for row in rows
+        for method in row.methods.split()
+        if not outcomes_of(ask(world, client, row, method), sent_by(world, row)) & expected
+    ]
+    assert open_still == []

@@ -1,0 +1,192 @@
+"""What a request names beside its own fields changes nothing (MASS-1).
+
+Each write is made twice on the same world: as the form or call is meant, and with the names of all
+columns and a few famous ones beside it. Both must leave the same rows, to the last column.
+"""
+
+import re
+from collections import defaultdict
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import time_machine
+from django.apps import apps
+from django.db import models
+from django.db.models.functions import Now
+from django.http import QueryDict
+from django.test import Client
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.hostile.asking import parts_of, send
+from tests.hostile.forms import Form, post_forms
+from tests.hostile.places import EVERY, Place, places_where
+from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, Row
+from tests.hostile.tables import Contents, changed, contents, differing, undone
+from tests.hostile.urlconf import path_of
+from tests.hostile.world import World
+
+APPS = ("acl", "auth", "catalog", "discovery", "marketplace")
+FAMOUS = ("is_staff", "is_superuser", "is_active", "is_approved", "owner", "owner_id", "group_id",
+          "state", "digest", "core", "pinned", "acl", "command_hash", "admin", "role", "by", "pk",
+          "user_permissions", "permissions", "password", "last_used_at", "revoked_at")  # fmt: skip
+# Which of them a call of the API takes on purpose.
+TAKEN_ON_PURPOSE = {
+    "api/v1/graph/<str:full_name>": {"group", "space", "weight"},
+    "api/v1/access/rules": {"group", "space", "integration", "capability", "effect"},
+    "api/v1/keys": {"name", "group", "owner", "acts_for_users", "scopes", "expires_at"},
+    "api/v1/select": {"message", "user", "group", "space", "kind", "format", "examples"},
+    "api/v1/capabilities/batch": {"user", "group", "space", "examples"},
+}
+# What a turn notes of the time that it took is never the same.
+NEVER_THE_SAME = {"discovery_turn"}
+WRITES = [
+    (row, method)
+    for row in EVERY
+    for method in ("POST", "PUT", "PATCH")
+    if row.door.is_api and method in row.methods.split()
+]
+
+
+def hostile_values() -> dict[str, str]:
+    """A value for every column of ours, and for the famous names, that would be worth having."""
+    values = dict.fromkeys(FAMOUS, "1")
+    for label in APPS:
+        for model in apps.get_app_config(label).get_models():
+            for field in model._meta.get_fields():
+                if isinstance(field, models.Field):
+                    values |= {field.name: _value(field), field.attname: _value(field)}
+    return values
+
+
+def _value(field: models.Field) -> str:
+    if isinstance(field, models.BooleanField):
+        return "on"
+    if isinstance(field, models.DateTimeField):
+        return "2001-01-01 00:00:00"
+    if field.choices:
+        return str(list(field.flatchoices)[-1][0])
+    return "1"
+
+
+@pytest.mark.parametrize(
+    ("row", "method"), WRITES, ids=lambda value: getattr(value, "route", value)
+)
+def test_call_names_each_field_that_it_does_not_know(world: World, row: Row, method: str) -> None:
+    client, before = world.client("own key"), contents()
+    query, body, fill = parts_of(world, row)
+
+    for name, value in hostile_values().items():
+        if name in body or name in TAKEN_ON_PURPOSE.get(row.route, ()):
+            continue
+        response = send(client, row, method, (query, {**body, name: value}, fill))
+
+        assert response.status_code == 400, name
+        assert [error["field"] for error in response.json()["errors"]] == [name]
+    assert changed(before) == set()
+
+
+@pytest.mark.parametrize(
+    ("row", "method"), WRITES, ids=lambda value: getattr(value, "route", value)
+)
+def test_call_takes_no_more_than_what_was_meant(row: Row, method: str) -> None:
+    schema = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    paths = {re.sub(r"{\w+}", "{}", path): calls for path, calls in schema["paths"].items()}
+    described = paths[path_of(row.route, defaultdict(lambda: "{}"))][method.lower()]
+
+    taken = _properties(schema, described) & hostile_values().keys()
+
+    assert taken <= TAKEN_ON_PURPOSE.get(row.route, set()) | row.body.keys()
+
+
+def _properties(schema: dict[str, Any], described: dict[str, Any]) -> set[str]:
+    if "requestBody" not in described:
+        return set()
+    reference = described["requestBody"]["content"]["application/json"]["schema"]["$ref"].rsplit(
+        "/", 1
+    )[-1]
+    return set(schema["components"]["schemas"][reference]["properties"])
+
+
+@places_where(lambda row: not row.door.is_api)
+def test_form_with_more_fields_stores_what_it_would_without(world: World, place: Place) -> None:
+    for row in place.rows:
+        for who in ("root",) if row.door is DJANGO_ADMIN else ("alice", "root"):
+            client = world.client(who)
+            for form in forms_of(world, client, row):
+                extra = {
+                    name: value
+                    for name, value in hostile_values().items()
+                    if name not in form.names
+                }
+
+                usual, _ = left_by(client, form, {})
+                with_more, status = left_by(client, form, extra)
+
+                tables = differing(usual, with_more) - NEVER_THE_SAME
+                told = f"{row.route} {form.action} by {who}: {status} {form.names}"
+                assert tables == set(), told
+
+
+def test_forms_that_are_tried_do_change_something(world: World) -> None:
+    """Else the test above would compare refusals."""
+    before, root = contents(), world.client("root")
+
+    changing = [
+        row.route
+        for row in EVERY
+        if "POST" in row.methods and row.door is ADMIN_PAGE
+        for form in forms_of(world, root, row)
+        if differing(before, left_by(root, form, {})[0])
+    ]
+
+    assert len(set(changing)) >= 8, changing
+
+
+def forms_of(world: World, client: Client, row: Row) -> list[Form]:
+    """Those of the row's page, and the one that the row itself describes."""
+    if row.door.is_api:
+        return []
+    query, body, fill = parts_of(world, row)
+    address = "/" + row.path if row.path else path_of(row.route, fill)
+    forms = []
+    if "GET" in row.methods:
+        response = send(client, row, "GET", (query, {}, fill))
+        if response.status_code == 200 and "html" in response["Content-Type"]:
+            forms = post_forms(response.content.decode(), address)
+    if "POST" in row.methods and row.body:
+        fields = QueryDict(mutable=True)
+        for name, value in body.items():
+            fields[name] = value
+        names = {name for form in forms if form.action == address for name in form.names}
+        forms.append(Form(address, fields, set(fields) | row.takes | names))
+    return [form for form in forms if not form.action.startswith(("/sign-out", "/admin/logout"))]
+
+
+def left_by(client: Client, form: Form, extra: dict[str, str]) -> tuple[Contents, int]:
+    """What all tables hold after the form has been sent, and the answer's status; then it is
+    undone. Clock and dice show the same each time."""
+    fields = form.fields.copy()
+    fields.update(extra)
+    with (
+        undone(),
+        time_machine.travel(_NOW, tick=False),
+        patch("secrets.token_urlsafe", _no_dice),
+        patch.object(Now, "as_postgresql", _start_of_transaction),
+    ):
+        status = client.post(
+            form.action, fields.urlencode(), "application/x-www-form-urlencoded"
+        ).status_code
+        return contents(), status
+
+
+def _start_of_transaction(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self.as_sql(*args, template="CURRENT_TIMESTAMP", **kwargs)
+
+
+def _no_dice(size: int | None = None) -> str:
+    return "A" * 43
+
+
+_NOW = timezone.now()

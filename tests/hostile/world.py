@@ -1,0 +1,217 @@
+"""The world that intruders look into: mulberry's people and things, and one of every table.
+
+Everything of mulberry's has "mulberry" in its texts, everything that is alice's alone has "quince":
+an answer that has these words tells of something that it must not tell.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib.auth.models import Group, User
+from django.db.models.functions import Now
+from django.test import Client
+
+from acl.models import AccessRequest, ApiKey, Invitation, Space
+from acl.services.audit import record
+from acl.services.invitations import invite
+from acl.services.keys import create_key, revoke_key
+from acl.services.service_accounts import create_service_account
+from catalog.models import Capability, CatalogVersion, Edge, Integration, Rule
+from catalog.services.graph import relate
+from discovery.models import Turn
+from marketplace.models import Listing
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    UserFactory,
+    give,
+    lay_down,
+)
+from tests.hostile.tables import number_rows_from
+
+GROUPS_WORD, OWN_WORD = "mulberry", "quince"
+SCOPES = ApiKey.Scope.values
+OUTSIDE = "203.0.113.9"  # an address that is not this machine's
+
+
+@dataclass
+class World:
+    """People, keys by what is wrong with them, and what the table's rows name as {thing}."""
+
+    alice: User
+    bob: User
+    charlie: User
+    clerk: User
+    root: User
+    mulberry: Group
+    finance: Group
+    mail: Integration
+    send: Capability
+    payroll: Integration
+    keys: dict[str, str] = field(default_factory=dict)
+    things: dict[str, Any] = field(default_factory=dict)
+    foreign: dict[str, Any] = field(default_factory=dict)  # the same of finance's
+
+    def client(self, who: str, **more: Any) -> Client:
+        """Somebody's browser or program; `who` is a person, a key, or "anonymous"."""
+        headers = {"X-Request-ID": "hostile"}
+        if who in self.keys:
+            headers["Authorization"] = f"Bearer {self.keys[who]}"
+        client = Client(headers=headers, REMOTE_ADDR=OUTSIDE, **more)
+        if who in PEOPLE:
+            client.force_login(getattr(self, who))
+        return client
+
+
+PEOPLE = ("alice", "bob", "charlie", "clerk", "root")
+
+
+def build() -> World:
+    """alice and bob of mulberry, charlie of finance, a clerk of the staff with no permission, and
+    root, who has all."""
+    number_rows_from(700_000)
+    mulberry, finance = GroupFactory.create(name="mulberry"), GroupFactory.create(name="finance")
+    mail = IntegrationFactory.create(slug="mulberry-mail", description="Mail of mulberry.")
+    payroll = IntegrationFactory.create(slug="payroll")
+    give(mail, mulberry)
+    give(payroll, finance)
+    send = CapabilityFactory.create(
+        integration=mail, action="send", description="Send mail for mulberry.", vector=[1, 0, 0],
+        category="mulberry-mail",
+    )  # fmt: skip
+    CapabilityFactory.create(integration=payroll, action="pay", vector=[0, 1, 0])
+    world = World(
+        alice=UserFactory.create(username="alice-mulberry", groups=[mulberry]),
+        bob=UserFactory.create(username="bob-mulberry", groups=[mulberry]),
+        charlie=UserFactory.create(username="charlie", groups=[finance]),
+        clerk=UserFactory.create(username="clerk", groups=[finance], is_staff=True),
+        root=User.objects.create_superuser("root"),
+        mulberry=mulberry,
+        finance=finance,
+        mail=mail,
+        send=send,
+        payroll=payroll,
+    )
+    world.root.groups.add(mulberry)
+    _make_keys(world)
+    _fill_the_other_tables(world)
+    return world
+
+
+def _make_keys(world: World) -> None:
+    everything: dict[str, Any] = {"by": None, "scopes": SCOPES, "acts_for_users": True}
+    _, world.keys["own key"] = create_key(name="own", group=world.mulberry, **everything)
+    _, world.keys["foreign key"] = create_key(name="foreign", group=world.finance, **everything)
+    revoked, world.keys["revoked key"] = create_key(name="old", group=world.mulberry, **everything)
+    revoke_key(by=None, key=revoked)
+    expired, world.keys["expired key"] = create_key(name="past", group=world.mulberry, **everything)
+    ApiKey.objects.filter(pk=expired.pk).update(expires_at=Now() - timedelta(days=1))
+    for scope in SCOPES:
+        _, world.keys[f"{scope} key"] = create_key(
+            by=None, name=scope, group=world.mulberry, scopes=[scope], acts_for_users=True
+        )
+
+
+def _fill_the_other_tables(world: World) -> None:
+    alice, mulberry = world.alice, world.mulberry
+    root = Space.objects.get(group=mulberry, parent=None)
+    space = Space.objects.create(group=mulberry, parent=root, name="Mulberry 1", slug="mulberry-1")
+    rule = lay_down(Rule.Effect.ALLOW, world.mail, space)
+    wish = AccessRequest.objects.create(user=alice, group=mulberry, wish="A quince calendar")
+    key, _ = create_key(by=alice, name="quince", group=mulberry, scopes=["select"], owner=alice)
+    entry = record(by=alice, action="story.told", target="mulberry quince")
+    turn = Turn.objects.create(user=alice, group=mulberry, message="quince")
+    other = CapabilityFactory.create(integration=world.mail, action="search_mail")
+    relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
+    invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
+    create_service_account(by=None, name="robot-mulberry", group=mulberry)
+    Listing.objects.create(slug="offer", source="starter", kind="mcp", title="Offer")
+    CatalogVersion.objects.get_or_create(pk=1)
+    tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
+    AccessAttempt.objects.create(get_data="", post_data="", failures_since_start=1, **tried)
+    AccessFailureLog.objects.create(**tried)
+    AccessLog.objects.create(**tried)
+    world.things = {
+        "user": alice.username,
+        "user_pk": alice.pk,
+        "group": mulberry.name,
+        "group_pk": mulberry.pk,
+        "space": space.slug,
+        "space_pk": space.pk,
+        "root_space_pk": root.pk,
+        "rule_pk": rule.pk,
+        "integration": world.mail.slug,
+        "integration_pk": world.mail.pk,
+        "capability": world.send.full_name,
+        "capability_pk": world.send.pk,
+        "other_capability": other.full_name,
+        "request_pk": wish.pk,
+        "key_pk": key.pk,
+        "entry_pk": entry.pk,
+        "turn_pk": turn.pk,
+        "invitation": raw,
+        "invitation_pk": invitation.pk,
+    }
+    world.foreign = _things_of_finance(world)
+
+
+def _things_of_finance(world: World) -> dict[str, Any]:
+    charlie, finance = world.charlie, world.finance
+    root = Space.objects.get(group=finance, parent=None)
+    space = Space.objects.create(group=finance, parent=root, name="Accounts", slug="accounts")
+    paying = world.payroll.capabilities.get()
+    return {
+        "user": charlie.username,
+        "user_pk": charlie.pk,
+        "group": finance.name,
+        "group_pk": finance.pk,
+        "space": space.slug,
+        "space_pk": space.pk,
+        "root_space_pk": root.pk,
+        "rule_pk": lay_down(Rule.Effect.ALLOW, world.payroll, space).pk,
+        "integration": world.payroll.slug,
+        "integration_pk": world.payroll.pk,
+        "capability": paying.full_name,
+        "capability_pk": paying.pk,
+        "other_capability": paying.full_name,
+        "request_pk": AccessRequest.objects.create(user=charlie, group=finance, wish="Pay").pk,
+        "key_pk": ApiKey.objects.get(group=finance).pk,
+        "entry_pk": record(by=charlie, action="story.told", target="finance").pk,
+        "turn_pk": Turn.objects.create(user=charlie, group=finance).pk,
+        "invitation": "another",
+        "invitation_pk": Invitation.objects.get().pk,
+    }
+
+
+# What no row has: for comparing "somebody else's" with "nobody's".
+UNKNOWN: dict[str, Any] = {
+    "user": "no-such-user", "user_pk": 987_654_321, "group": "no-such-group",
+    "group_pk": 987_654_321, "space": "no-such-space", "space_pk": 987_654_321,
+    "root_space_pk": 987_654_321, "rule_pk": 987_654_321, "integration": "no-such-thing",
+    "other_capability": "no-such__other",
+    "integration_pk": 987_654_321, "capability": "no-such__tool", "capability_pk": 987_654_321,
+    "request_pk": 987_654_321, "key_pk": 987_654_321, "entry_pk": 987_654_321,
+    "turn_pk": "00000000-0000-4000-8000-000000000000", "invitation": "no-such-link",
+    "invitation_pk": 987_654_321,
+}  # fmt: skip
+
+
+def filled(value: Any, things: dict[str, Any]) -> Any:
+    """`value` with every "{thing}" in it put in; "{key_pk}" alone becomes the number itself."""
+    if isinstance(value, dict):
+        return {name: filled(inner, things) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, things) for inner in value]
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    name = value[1:-1]
+    return things[name] if name in things else value.format_map(things)
+
+
+def as_json(value: Any) -> str:
+    """A body for the API."""
+    return json.dumps(value, default=str)

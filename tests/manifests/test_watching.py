@@ -1,0 +1,287 @@
+"""A real watcher on real files: whatever happens to them shows, and nothing else is touched."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db.models import F
+
+from acl.models import AuditEntry
+from catalog.indexing import pending
+from catalog.models import Capability, Embedding, ManifestFile
+from marketplace.embedded.folders import open_data_folder
+from tests.catalog.builders import store, tool
+from tests.catalog.processes import PATIENCE, PROJECT, Deployment, wait_for
+from tests.manifests.folders import LAMP, Folders, manifest, one, provider
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+
+class Watching:
+    """A deployment with a home and a working folder of its own, and watchers on them."""
+
+    def __init__(self, deployment: Deployment, place: Path) -> None:
+        self.deployment = deployment
+        self.place = place
+        self.home, self.here = place / "home", place / "here"
+        self.here.mkdir(parents=True)
+        self.more = place / "more"
+        self.folders = Folders(self.home / ".pegboard" / "capabilities", self.here / "capabilities")
+        self.environment = deployment.environment | {
+            "HOME": str(self.home),
+            "PYTHONPATH": str(PROJECT),
+            "PEGBOARD_CAPABILITY_DIRS": f"{place / 'none'}:{self.more}",
+            "PEGBOARD_RELOAD_DEBOUNCE_MS": "200",
+        }
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, **environment: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            watcher = subprocess.Popen(  # noqa: S603
+                [sys.executable, PROJECT / "manage.py", "watch_capabilities"],
+                cwd=self.here,
+                env=self.environment | environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._running.append(watcher)
+        return watcher
+
+    def load(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603
+            [sys.executable, PROJECT / "manage.py", "load_capabilities", *options],
+            cwd=self.here,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+    @property
+    def log(self) -> Path:
+        return self.place / "manifests.log"
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        try:
+            wait_for(condition, what)
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}\n{self.log.read_text()}") from None
+
+    def stop(self) -> None:
+        for watcher in self._running:
+            watcher.terminate()
+        for watcher in self._running:
+            watcher.wait(PATIENCE)
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[Watching]:
+    data = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    open_data_folder(data)
+    deployment = Deployment(data)
+    deployment.queue.start()
+    watching = Watching(deployment, tmp_path)
+    yield watching
+    watching.stop()
+    deployment.stop()
+    shutil.rmtree(data)
+
+
+def is_there(full_name: str) -> bool:
+    return Capability.objects.filter(full_name=full_name, available=True).exists()
+
+
+def describes(full_name: str, description: str) -> bool:
+    return Capability.objects.filter(full_name=full_name, description=description).exists()
+
+
+def test_added_changed_and_deleted_manifests_show(watching: Watching) -> None:
+    store(tool("send_email"))
+    watching.deployment.start_worker_and_beat()
+    watching.start()
+
+    watching.folders.put(LAMP)  # its folder was not there at the start
+    watching.folders.put(manifest("door"), "door")
+    watching.wait(lambda: is_there("lamp") and is_there("door"), "adding")
+    watching.wait(lambda: not pending().exists(), "embedding")
+    before = dict(Embedding.objects.values_list("capability__full_name", "text_hash"))
+    sent = dict(Embedding.objects.values_list("capability__full_name", "sent_at"))
+
+    watching.folders.put(manifest("lamp", "Switches the light."))
+    watching.wait(lambda: describes("lamp", "Switches the light."), "changing")
+    watching.wait(lambda: not pending().exists(), "embedding again")
+
+    after = dict(Embedding.objects.values_list("capability__full_name", "text_hash"))
+    again = dict(Embedding.objects.values_list("capability__full_name", "sent_at"))
+    assert {name for name in after if after[name] != before[name]} == {"lamp"}
+    assert {name for name in again if again[name] != sent[name]} == {"lamp"}
+    assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 3
+
+    watching.folders.remove()
+    watching.wait(lambda: not is_there("lamp"), "deleting")
+
+    assert is_there("door")
+    assert is_there("gmail__send_email")
+
+
+def test_burst_is_one_registration(watching: Watching) -> None:
+    watching.folders.first.mkdir(parents=True)
+    watching.start(PEGBOARD_RELOAD_DEBOUNCE_MS="2000")
+    watching.folders.put(LAMP)
+    watching.wait(lambda: is_there("lamp"), "the first")
+
+    for number in range(50):
+        watching.folders.put(manifest(f"lamp-{number}"), f"lamp-{number}")
+    watching.wait(lambda: Capability.objects.count() == 51, "the burst")
+
+    created = AuditEntry.objects.filter(action="catalog.register").order_by("pk")
+    assert [entry.details["created"] for entry in created] == [1, 50]
+
+
+def test_folders_go_first_in_their_order_and_take_over(watching: Watching) -> None:
+    watching.start()
+    last = Folders(watching.more, watching.more)
+    third = last.put(manifest("lamp", "Of the third."))
+    watching.wait(lambda: provider() == third, "the third")
+
+    second = watching.folders.put(manifest("lamp", "Of the second."), second=True)
+    watching.wait(lambda: provider() == second, "the second")
+    first = watching.folders.put(manifest("lamp", "Of the first."))
+    watching.wait(lambda: provider() == first, "the first")
+
+    assert one().description == "Of the first."
+    assert "which goes first" in ManifestFile.objects.get(path=str(third)).problems
+    shutil.rmtree(watching.folders.first)  # the whole folder
+    watching.wait(lambda: provider() == second, "the takeover")
+    assert one().description == "Of the second."
+
+
+def test_folder_that_disappears_and_returns_is_watched_again(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    watching.start()
+    watching.wait(lambda: is_there("lamp"), "the start")
+
+    shutil.rmtree(watching.folders.first)
+    watching.wait(lambda: not is_there("lamp"), "the end of the folder")
+    watching.folders.put(LAMP)
+    watching.wait(lambda: is_there("lamp"), "its return")
+    watching.folders.put(manifest("lamp", "Changed."))
+    watching.wait(lambda: describes("lamp", "Changed."), "a change in the new folder")
+
+
+def test_watcher_that_was_killed_finds_all_that_it_missed(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    watching.folders.put(manifest("door"), "door")
+    watcher = watching.start()
+    watching.wait(lambda: is_there("lamp") and is_there("door"), "the start")
+
+    watcher.send_signal(signal.SIGKILL)
+    watcher.wait(PATIENCE)
+    watching.folders.remove()
+    watching.folders.put(manifest("door", "Changed."), "door")
+    watching.folders.put(manifest("window"), "window")
+    watching.start()
+
+    watching.wait(lambda: is_there("window"), "the full pass")
+    assert describes("door", "Changed.")
+    assert not is_there("lamp")
+
+
+def test_half_written_file_keeps_the_last_good_state_and_is_told(watching: Watching) -> None:
+    path = watching.folders.put(LAMP)
+    watching.start()
+    watching.wait(lambda: is_there("lamp"), "the start")
+
+    path.write_text(LAMP[:20] + "\n  : [")
+    watching.wait(lambda: ManifestFile.objects.exclude(problems="").exists(), "the report")
+    assert one().description == "Switches a lamp on and off."
+    assert f'"file": "{path}"' in watching.log.read_text()
+
+    path.write_text(manifest("lamp", "Whole again."))
+    watching.wait(lambda: describes("lamp", "Whole again."), "mending")
+    assert not ManifestFile.objects.exclude(problems="").exists()
+
+
+def test_two_watchers_do_each_other_no_harm(watching: Watching) -> None:
+    watching.start()
+    watching.start()
+
+    for number in range(20):
+        watching.folders.put(manifest(f"lamp-{number}"), f"lamp-{number}")
+    watching.wait(lambda: Capability.objects.count() == 20, "loading")
+    watching.folders.put(manifest("lamp-0", "Changed."), "lamp-0")
+    watching.wait(lambda: describes("lamp-0", "Changed."), "the change")
+
+    created = AuditEntry.objects.filter(action="catalog.register").values_list("details", flat=True)
+    assert sum(details["created"] for details in created) == 20
+    assert "could not be read" not in watching.log.read_text()
+
+
+def test_editor_that_replaces_the_file_is_noticed(watching: Watching) -> None:
+    path = watching.folders.put(LAMP)
+    watching.start()
+    watching.wait(lambda: is_there("lamp"), "the start")
+
+    draft = path.with_name(".CAPABILITY.yaml.swp")
+    draft.write_text(manifest("lamp", "Saved by renaming."))
+    draft.rename(path)
+
+    watching.wait(lambda: describes("lamp", "Saved by renaming."), "the change")
+
+
+def test_polling_finds_changes_where_no_event_comes(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    watching.start(PEGBOARD_RELOAD_POLLING="true")
+    watching.wait(lambda: is_there("lamp"), "the start")
+
+    watching.folders.put(manifest("door"), "door")
+
+    watching.wait(lambda: is_there("door"), "the change")
+
+
+def test_watcher_stops_when_it_is_told(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    watcher = watching.start()
+    watching.wait(lambda: is_there("lamp"), "the start")
+
+    watcher.terminate()
+
+    assert watcher.wait(PATIENCE) == 0
+
+
+def test_watcher_outlives_a_database_that_is_away(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    nowhere = "postgresql://nobody@127.0.0.1:1/none"
+    watcher = watching.start(DATABASE_URL=nowhere)
+
+    watching.wait(lambda: "manifests could not be read" in watching.log.read_text(), "the trouble")
+
+    assert watcher.poll() is None
+
+
+def test_single_pass_reports_each_defect_and_loads_the_rest(watching: Watching) -> None:
+    watching.folders.put(LAMP)
+    bad = watching.folders.put("name: door\nkind: tool\n", "door")
+
+    told = watching.load()
+
+    assert told.returncode == 0
+    assert f"{bad}: description: is required" in told.stderr
+    assert "1 new" in told.stderr
+    assert is_there("lamp")
+
+
+def test_single_pass_answers_scripts(watching: Watching) -> None:
+    watching.folders.put("name: door\nkind: tool\n", "door")
+
+    told = watching.load("--json")
+
+    assert told.returncode == 1
+    assert '"field": "description"' in told.stdout
+    assert os.fspath(watching.folders.first) in told.stdout

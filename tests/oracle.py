@@ -1,0 +1,132 @@
+"""What a caller may use, in plain Python over plain values: the reference that the SQL must equal.
+
+It follows `docs/access.md` sentence by sentence, with loops and no cleverness, so that it can be
+checked by reading.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from acl.callers import Caller
+
+DENY, PROPOSE, ALLOW = 0, 1, 2
+Effect = Literal["no", "propose", "allow"]
+EFFECTS: tuple[Effect, ...] = ("no", "propose", "allow")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrationFacts:
+    enabled: bool = True
+    approved: bool = True
+    restricted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityFacts:
+    integration: int
+    available: bool = True
+    approved: bool = True
+    ai_access: str = "execute"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """A rule about a user, a group, or (both empty) everyone; its target is the one that is set."""
+
+    space: int
+    effect: int
+    user: int | None = None
+    group: int | None = None
+    integration: int | None = None
+    capability: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrantFacts:
+    """A grant to a user or a group, on an integration or a single capability."""
+
+    user: int | None = None
+    group: int | None = None
+    integration: int | None = None
+    capability: int | None = None
+
+
+@dataclass
+class World:
+    """All that matters for rights. Keys are primary keys."""
+
+    users: dict[int, bool] = field(default_factory=dict)  # active or not
+    groups: dict[int, bool] = field(default_factory=dict)  # open or allow-listed
+    members: set[tuple[int, int]] = field(default_factory=set)  # user, group
+    spaces: dict[int, tuple[int, int | None]] = field(default_factory=dict)  # group, parent
+    integrations: dict[int, IntegrationFacts] = field(default_factory=dict)
+    capabilities: dict[int, CapabilityFacts] = field(default_factory=dict)
+    rules: set[RuleFacts] = field(default_factory=set)
+    grants: set[GrantFacts] = field(default_factory=set)
+
+    def bring(self, integration: int) -> set[int]:
+        """The capabilities that an integration brings."""
+        return {pk for pk, facts in self.capabilities.items() if facts.integration == integration}
+
+    def usable(self, caller: Caller) -> dict[int, Effect]:
+        """Every capability that `caller` may use, with how."""
+        answers = {pk: self.answer(caller, pk) for pk in self.capabilities}
+        return {pk: answer for pk, answer in answers.items() if answer != "no"}
+
+    def answer(self, caller: Caller, capability: int) -> Effect:
+        """Whether `caller` may use one capability."""
+        path = self._path(caller)
+        if not self.users.get(caller.user_id) or path is None:
+            return "no"
+        if (caller.user_id, caller.group_id) not in self.members:
+            return "no"
+        facts = self.capabilities[capability]
+        integration = self.integrations[facts.integration]
+        if not (integration.enabled and integration.approved):
+            return "no"
+        if not (facts.available and facts.approved) or facts.ai_access == "blocked":
+            return "no"
+        effect = self._nearest_rule(caller, capability, path)
+        if effect is None:
+            effect = ALLOW if self._granted(caller, capability) else DENY
+        if effect == ALLOW and facts.ai_access == "propose":
+            effect = PROPOSE
+        return EFFECTS[effect]
+
+    def _path(self, caller: Caller) -> list[int] | None:
+        """The caller's space and those above it, nearest first; None for another group's space."""
+        space = caller.space_id
+        if space is None:
+            roots = [pk for pk, facts in self.spaces.items() if facts == (caller.group_id, None)]
+            space = roots[0] if roots else None
+        elif self.spaces.get(space, (None, None))[0] != caller.group_id:
+            return None
+        path = []
+        while space is not None and self.spaces[space][0] == caller.group_id:
+            path.append(space)
+            space = self.spaces[space][1]
+        return path
+
+    def _nearest_rule(self, caller: Caller, capability: int, path: list[int]) -> int | None:
+        targets = {(None, capability), (self.capabilities[capability].integration, None)}
+        groups = {group for user, group in self.members if user == caller.user_id}
+        for space in path:
+            effects = [
+                rule.effect
+                for rule in self.rules
+                if rule.space == space
+                and (rule.integration, rule.capability) in targets
+                and rule.user in {None, caller.user_id}
+                and (rule.group is None or rule.group in groups)
+            ]
+            if effects:
+                return min(effects)
+        return None
+
+    def _granted(self, caller: Caller, capability: int) -> bool:
+        integration = self.capabilities[capability].integration
+        subjects = ({"user": caller.user_id}, {"group": caller.group_id})
+        targets = ({"integration": integration}, {"capability": capability})
+        if any(GrantFacts(**who, **what) in self.grants for who in subjects for what in targets):
+            return True
+        return self.groups[caller.group_id] and not self.integrations[integration].restricted

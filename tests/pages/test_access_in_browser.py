@@ -1,0 +1,352 @@
+"""The Access pages as admins use them, in a real browser."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import Group, User
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from acl.callers import Caller
+from acl.models import AccessRequest, Space
+from catalog.models import Capability, Rule
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give, lay_down
+from tests.pages.conftest import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattungsantragsformular"
+ARABIC = "أحتاج إلى البحث في صفحات الويكي"
+
+
+@pytest.fixture
+def jira(db: None) -> Capability:
+    return CapabilityFactory.create(
+        integration=IntegrationFactory.create(slug="jira", title="Jira", kind="builtin"),
+        action="search",
+        display_name="Search tickets",
+    )
+
+
+@pytest.fixture
+def admins_page(page: Page, admin: User, live_server: LiveServer) -> Page:
+    """The window with the admin signed in."""
+    page.emulate_media(reduced_motion="reduce")
+    sign_in(page, admin, live_server)
+    return page
+
+
+def change_and_save(page: Page) -> None:
+    """From the matrix, through the look at it, to what is stored."""
+    page.get_by_role("button", name="Look at the changes").click()
+    page.get_by_role("button", name="Save 1 change").click()
+    expect(page.get_by_text("1 change is saved")).to_be_visible()
+
+
+def tools_of(page: Page, user: User, live_server: LiveServer) -> Page:
+    """My tools as the user sees them."""
+    page.context.clear_cookies()
+    sign_in(page, user, live_server)
+    page.goto("/tools/")
+    return page
+
+
+def test_the_whole_walk(
+    admins_page: Page, alice: User, support: Group, jira: Capability, live_server: LiveServer
+) -> None:
+    """Grant and explain; a person asks, is granted, has it; it is taken back, and is gone."""
+    page, admin = admins_page, User.objects.get(username="root")
+    calendar = CapabilityFactory.create(
+        integration=IntegrationFactory.create(slug="calendar", title="Calendar"),
+        display_name="List events",
+    )
+
+    page.goto("/access/")
+    page.get_by_role("checkbox", name="Support was given Jira").check()
+    page.get_by_role("button", name="Look at the changes").click()
+    expect(page.get_by_role("region", name="Who gains")).to_contain_text("alice")
+    expect(page.get_by_role("region", name="Who gains")).to_contain_text("jira__search")
+    page.get_by_role("button", name="Save 1 change").click()
+    expect(page.get_by_text("1 change is saved")).to_be_visible()
+
+    page.get_by_role("link", name="Explain").click()
+    page.get_by_label("May this person").fill("alice")
+    page.get_by_label("Use this capability").fill("jira__search")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("heading", name="Yes, it runs by itself")).to_be_visible()
+    expect(page.locator(".rung.decides")).to_contain_text("jira is given to the group Support.")
+
+    tools_of(page, alice, live_server)
+    expect(page.get_by_role("link", name="Search tickets")).to_be_visible()
+    expect(page.get_by_role("link", name="List events")).to_have_count(0)
+    page.get_by_role("link", name="Ask for access").click()
+    page.get_by_label("What do you need?").fill("See what is in my calendar")
+    page.get_by_role("button", name="Send the request").click()
+
+    page.context.clear_cookies()
+    sign_in(page, admin, live_server)
+    page.goto("/")
+    page.get_by_role("link", name="Access 1 open requests").click()
+    page.get_by_role("link", name="Requests 1 open").click()
+    page.get_by_role("link", name="Answer alice").click()
+    page.get_by_label("Search integrations and capabilities").fill("calend")
+    expect(page.locator("#targets label")).to_have_count(2)
+    page.get_by_role("radio", name="Calendar calendar").check()
+    page.get_by_label("A word with it").fill("There you are")
+    page.get_by_role("button", name="Give it and answer").click()
+    expect(page.get_by_text("The request of alice is granted.")).to_be_visible()
+    expect(page.get_by_text("Nobody is waiting")).to_be_visible()
+
+    tools_of(page, alice, live_server)
+    expect(page.get_by_role("link", name="List events")).to_be_visible()
+    page.goto("/tools/requests/")
+    expect(page.get_by_text("There you are")).to_be_visible()
+    page.goto(f"/tools/{calendar.full_name}/why/")
+    expect(page.get_by_text("calendar is given to alice.").first).to_be_visible()
+
+    page.context.clear_cookies()
+    sign_in(page, admin, live_server)
+    page.goto("/access/")
+    page.get_by_role("checkbox", name="Support was given Jira").uncheck()
+    change_and_save(page)
+
+    tools_of(page, alice, live_server)
+    expect(page.get_by_role("link", name="Search tickets")).to_have_count(0)
+
+
+def test_the_preview_says_what_then_happens(
+    admins_page: Page, alice: User, support: Group, gmail: Capability, calendar: Capability
+) -> None:
+    admins_page.goto("/access/?q=gmail")
+    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    admins_page.get_by_role("button", name="Look at the changes").click()
+
+    told = admins_page.get_by_role("region", name="Who loses").locator("code").all_inner_texts()
+    before = _usable(alice, support)
+    admins_page.get_by_role("button", name="Save 1 change").click()
+    expect(admins_page.get_by_text("1 change is saved")).to_be_visible()
+
+    assert set(told) == before - _usable(alice, support) == {"gmail__send_email"}
+
+
+def test_a_saved_change_is_taken_back_from_the_notice(
+    admins_page: Page, alice: User, support: Group, gmail: Capability
+) -> None:
+    admins_page.goto("/access/")
+    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    change_and_save(admins_page)
+
+    admins_page.get_by_role("link", name="Take it back").click()
+    admins_page.get_by_role("button", name="Save 1 change").click()
+    expect(admins_page.get_by_text("1 change is saved")).to_be_visible()
+
+    assert _usable(alice, support) == {"gmail__send_email"}
+
+
+def test_changes_live_through_searching_and_looking(
+    admins_page: Page, support: Group, gmail: Capability, jira: Capability
+) -> None:
+    page = admins_page
+    page.goto("/access/")
+    page.get_by_role("checkbox", name="Support was given Jira").check()
+
+    page.get_by_label("Search integrations").fill("gmail")
+    expect(page.get_by_role("rowheader", name="Jira")).to_have_count(0)
+    page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    expect(page.get_by_text("2 changes are not saved yet.")).to_be_visible()
+    page.get_by_role("button", name="Look at the changes").click()
+    expect(page.get_by_role("listitem").filter(has_text="Give Jira to Support")).to_be_visible()
+    page.get_by_role("link", name="Not now").click()
+    page.get_by_label("Search integrations").fill("")
+
+    expect(page.get_by_role("checkbox", name="Support was given Jira")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="Support was given Gmail")).not_to_be_checked()
+    page.get_by_role("button", name="Forget the changes").click()
+    expect(page.get_by_role("checkbox", name="Support was given Jira")).not_to_be_checked()
+
+
+def test_the_matrix_works_by_keyboard(
+    admins_page: Page, support: Group, gmail: Capability, jira: Capability
+) -> None:
+    GroupFactory.create(name="Sales")
+    page = admins_page
+    page.goto("/access/")
+
+    page.get_by_role("checkbox", name="Sales was given Gmail").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("checkbox", name="Sales was given Jira")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+
+    expect(page.get_by_role("checkbox", name="Support was given Jira")).to_be_checked()
+    expect(page.get_by_text("1 change is not saved yet.")).to_be_visible()
+
+
+def test_a_row_and_a_column_change_at_once(
+    admins_page: Page, support: Group, gmail: Capability, jira: Capability
+) -> None:
+    GroupFactory.create(name="Sales")
+    page = admins_page
+    page.goto("/access/")
+
+    page.get_by_role("button", name="All groups that are shown get Jira").click()
+    page.get_by_role("button", name="All that is shown to Sales").click()
+
+    expect(page.get_by_text("3 changes are not saved yet.")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Sales was given Gmail")).to_be_checked()
+
+
+def test_a_surprise_is_said_while_the_rule_is_written(
+    admins_page: Page, support: Group, gmail: Capability
+) -> None:
+    root = Space.objects.get(group=support, parent=None)
+    lay_down(Rule.Effect.DENY, gmail.integration, root)
+    page = admins_page
+    page.goto(f"/access/spaces/{root.pk}/")
+
+    page.get_by_text("Allow", exact=True).click()
+    page.get_by_label("Search integrations and capabilities").fill("send")
+    page.get_by_role("radio", name="Send mail").check()
+
+    expect(page.locator("#warnings")).to_contain_text("within one space the stricter rule wins")
+    expect(page.locator("#warnings")).to_contain_text("What works:")
+    assert not Rule.objects.filter(effect=Rule.Effect.ALLOW).exists()
+
+
+def test_a_question_to_explain_needs_no_button(
+    admins_page: Page, alice: User, gmail: Capability
+) -> None:
+    page = admins_page
+    page.goto("/access/explain/?capability=gmail__send_email")
+
+    page.get_by_label("May this person").fill("alice")
+    page.get_by_label("May this person").press("Tab")
+
+    expect(page.get_by_role("heading", name="Yes, but it asks first")).to_be_visible()
+    expect(page.get_by_label("In the group")).to_contain_text("Support")
+
+
+def test_rights_are_changed_without_scripts(
+    admins_page: Page,
+    alice: User,
+    support: Group,
+    jira: Capability,
+    gmail: Capability,
+    live_server: LiveServer,
+) -> None:
+    plain = admins_page.context.browser.new_context(  # type: ignore[union-attr]
+        base_url=live_server.url, java_script_enabled=False
+    )
+    plain.add_cookies(admins_page.context.cookies())  # type: ignore[arg-type]
+    page = plain.new_page()
+    page.goto("/access/")
+
+    page.get_by_role("checkbox", name="Support was given Jira").check()
+    change_and_save(page)
+    root = Space.objects.get(group=support, parent=None)
+    page.goto(f"/access/spaces/{root.pk}/")
+    page.get_by_label("Search integrations and capabilities").fill("gmail")
+    page.get_by_role("button", name="Find").click()
+    page.get_by_role("radio", name="Gmail gmail").check()
+    page.get_by_role("button", name="Look at the rule").click()
+    page.get_by_role("button", name="Save 1 change").click()
+
+    assert _usable(alice, support) == {"jira__search"}
+    plain.close()
+
+
+@pytest.fixture
+def paths(
+    admin: User, alice: User, support: Group, gmail: Capability, jira: Capability
+) -> list[str]:
+    """Every page, with long and foreign names, rules that beat each other, and empty ones."""
+    long = CapabilityFactory.create(
+        integration=IntegrationFactory.create(slug="long", title=LONG, enabled=False),
+        display_name=LONG,
+        full_name="x" * 64,
+    )
+    strict = GroupFactory.create(name=LONG, open=True)
+    give(long, support)
+    root = Space.objects.get(group=support, parent=None)
+    below = Space.objects.create(group=support, parent=root, name=LONG, slug="long")
+    lay_down(Rule.Effect.DENY, gmail, root)
+    lay_down(Rule.Effect.DENY, gmail.integration, below, group=strict)
+    lay_down(Rule.Effect.PROPOSE, gmail.integration, below)
+    lay_down(Rule.Effect.ALLOW, long, below, user=alice)
+    wish = AccessRequest.objects.create(user=alice, group=support, wish=LONG)
+    AccessRequest.objects.create(user=alice, group=support, wish=ARABIC)
+    told = f"user=alice&group={support.pk}&space={below.pk}&capability=gmail__send_email"
+    return [
+        "/access/",
+        "/access/?q=nothing+like+it",
+        "/access/groups/",
+        f"/access/groups/{support.pk}/?q=x",
+        f"/access/groups/{strict.pk}/",
+        f"/access/groups/{support.pk}/give/",
+        f"/access/spaces/{below.pk}/",
+        f"/access/spaces/{below.pk}/?effect=2&whom=user&person=x&target=integration-{gmail.pk}",
+        f"/access/spaces/{below.pk}/delete/",
+        f"/access/spaces/{below.pk}/move/?parent={root.pk}",
+        "/access/explain/",
+        f"/access/explain/?{told}",
+        "/access/explain/?user=nobody",
+        f"/access/people/{alice.pk}/",
+        "/access/tools/gmail__send_email/",
+        "/access/requests/",
+        "/access/requests/?show=answered",
+        f"/access/requests/{wish.pk}/",
+        "/access/changes/undo/",
+        f"/tools/{jira.full_name}/",
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(admins_page: Page, paths: list[str], theme: str) -> None:
+    admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+
+    found = {path: _violations(admins_page, path) for path in paths}
+
+    assert found == {path: [] for path in paths}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_look_at_changes(
+    admins_page: Page, paths: list[str], theme: str
+) -> None:
+    admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    admins_page.goto("/access/")
+    admins_page.get_by_role("checkbox", name="Support was given Jira").check()
+    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    assert _violations(admins_page) == []
+    admins_page.get_by_role("button", name="Look at the changes").click()
+    expect(admins_page.get_by_role("heading", name="Look at 2 changes")).to_be_visible()
+
+    assert _violations(admins_page) == []
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_scrolls_sideways(admins_page: Page, paths: list[str], width: int) -> None:
+    admins_page.set_viewport_size({"width": width, "height": 844})
+
+    wider = []
+    for path in paths:
+        admins_page.goto(path)
+        if admins_page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            wider.append(path)
+
+    assert wider == []
+
+
+def _usable(user: User, group: Group) -> set[str]:
+    usable = Capability.objects.usable_by(Caller(user.pk, group.pk))
+    return set(usable.values_list("full_name", flat=True))
+
+
+def _violations(page: Page, path: str = "") -> list[str]:
+    if path:
+        page.goto(path)
+    return [
+        f"{violation['id']}: {node['html']}"
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+        for node in violation["nodes"]
+    ]

@@ -1,0 +1,320 @@
+"""The matrix, and the way from a change that is wanted to one that is stored."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from acl.callers import Caller
+from acl.models import AuditEntry, GroupPolicy
+from catalog.models import Capability, Integration
+from discovery import access_urls
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    give,
+    take_away,
+)
+
+ADMINS_ONLY = sorted(str(pattern.name) for pattern in access_urls.urlpatterns)
+
+
+@pytest.fixture
+def sales(db: None) -> Group:
+    return GroupFactory.create(name="Sales")
+
+
+@pytest.fixture
+def jira(db: None) -> Capability:
+    return CapabilityFactory.create(
+        integration=IntegrationFactory.create(slug="jira", title="Jira"), action="search"
+    )
+
+
+def box(group: Group, integration: Integration) -> str:
+    return f"group-{group.pk}|integration-{integration.pk}"
+
+
+def look_at(client: Client, lines: str) -> Any:
+    return client.post("/access/changes/", {"changes": lines})
+
+
+def save(client: Client, lines: str) -> Any:
+    """Look at the changes and press the button."""
+    page = look_at(client, lines).content.decode()
+    seen = re.search(r'name="seen" value="(\w+)"', page)
+    assert seen
+    return client.post("/access/changes/save/", {"changes": lines, "seen": seen[1]})
+
+
+def may_use(user: User, group: Group, capability: Capability) -> bool:
+    usable = Capability.objects.usable_by(Caller(user.pk, group.pk))
+    return usable.filter(pk=capability.pk).exists()
+
+
+@pytest.mark.parametrize("name", [name for name in ADMINS_ONLY if name != "tool-why"])
+def test_for_others_there_is_no_such_page(as_alice: Client, support: Group, name: str) -> None:
+    address = _address(name, support)
+
+    assert as_alice.get(address).status_code == 404
+    assert as_alice.post(address).status_code == 404
+
+
+@pytest.mark.parametrize("name", ADMINS_ONLY)
+def test_who_is_not_signed_in_is_asked_to(client: Client, support: Group, name: str) -> None:
+    response = client.get(_address(name, support))
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/sign-in/")
+
+
+def test_only_admins_see_the_way_there(as_alice: Client, gmail: Capability) -> None:
+    assert "/access/" not in as_alice.get("/tools/").content.decode()
+
+
+def test_the_matrix_shows_what_was_given_and_what_is_open(
+    as_admin: Client, support: Group, gmail: Capability, jira: Capability
+) -> None:
+    opened = GroupFactory.create(name="Open house", open=True)
+    IntegrationFactory.create(slug="payroll", restricted=True)
+
+    page = as_admin.get("/access/")
+
+    cells = {
+        (row.integration.slug, cell.column.group.name): (cell.granted, cell.by_default)
+        for row in page.context["matrix"].rows
+        for cell in row.cells
+    }
+    assert cells["gmail", "Support"] == (True, False)
+    assert cells["jira", "Support"] == (False, False)
+    assert cells["jira", opened.name] == (False, True)
+    assert cells["payroll", opened.name] == (False, False)
+
+
+def test_single_tools_and_rules_are_counted_beside_the_hole(
+    as_admin: Client, support: Group, jira: Capability
+) -> None:
+    give(jira, support)
+
+    text = as_admin.get("/access/").content.decode()
+
+    assert re.search(r"1 tool\s.*about Jira in Support", text, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("q=jir", ["jira"]),
+        ("show=nobody", ["jira"]),
+        ("show=given", ["gmail"]),
+        ("show=restricted", []),
+        ("q=nothing+like+it", []),
+        ("show=nonsense&page=x", ["gmail", "jira"]),
+    ],
+)
+def test_the_matrix_is_searched(
+    as_admin: Client, gmail: Capability, jira: Capability, query: str, shown: list[str]
+) -> None:
+    page = as_admin.get(f"/access/?{query}")
+
+    assert [row.integration.slug for row in page.context["matrix"].rows] == shown
+
+
+def test_the_matrix_is_read_a_window_at_a_time(as_admin: Client, support: Group) -> None:
+    for number in range(50):
+        IntegrationFactory.create(slug=f"server-{number:03}")
+        GroupFactory.create(name=f"team {number:03}")
+
+    matrix = as_admin.get("/access/?page=2&column=7").context["matrix"]
+
+    assert (matrix.page, matrix.pages, len(matrix.rows)) == (2, 2, 10)
+    assert (matrix.column, matrix.column_pages, len(matrix.columns)) == (7, 7, 3)
+
+
+@pytest.mark.parametrize("rows", [2, 20])
+def test_more_rows_cost_no_more_questions(
+    as_admin: Client, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(rows):
+        give(CapabilityFactory.create().integration, GroupFactory.create())
+
+    with django_assert_num_queries(11):
+        as_admin.get("/access/")
+
+
+def test_looking_stores_nothing_and_says_who_gains(
+    as_admin: Client, support: Group, alice: User, jira: Capability
+) -> None:
+    text = look_at(as_admin, f"grant|{box(support, jira.integration)}||").content.decode()
+
+    assert not may_use(alice, support, jira)
+    assert "Give Jira to Support" in text
+    assert "jira__search" in text
+    assert "alice" in text
+    assert not AuditEntry.objects.filter(action__startswith="grant").exists()
+
+
+def test_what_was_looked_at_is_stored_with_its_entry(
+    as_admin: Client, support: Group, alice: User, jira: Capability
+) -> None:
+    response = save(as_admin, f"grant|{box(support, jira.integration)}||")
+
+    assert response.status_code == 302
+    assert may_use(alice, support, jira)
+    assert AuditEntry.objects.filter(action="grant.add", target="group Support").exists()
+
+
+def test_what_would_do_something_else_by_now_is_shown_again(
+    as_admin: Client, support: Group, alice: User, jira: Capability
+) -> None:
+    lines = f"grant|{box(support, jira.integration)}||"
+    page = look_at(as_admin, lines).content.decode()
+    seen = re.search(r'name="seen" value="(\w+)"', page)
+    assert seen
+    Integration.objects.filter(slug="jira").update(enabled=False)
+
+    response = as_admin.post("/access/changes/save/", {"changes": lines, "seen": seen[1]})
+
+    assert response.status_code == 409
+    assert "Something else has changed meanwhile." in response.content.decode()
+    assert not AuditEntry.objects.filter(action="grant.add").exists()
+
+
+def test_a_saved_change_can_be_taken_back(
+    as_admin: Client, support: Group, alice: User, gmail: Capability
+) -> None:
+    save(as_admin, f"revoke|{box(support, gmail.integration)}||")
+    assert not may_use(alice, support, gmail)
+
+    notice = as_admin.get("/access/").content.decode()
+    undo = as_admin.get("/access/changes/undo/").context["lines"]
+    save(as_admin, undo)
+
+    assert "/access/changes/undo/" in notice
+    assert may_use(alice, support, gmail)
+
+
+def test_the_notice_of_a_change_is_shown_once(
+    as_admin: Client, support: Group, gmail: Capability
+) -> None:
+    save(as_admin, f"revoke|{box(support, gmail.integration)}||")
+
+    shown = ["is saved" in as_admin.get("/access/").content.decode() for _ in range(2)]
+
+    assert shown == [True, False]
+
+
+def test_boxes_become_changes_by_what_they_were(
+    as_admin: Client, support: Group, sales: Group, gmail: Capability, jira: Capability
+) -> None:
+    posted = {
+        "was_grant": box(support, gmail.integration),
+        "grant": [box(sales, jira.integration)],
+        "was_open": "",
+        "open": [f"group-{sales.pk}|"],
+        "was_restrict": f"|integration-{jira.integration_id}",
+        "pending": f"grant|{box(sales, gmail.integration)}||",
+    }
+
+    sentences = as_admin.post("/access/changes/", posted).context["sentences"]
+
+    assert sorted(sentences) == [
+        "Give Gmail to Sales",
+        "Give Jira to Sales",
+        "Let open groups have Jira by default",
+        "Open Sales to everything that is not restricted",
+        "Take Gmail from Support",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("side", "expected"),
+    [
+        ("row", ["Give Jira to Sales", "Give Jira to Support"]),
+        ("column", ["Give Jira to Support"]),
+        ("whole column", ["Take Gmail from Sales", "Take Jira from Sales"]),
+    ],
+)
+def test_a_row_or_a_column_changes_at_once_without_scripts(
+    as_admin: Client,
+    support: Group,
+    sales: Group,
+    gmail: Capability,
+    jira: Capability,
+    side: str,
+    expected: list[str],
+) -> None:
+    shown = as_admin.get("/access/").content.decode()
+    posted = dict(re.findall(r'name="(\w+_shown)"\s+value="([^"]*)"', shown))
+    posted["was_grant"] = box(support, gmail.integration)
+    posted["all"] = f"integration-{jira.integration_id}"
+    if side != "row":
+        posted["all"] = f"group-{support.pk}"
+    if side == "whole column":
+        posted["was_grant"] = f"{box(sales, gmail.integration)} {box(sales, jira.integration)}"
+        posted["all"] = f"group-{sales.pk}"
+
+    sentences = as_admin.post("/access/changes/", posted).context["sentences"]
+
+    assert sorted(sentences) == expected
+
+
+def test_opening_a_group_is_looked_at_and_saved(
+    as_admin: Client, support: Group, alice: User, jira: Capability
+) -> None:
+    save(as_admin, f"open|group-{support.pk}|||")
+
+    assert GroupPolicy.objects.get(group=support).open_default
+    assert may_use(alice, support, jira)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["", "grant|group-0|integration-0||", "nonsense", "grant|user-x|integration-1||", "a|b|c|d|e"],
+)
+def test_what_names_nothing_changes_nothing(as_admin: Client, lines: str) -> None:
+    response = look_at(as_admin, lines)
+
+    assert response.status_code == 422
+    assert "Nothing to change" in response.content.decode()
+
+
+def test_a_change_that_cannot_be_made_is_refused(
+    as_admin: Client, support: Group, jira: Capability
+) -> None:
+    response = look_at(as_admin, f"grant||integration-{jira.integration_id}||")
+
+    assert response.status_code == 422
+    assert "This cannot be done." in response.content.decode()
+
+
+def test_the_way_back_stays_in_access(as_admin: Client, support: Group, jira: Capability) -> None:
+    lines = f"grant|{box(support, jira.integration)}||"
+
+    for back in ("https://elsewhere.example/access/", "//elsewhere.example", "/admin/"):
+        posted = {"changes": lines, "back": back}
+        assert as_admin.post("/access/changes/", posted).context["back"] == "/access/"
+
+
+def test_a_grant_that_is_already_taken_back_is_no_trouble(
+    as_admin: Client, support: Group, gmail: Capability
+) -> None:
+    take_away(gmail.integration, support)
+
+    response = save(as_admin, f"revoke|{box(support, gmail.integration)}||")
+
+    assert response.status_code == 302
+
+
+def _address(name: str, group: Group) -> str:
+    """The route with something in its place that there is, if only as a number."""
+    pattern = next(one for one in access_urls.urlpatterns if one.name == name)
+    arguments = {
+        key: group.pk if key == "pk" else "gmail__send_email" for key in pattern.pattern.converters
+    }
+    return reverse(name, kwargs=arguments)

@@ -1,0 +1,208 @@
+"""The admin has every table, writes through the services, and leaves a trace."""
+
+import re
+
+import pytest
+from django.apps import apps
+from django.contrib import admin as django_admin
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.test import Client
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from acl.callers import Caller
+from acl.models import ApiKey, AuditEntry
+from acl.services.keys import holder_of
+from catalog.models import Capability, IntegrationGroupPermission
+from tests.factories import GroupFactory, UserFactory
+from tests.pages.conftest import sign_in
+
+APPS = ("acl", "catalog", "discovery", "marketplace")
+REGISTERED = [model for model in django_admin.site._registry if model._meta.app_label in APPS]
+
+
+def test_every_table_is_registered_or_shown_below_another() -> None:
+    inlined = {
+        inline.model
+        for model_admin in django_admin.site._registry.values()
+        for inline in model_admin.inlines
+    }
+    ours = {model for label in APPS for model in apps.get_app_config(label).get_models()}
+
+    assert ours - set(REGISTERED) - inlined == set()
+
+
+@pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model._meta.label_lower)
+def test_every_list_opens_and_is_searched(
+    as_admin: Client, gmail: Capability, model: type[Model]
+) -> None:
+    path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+
+    assert as_admin.get(path).status_code == 200
+    assert as_admin.get(path, {"q": "mail"}).status_code == 200
+
+
+@pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model._meta.label_lower)
+def test_every_row_opens(as_admin: Client, gmail: Capability, model: type[Model]) -> None:
+    row = model._default_manager.first()
+    if row is None:
+        return
+
+    path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/{row.pk}/change/"
+
+    assert as_admin.get(path).status_code == 200
+
+
+def test_only_staff_come_in(as_alice: Client) -> None:
+    assert as_alice.get("/admin/").status_code == 302
+
+
+def test_a_new_key_is_shown_once_and_works(as_admin: Client, support: Group) -> None:
+    response = as_admin.post(
+        "/admin/acl/apikey/add/",
+        {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"},
+    )
+
+    raw = re.search(r"pb_[\w-]{40,}", response.content.decode())
+    assert raw is not None
+    holder = holder_of(raw.group())
+    assert holder is not None
+    assert holder.name == "chat"
+    assert "no-store" in response["Cache-Control"]
+    assert raw.group() not in as_admin.get("/admin/acl/apikey/").content.decode()
+
+
+def test_a_key_for_nobody_is_refused_beside_the_form(as_admin: Client, support: Group) -> None:
+    response = as_admin.post(
+        "/admin/acl/apikey/add/", {"name": "chat", "group": support.pk, "scopes": ["select"]}
+    )
+
+    assert "Choose an owner, or let the key act for users." in response.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_key_is_withdrawn_by_the_lists_action(as_admin: Client, support: Group) -> None:
+    form = {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"}
+    as_admin.post("/admin/acl/apikey/add/", form)
+    key = ApiKey.objects.get()
+
+    as_admin.post("/admin/acl/apikey/", {"action": "withdraw", "_selected_action": [key.pk]})
+
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+
+
+def test_no_page_of_a_key_shows_its_digest(as_admin: Client, support: Group) -> None:
+    form = {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"}
+    as_admin.post("/admin/acl/apikey/add/", form)
+    key = ApiKey.objects.get()
+
+    text = as_admin.get(f"/admin/acl/apikey/{key.pk}/change/").content.decode()
+
+    assert key.prefix in text
+    assert key.digest not in text
+
+
+def test_a_grant_is_a_row_below_its_integration(as_admin: Client, gmail: Capability) -> None:
+    sales = GroupFactory.create(name="Sales")
+    charlie = UserFactory.create(groups=[sales])
+
+    _save_integration(as_admin, gmail, groups=[sales])
+
+    caller = Caller(charlie.pk, sales.pk)
+    assert list(Capability.objects.usable_by(caller)) == [gmail]
+    entry = AuditEntry.objects.get(action="integration.change")
+    assert "Sales" in str(entry.details)
+
+
+def test_the_same_grant_twice_is_refused(as_admin: Client, gmail: Capability) -> None:
+    sales = GroupFactory.create(name="Sales")
+
+    response = _save_integration(as_admin, gmail, groups=[sales, sales])
+
+    assert "Sales is listed twice." in response
+    assert not IntegrationGroupPermission.objects.filter(group=sales).exists()
+
+
+def test_a_corrected_category_is_not_worked_out_any_longer(
+    as_admin: Client, gmail: Capability
+) -> None:
+    Capability.objects.update(category_inferred=True)
+    before = gmail.embeddings.get().text_hash
+
+    _save_capability(as_admin, gmail, category="Customer  Care")
+
+    gmail.refresh_from_db()
+    assert (gmail.category, gmail.category_inferred) == ("customer-care", False)
+    assert gmail.embeddings.get().text_hash != before
+    assert AuditEntry.objects.filter(action="capability.change").count() == 1
+
+
+def test_what_the_source_says_cannot_be_changed(as_admin: Client, gmail: Capability) -> None:
+    _save_capability(as_admin, gmail, category="communication", description="Another")
+
+    gmail.refresh_from_db()
+    assert gmail.description == "Write an email to somebody."
+
+
+def test_the_audit_log_is_only_read(as_admin: Client, gmail: Capability) -> None:
+    _save_capability(as_admin, gmail, category="care")
+    entry = AuditEntry.objects.first()
+    assert entry is not None
+
+    assert as_admin.get("/admin/acl/auditentry/add/").status_code == 403
+    assert as_admin.post(f"/admin/acl/auditentry/{entry.pk}/delete/").status_code == 403
+    assert as_admin.post(f"/admin/acl/auditentry/{entry.pk}/change/", {}).status_code == 403
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_its_scripts_run_under_its_policy(
+    page: Page, admin: User, gmail: Capability, live_server: LiveServer
+) -> None:
+    sign_in(page, admin, live_server)
+
+    page.goto("/admin/catalog/capability/")
+
+    expect(page.get_by_role("link", name="gmail__send_email")).to_be_visible()
+
+
+def _save_integration(client: Client, gmail: Capability, groups: list[Group]) -> str:
+    rows = {
+        f"integrationgrouppermission_set-{number}-group": group.pk
+        for number, group in enumerate(groups, 1)
+    }
+    had = IntegrationGroupPermission.objects.get()
+    response = client.post(
+        f"/admin/catalog/integration/{gmail.integration_id}/change/",
+        {
+            "enabled": "on",
+            "state": "approved",
+            "integrationgrouppermission_set-TOTAL_FORMS": len(groups) + 1,
+            "integrationgrouppermission_set-INITIAL_FORMS": 1,
+            "integrationgrouppermission_set-0-id": had.pk,
+            "integrationgrouppermission_set-0-content_object": gmail.integration_id,
+            "integrationgrouppermission_set-0-group": had.group_id,
+            "integrationuserpermission_set-TOTAL_FORMS": 0,
+            "integrationuserpermission_set-INITIAL_FORMS": 0,
+            **rows,
+        },
+    )
+    return response.content.decode()
+
+
+def _save_capability(client: Client, gmail: Capability, **fields: str) -> None:
+    response = client.post(
+        f"/admin/catalog/capability/{gmail.pk}/change/",
+        {
+            "state": "approved",
+            "ai_access": "propose",
+            "capabilitygrouppermission_set-TOTAL_FORMS": 0,
+            "capabilitygrouppermission_set-INITIAL_FORMS": 0,
+            "capabilityuserpermission_set-TOTAL_FORMS": 0,
+            "capabilityuserpermission_set-INITIAL_FORMS": 0,
+            **fields,
+        },
+    )
+    assert response.status_code == 302, response.content.decode()

@@ -1,0 +1,121 @@
+"""Accounts to sign in with, and mails to read."""
+
+import re
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal.auth import TOTP
+from django.contrib.auth.models import Group, User
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.db import connection
+from django.test import Client
+from pytest_django import Settings
+
+from acl.mail import wait_for_mails
+from acl.redis_circuit import redis_circuit
+from tests.factories import GroupFactory, UserFactory
+from tests.pages.conftest import (  # noqa: F401 - fixtures
+    PASSWORD,
+    _folder_of_static_files,
+    _plain_static_files,
+    admin,
+    alices_page,
+    as_admin,
+    as_alice,
+    calendar,
+    gmail,
+    page,
+    support,
+)
+
+SECRET = "JBSWY3DPEHPK3PXP" * 2
+SignIn = Callable[..., Client]
+
+
+@pytest.fixture(autouse=True)
+def _counts_of_its_own(settings: Settings) -> None:
+    """Each test starts with no tries counted in Redis, whoever else runs beside it."""
+    cache = {**settings.CACHES["default"], "KEY_PREFIX": uuid4().hex}
+    settings.CACHES = {"default": cache}
+
+
+@pytest.fixture(autouse=True)
+def _passwords_are_quick(settings: Settings) -> None:
+    """Hashed once, not a million times."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def alice(support: Group) -> User:  # noqa: F811 - the fixture of the pages
+    """alice, with a password and a confirmed address."""
+    return with_address(UserFactory.create(username="alice", groups=[support]))
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """Somebody of another group."""
+    return with_address(UserFactory.create(username="bob", groups=[GroupFactory.create()]))
+
+
+@pytest.fixture
+def alice_with_codes(alice: User, rf: object) -> User:
+    """alice, who is asked for a code."""
+    TOTP.activate(alice, SECRET)
+    return alice
+
+
+@pytest.fixture
+def redis_away(settings: Settings) -> Iterator[None]:
+    """No Redis at all."""
+    cache = {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = {"default": cache}
+    yield
+    redis_circuit.close()
+
+
+def with_address(user: User) -> User:
+    """A password, and `name@example.com` confirmed."""
+    user.email = f"{user.username}@example.com"
+    user.set_password(PASSWORD)
+    user.save()
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    return user
+
+
+def sign_in_as(name: str, password: str = PASSWORD, **more: str) -> Client:
+    """A browser that has sent name and password."""
+    client = Client(**more)  # type: ignore[arg-type]
+    client.post("/sign-in/", {"login": name, "password": password})
+    return client
+
+
+def is_signed_in(client: Client) -> bool:
+    """Whether My tools opens."""
+    return client.get("/account/").status_code == 200
+
+
+def mails() -> list[EmailMessage]:
+    """All that have gone out. The test's transaction never commits, so what waits for that is done
+    here."""
+    while connection.run_on_commit:
+        connection.run_on_commit.pop(0)[1]()
+    wait_for_mails()
+    return mail.outbox
+
+
+def last_link() -> str:
+    """The path of the link in the last mail."""
+    text = str(mails()[-1].body)
+    found = re.search(r"https?://[^/\s]+(/\S+)", text)
+    assert found, text
+    return found.group(1)
+
+
+def confirm_it_is_me(client: Client, path: str) -> None:
+    """Ask for a page that wants the password once more, and give it."""
+    asked = client.get(path)
+    assert asked["Location"].startswith("/account/confirm/")
+    client.post(asked["Location"], {"password": PASSWORD})

@@ -1,0 +1,181 @@
+"""Signing in with a code, and the way of an invitation, as people walk it."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import Group, User
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from acl.services.invitations import invite
+from tests.factories import GroupFactory, UserFactory
+from tests.pages.conftest import PASSWORD, sign_in
+from tests.people.codes import code_of
+from tests.people.conftest import SECRET
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattung"
+
+
+def enter(page: Page, name: str = "alice") -> None:
+    page.get_by_label("Name or e-mail").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> None:
+    page.goto("/sign-in/")
+    enter(page)
+    page.goto("/account/")
+    page.get_by_role("link", name="Turn on").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    secret = page.locator(".secret").inner_text()
+    assert page.locator(".qr").evaluate("image => image.naturalWidth") > 0
+    page.get_by_label("Code").fill(code_of(secret))
+    page.get_by_role("button", name="Turn on codes").click()
+    expect(page.locator(".codes li")).to_have_count(10)
+    recovery = page.locator(".codes code").first.inner_text()
+    page.get_by_role("link", name="I have kept them").click()
+
+    page.get_by_role("button", name="Account").click()
+    page.get_by_role("button", name="Sign out").click()
+    enter(page)
+    page.get_by_label("Code").fill("000000")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_text("This code does not fit.")).to_be_visible()
+    page.get_by_label("Code").fill(recovery)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+    expect(page.get_by_role("heading", name="My tools")).to_be_visible()
+
+
+def test_codes_are_asked_for_with_the_keyboard_alone(page: Page, alice_with_codes: User) -> None:
+    page.goto("/sign-in/")
+    page.keyboard.type("alice")
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Code")).to_be_focused()
+    page.keyboard.type(code_of(SECRET))
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", name="My tools")).to_be_visible()
+
+
+def test_inviting_accepting_and_deactivating(
+    page: Page, admin: User, support: Group, live_server: LiveServer
+) -> None:
+    sign_in(page, admin, live_server)
+    page.goto("/")
+    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Invite somebody").click()
+    page.get_by_label("E-mail").fill("dora@example.com")
+    page.get_by_label("Support").check()
+    page.get_by_role("button", name="Invite").click()
+    link = page.get_by_label("The link").input_value()
+
+    browser = page.context.browser
+    assert browser is not None
+    dora = browser.new_context().new_page()
+    dora.goto(link)
+    dora.get_by_label("Name").fill("dora")
+    dora.get_by_label("Password").fill(PASSWORD)
+    dora.get_by_label("Once more").fill(PASSWORD)
+    dora.get_by_role("button", name="Make my account").click()
+    expect(dora.get_by_text("Your account is ready.")).to_be_visible()
+
+    page.goto("/people/")
+    page.get_by_role("link", name="dora").click()
+    page.get_by_role("link", name="Deactivate").click()
+    page.get_by_role("button", name="Deactivate").click()
+    expect(page.get_by_text("dora is deactivated and signed out everywhere.")).to_be_visible()
+    dora.reload()
+    expect(dora.get_by_label("Name or e-mail")).to_be_visible()
+    dora.context.close()
+
+
+def test_the_list_is_searched_while_typing(
+    page: Page, admin: User, alice: User, bob: User, live_server: LiveServer
+) -> None:
+    sign_in(page, admin, live_server)
+    page.goto("/people/")
+
+    page.get_by_label("Search people").press_sequentially("ali")
+
+    expect(page.get_by_text("1 person")).to_be_visible()
+    expect(page.get_by_role("link", name="bob")).to_have_count(0)
+    assert re.search(r"q=ali", page.url)
+
+
+def places(admin: User, alice: User, support: Group, settings: Settings) -> dict[str, list[str]]:
+    """Every page, by who looks at it; with long names, and something of everything."""
+    settings.PEGBOARD_OIDC_ISSUER = "http://localhost:1"
+    groups = [support, GroupFactory.create(name=LONG)]
+    long = UserFactory.create(username=LONG.lower(), groups=groups, email=f"{LONG.lower()}@x.de")
+    UserFactory.create(username="gone", is_active=False)
+    invite(by=admin, email=f"{LONG.lower()}@example.com", groups=groups, role="admin")
+    _, raw = invite(by=admin, email="dora@example.com", groups=[])
+    return {
+        "": [
+            "/sign-in/",
+            "/sign-in/forgotten/",
+            "/sign-in/forgotten/sent/",
+            "/sign-in/forgotten/1-none/",
+            "/sign-in/forgotten/done/",
+            "/sign-in/oidc/cancelled/",
+            "/account/email/none/",
+            f"/invitation/{raw}/",
+            "/invitation/none/",
+        ],
+        "alice": ["/account/", "/account/email/", "/account/password/", "/account/confirm/"],
+        "root": [
+            "/people/",
+            "/people/?q=nobody+like+that",
+            "/people/invite/",
+            f"/people/{long.pk}/",
+            f"/people/{alice.pk}/",
+            f"/people/{long.pk}/deactivate/",
+            f"/invitation/{raw}/",
+        ],
+    }
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
+    page: Page,
+    admin: User,
+    alice: User,
+    support: Group,
+    settings: Settings,
+    live_server: LiveServer,
+    theme: str,
+) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    people = {"": None, "alice": alice, "root": admin}
+
+    found = []
+    for name, paths in places(admin, alice, support, settings).items():
+        page.context.clear_cookies()
+        if (person := people[name]) is not None:
+            sign_in(page, person, live_server)
+        for path in paths:
+            for width in (390, 1440):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.goto(path)
+                found += [(path, width, trouble) for trouble in troubles(page)]
+
+    assert found == []
+
+
+def troubles(page: Page) -> list[str]:
+    wide = ["scrolls"] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
+    return wide + [
+        f"{violation['id']}: {node['html']}"
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+        for node in violation["nodes"]
+    ]

@@ -1,0 +1,185 @@
+"""Invitations: the one way to an account; a link that works once, for a while."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from acl.models import AuditEntry, Invitation
+from acl.services.invitations import accept, invite, withdraw
+from acl.services.people import PeopleRefused, deactivate
+from tests.factories import UserFactory
+from tests.people.conftest import is_signed_in, mails, sign_in_as
+
+PASSWORD = "something long and new"
+FORM = {"username": "dora", "password1": PASSWORD, "password2": PASSWORD}
+
+
+@pytest.fixture
+def raw(admin: User, support: Group) -> str:
+    """The secret of dora's link."""
+    return invite(by=admin, email="Dora@Example.com", groups=[support])[1]
+
+
+def test_admin_invites_and_the_link_makes_an_account(
+    as_admin: Client, admin: User, support: Group
+) -> None:
+    form = {"email": "dora@example.com", "groups": [support.pk], "role": "member"}
+    shown = as_admin.post("/people/invite/", form)
+    link = re.search(r"/invitation/[\w-]+/", shown.content.decode())
+    assert link is not None
+    dora = Client()
+
+    answer = dora.post(link.group(), FORM)
+
+    person = User.objects.get(username="dora")
+    assert answer["Location"] == "/tools/"
+    assert is_signed_in(dora)
+    assert list(person.groups.all()) == [support]
+    assert not person.is_staff
+    assert EmailAddress.objects.get(user=person).verified
+    assert is_signed_in(sign_in_as("dora", PASSWORD))
+    assert "no-store" in shown["Cache-Control"]
+    assert link.group() in str(mails()[0].body)
+    assert mails()[0].to == ["dora@example.com"]
+    entries = AuditEntry.objects.filter(action__in=["person.invited", "invitation.accepted"])
+    assert {(entry.action, entry.by) for entry in entries} == {
+        ("person.invited", admin),
+        ("invitation.accepted", person),
+    }
+
+
+def test_only_a_digest_is_stored(raw: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT i::text FROM acl_invitation i")
+        rows = cursor.fetchall()
+
+    assert len(rows) == 1
+    assert raw not in str(rows)
+
+
+def used(raw: str) -> None:
+    accept(raw=raw, username="first", password=PASSWORD)
+
+
+def withdrawn(raw: str) -> None:
+    withdraw(by=User.objects.get(username="root"), invitation=Invitation.objects.get())
+
+
+def expired(raw: str) -> None:
+    Invitation.objects.update(expires_at=timezone.now())
+
+
+def replaced(raw: str) -> None:
+    invite(by=User.objects.get(username="root"), email="dora@example.com", groups=[])
+
+
+def sender_is_gone(raw: str) -> None:
+    boss = User.objects.create_superuser("boss")
+    deactivate(by=boss, person=User.objects.get(username="root"))
+
+
+def sender_is_no_admin_any_more(raw: str) -> None:
+    User.objects.filter(username="root").update(is_staff=False, is_superuser=False)
+
+
+ENDS = [used, withdrawn, expired, replaced, sender_is_gone, sender_is_no_admin_any_more]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_ended_link_is_answered_like_one_that_never_was(raw: str, end: object) -> None:
+    end(raw)  # type: ignore[operator]
+
+    answers = {
+        (answer.status_code, answer.content)
+        for path in (raw, "no-such-secret")
+        for answer in (Client().get(f"/invitation/{path}/"), post(path, FORM))
+    }
+
+    assert len(answers) == 1
+    assert next(iter(answers))[0] == 404
+    assert not User.objects.filter(username="dora").exists()
+
+
+def test_link_ends_by_itself(raw: str) -> None:
+    with time_machine.travel(timezone.now() - timedelta(days=8), tick=True):
+        _, older = invite(by=User.objects.get(username="root"), email="emil@example.com", groups=[])
+
+    assert Client().get(f"/invitation/{older}/").status_code == 404
+    assert Client().get(f"/invitation/{raw}/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"username": "ROOT"}, "Somebody has this name already."),
+        ({"username": "do ra"}, "Letters, digits"),
+        ({"username": ""}, "Choose a name to sign in with."),
+        ({"password1": "short", "password2": "short"}, "too short"),
+        ({"password2": "another"}, "This is not the same password."),
+        ({"password1": "dora@example.com", "password2": "dora@example.com"}, "too similar"),
+    ],
+)
+def test_what_cannot_be_is_told_beside_the_field(
+    raw: str, changed: dict[str, str], words: str
+) -> None:
+    answer = post(raw, {**FORM, **changed})
+
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert Invitation.objects.get().accepted_at is None
+
+
+def test_who_is_signed_in_is_asked_to_sign_out_first(raw: str, as_alice: Client) -> None:
+    answer = as_alice.post(f"/invitation/{raw}/", FORM)
+
+    assert "You are signed in already" in answer.content.decode()
+    assert not User.objects.filter(username="dora").exists()
+
+
+def test_an_address_that_somebody_has_is_not_invited(admin: User, alice: User) -> None:
+    with pytest.raises(PeopleRefused, match="has an account already"):
+        invite(by=admin, email="Alice@example.com", groups=[])
+
+
+def test_an_address_taken_meanwhile_ends_the_invitation(raw: str) -> None:
+    UserFactory.create(email="dora@example.com")
+
+    assert "cannot be accepted any longer" in post(raw, FORM).content.decode()
+
+
+def test_admins_are_invited_by_who_may_do_everything(admin: User) -> None:
+    clerk = UserFactory.create(is_staff=True)
+    with pytest.raises(PeopleRefused):
+        invite(by=clerk, email="eve@example.com", groups=[], role="admin")
+
+    _, raw = invite(by=admin, email="eve@example.com", groups=[], role="admin")
+    person = accept(raw=raw, username="eve", password=PASSWORD)
+
+    assert person.is_superuser
+
+
+def test_an_invitation_as_admin_ends_when_its_sender_may_not_any_more(admin: User) -> None:
+    _, raw = invite(by=admin, email="eve@example.com", groups=[], role="admin")
+    User.objects.filter(pk=admin.pk).update(is_superuser=False)
+
+    with pytest.raises(PeopleRefused):
+        accept(raw=raw, username="eve", password=PASSWORD)
+
+
+def test_withdrawing_from_the_page(as_admin: Client, raw: str) -> None:
+    as_admin.post(f"/people/invitations/{Invitation.objects.get().pk}/withdraw/")
+
+    assert Client().get(f"/invitation/{raw}/").status_code == 404
+    assert AuditEntry.objects.filter(action="invitation.withdrawn").count() == 1
+
+
+def post(raw: str, form: dict[str, str]) -> Any:
+    return Client().post(f"/invitation/{raw}/", form)

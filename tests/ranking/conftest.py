@@ -1,0 +1,39 @@
+"""What the ranking's tests share: the model, converted once, and capabilities of a few words."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.embedding.convert import convert_model
+from catalog.embedding.onnx import OnnxEmbedder
+
+SHARED_SETS = Path(__file__).parents[3] / "shared" / "eval"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Just enough of a capability to be described."""
+
+    action: str = "send_email"
+    description: str = "Sends a mail to somebody."
+    integration: str = "gmail"
+    display_name: str = ""
+    category: str = "communication"
+    category_inferred: bool = False
+    tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    input_schema: dict[str, Any] | None = None
+    required_tools: tuple[str, ...] = ()
+    full_name: str = field(default="gmail__send_email")
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return convert_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def embedder(model_folder: Path) -> OnnxEmbedder:
+    return OnnxEmbedder(model_folder)

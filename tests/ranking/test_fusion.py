@@ -1,0 +1,89 @@
+"""From evidence to relevance."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discovery.ranking.fusion import NAMED, Evidence, MessageFeatures, fuse, judge
+
+ONE = MessageFeatures((40.0,))
+TWO = MessageFeatures((40.0, 20.0, 20.0))
+
+
+def test_nothing_gives_nothing() -> None:
+    assert fuse([], ONE) == []
+
+
+def test_nearer_meaning_is_more_relevant() -> None:
+    near, far = fuse([Evidence((0.7,), (0.0,)), Evidence((0.3,), (0.0,))], ONE)
+
+    assert near > far
+
+
+def test_shared_words_add_to_meaning() -> None:
+    worded, silent = fuse([Evidence((0.5,), (18.0,)), Evidence((0.5,), (0.0,))], ONE)
+
+    assert worded > silent
+
+
+def test_words_count_more_where_the_message_echoes_a_tool() -> None:
+    """The same words, best of all each time, but a longer message around them."""
+    echo, story = (
+        fuse([Evidence((0.4,), (18.0,))], MessageFeatures((ideal,)))[0] for ideal in (30.0, 300.0)
+    )
+
+    assert echo > story
+
+
+def test_capability_called_by_name_comes_first() -> None:
+    scores = fuse([Evidence((0.95,), (39.0,)), Evidence((0.05,), (0.0,), exact_name=True)], ONE)
+
+    assert scores[1] >= NAMED >= scores[0]
+
+
+def test_each_clause_lifts_its_own_best() -> None:
+    mail = Evidence((0.45, 0.8, 0.1), (0.0, 0.0, 0.0))
+    music = Evidence((0.25, 0.1, 0.5), (0.0, 0.0, 0.0))
+    second_mail = Evidence((0.42, 0.6, 0.1), (0.0, 0.0, 0.0))
+
+    scores = fuse([mail, second_mail, music], TWO)
+
+    assert scores[0] > scores[1]
+    assert scores[2] > fuse([mail, second_mail, Evidence((0.25, 0.1, 0.1), (0.0,) * 3)], TWO)[2]
+
+
+def test_clauses_are_scored_by_themselves() -> None:
+    judged = judge([Evidence((0.4, 0.8, 0.1), (0.0, 0.0, 0.0))], TWO)[0]
+
+    assert judged.clause_scores[0] > 0.5 > judged.clause_scores[1]
+    assert (judged.meaning, judged.words) == (0.8, 0.0)
+
+
+def test_capability_without_a_vector_competes_by_its_words() -> None:
+    pending, unlike = fuse([Evidence((None,), (20.0,)), Evidence((0.2,), (0.0,))], ONE)
+
+    assert pending > unlike
+
+
+def test_message_without_known_words_is_ranked_by_meaning() -> None:
+    first, second = fuse(
+        [Evidence((0.6,), (0.0,)), Evidence((0.2,), (0.0,))], MessageFeatures((0.0,))
+    )
+
+    assert first > second
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 200)), min_size=1, max_size=30))
+def test_relevance_is_always_between_0_and_1(pairs: list[tuple[float, float]]) -> None:
+    scores = fuse([Evidence((cosine,), (words,)) for cosine, words in pairs], ONE)
+
+    assert all(0 <= score <= 1 for score in scores)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_relevance_of_one_does_not_depend_on_weaker_others(first: float, second: float) -> None:
+    strong = Evidence((max(first, second),), (10.0,))
+
+    alone = fuse([strong], ONE)[0]
+
+    assert fuse([strong, Evidence((min(first, second),), (5.0,))], ONE)[0] == pytest.approx(alone)

@@ -1,0 +1,87 @@
+"""The fast path against sentence-transformers, which is the reference."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from catalog.embedding import convert
+from catalog.embedding.base import Embedder, EmbedderUnavailable
+from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
+from tests.ranking.conftest import SHARED_SETS
+from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
+
+pytest.importorskip("sentence_transformers", reason="the extra is not installed")
+# torch and its friends deprecate parts of one another.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def reference() -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder(str(convert._source_folder()))
+
+
+def test_vectors_agree(embedder: OnnxEmbedder, reference: SentenceTransformersEmbedder) -> None:
+    texts = (*TOOL_TEXTS, *MESSAGES)
+
+    cosines = (embedder.embed(texts) * reference.embed(texts)).sum(axis=1)
+
+    assert reference.dimension == embedder.dimension
+    assert cosines.mean() > 0.99
+    assert cosines.min() > 0.97
+
+
+def test_answers_agree(embedder: OnnxEmbedder, reference: SentenceTransformersEmbedder) -> None:
+    right = np.arange(len(MESSAGES))[:, None]
+
+    ours, theirs = (
+        (_ranked(each, MESSAGES, TOOL_TEXTS)[:, :5] == right).any(axis=1).mean()
+        for each in (embedder, reference)
+    )
+
+    assert ours == pytest.approx(theirs, abs=1.01 / len(MESSAGES))
+    assert ours > 0.85
+
+
+@pytest.mark.skipif(not SHARED_SETS.is_dir(), reason="no labelled sets beside the project")
+def test_recall_agrees_on_a_labelled_set(
+    embedder: OnnxEmbedder, reference: SentenceTransformersEmbedder
+) -> None:
+    texts, messages, right = _labelled_set(SHARED_SETS / "metatool")
+
+    recalls = [
+        np.mean([bool(relevant & set(row)) for row, relevant in zip(ranked, right, strict=True)])
+        for ranked in (_ranked(each, messages, texts)[:, :5] for each in (embedder, reference))
+    ]
+
+    assert recalls[0] == pytest.approx(recalls[1], abs=0.01)
+
+
+def test_model_that_is_not_there_is_told_and_not_fetched() -> None:
+    with pytest.raises(EmbedderUnavailable, match="cannot be loaded"):
+        SentenceTransformersEmbedder("no-such/model-anywhere")
+
+
+def _ranked(
+    embedder: Embedder, messages: tuple[str, ...], texts: tuple[str, ...]
+) -> npt.NDArray[np.int64]:
+    return np.argsort(-embedder.embed(messages) @ embedder.embed(texts).T, axis=1)
+
+
+def _labelled_set(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...], list[set[int]]]:
+    tools = [
+        json.loads(line)
+        for line in (folder / "catalog.jsonl").read_text("utf-8").split("\n")
+        if line
+    ]
+    lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()[:500]
+    queries = [json.loads(line) for line in lines]
+    places = {tool["id"]: place for place, tool in enumerate(tools)}
+    return (
+        tuple(f"{tool['name']}: {tool['description']}" for tool in tools),
+        tuple(query["query"] for query in queries),
+        [{places[identifier] for identifier in query["relevant"]} for query in queries],
+    )

@@ -1,0 +1,125 @@
+"""What selection does without: the model, Redis, the worker. Real processes where the process
+would find it missing."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import override_settings
+
+from acl.redis_circuit import redis_circuit
+from catalog.models import Embedding
+from tests.selection.conftest import Shop, names
+
+MESSAGE = "what is the weather in Lisbon?"
+
+
+@pytest.fixture(autouse=True)
+def _closed_circuit() -> Iterator[None]:
+    redis_circuit.close()
+    yield
+    redis_circuit.close()
+
+
+def _remove(model: Path) -> None:
+    model.unlink()
+
+
+def _truncate(model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:100_000])
+
+
+def _flip_a_bit(model: Path) -> None:
+    content = bytearray(model.read_bytes())
+    content[len(content) // 2] ^= 1
+    model.write_bytes(content)
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("damage", [_remove, _truncate, _flip_a_bit])
+def test_without_a_sound_model_words_answer(shop: Shop, tmp_path: Path, damage: Any) -> None:
+    shutil.copytree(settings.PEGBOARD_MODEL_DIR, tmp_path / "model")
+    damage(tmp_path / "model" / "model.onnx")
+
+    selection = _select_in_a_new_process(tmp_path)
+
+    assert "weather" in [item["full_name"] for item in selection["selected"]]
+    assert any("words only" in note for note in selection["degraded"])
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_without_a_model_rights_still_hold(shop: Shop, tmp_path: Path) -> None:
+    selection = _select_in_a_new_process(tmp_path, user="charlie")
+
+    assert selection["selected"] == []
+    assert selection["tokens_all"] == 0
+
+
+def test_redis_gone_is_said_and_answered(shop: Shop, tmp_path: Path) -> None:
+    with override_settings(REDIS_URL=f"unix://{tmp_path}/nobody.sock"):
+        selection = shop.ask("is it going to rain in Porto?")
+
+    assert "weather" in names(selection)
+    assert any("Redis is away" in note for note in selection.degraded)
+
+
+def test_black_holed_redis_is_left_alone_after_three_failures(shop: Shop) -> None:
+    with _black_hole() as (url, calls), override_settings(REDIS_URL=url):
+        answers = [shop.ask(f"is it going to rain in Porto, question {n}?") for n in range(12)]
+
+    assert all("weather" in names(answer) for answer in answers)
+    assert len(calls) <= 4  # three failures open the circuit; a client may connect once more
+
+
+def test_what_no_worker_has_embedded_is_found_by_its_words(shop: Shop) -> None:
+    Embedding.objects.filter(capability__full_name="weather").update(vector=None, vector_hash="")
+
+    selection = shop.ask("weather forecast please")
+
+    assert "weather" in names(selection)
+    assert any("not embedded yet" in note for note in selection.degraded)
+
+
+def _select_in_a_new_process(data: Path, user: str = "alice") -> dict[str, Any]:
+    database = os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{connection.settings_dict['NAME']}"
+    environment = os.environ | {"PEGBOARD_DATA_DIR": str(data), "DATABASE_URL": database}
+    answer = subprocess.run(  # noqa: S603
+        [sys.executable, "manage.py", "select", MESSAGE, "--user", user, "--json"],
+        env=environment, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    selection: dict[str, Any] = json.loads(answer.stdout)
+    return selection
+
+
+class _black_hole:
+    """A server that takes connections and never says a word."""
+
+    def __enter__(self) -> tuple[str, list[Any]]:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._calls: list[Any] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+        return f"redis://127.0.0.1:{self._server.getsockname()[1]}", self._calls
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+        for call in self._calls:
+            call.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                self._calls.append(self._server.accept()[0])
+            except OSError:
+                return

@@ -1,0 +1,52 @@
+"""A pytest plugin: one embedded Postgres and Redis, and the model, for the whole run.
+
+They start while pytest loads its plugins, before pytest-django reads the settings; DATABASE_URL and
+REDIS_URL from outside are used instead. The workers of pytest-xdist inherit the environment of the
+process that started the servers, and with it their addresses.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from catalog.embedding.convert import convert_model
+from marketplace.embedded.folders import open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.redis import EmbeddedRedis
+
+
+def start_missing() -> None:
+    """Start what the environment does not name, on a data folder that is removed at the end."""
+    if {"DATABASE_URL", "REDIS_URL", "PEGBOARD_DATA_DIR"} <= os.environ.keys():
+        return
+    data = Path(tempfile.mkdtemp(prefix="pegboard-tests-"))
+    atexit.register(shutil.rmtree, data, ignore_errors=True)
+    open_data_folder(data)
+    os.environ.setdefault("PEGBOARD_DATA_DIR", str(data))
+    os.environ.setdefault("PEGBOARD_SECRET_KEY", "only-for-tests")
+    # Before anything asks for the model: that it is missing would be remembered for a while.
+    convert_model(data / "model")
+    if "DATABASE_URL" not in os.environ:
+        _start_postgres(data)
+    if "REDIS_URL" not in os.environ:
+        _start_redis(data)
+
+
+def _start_postgres(data: Path) -> None:
+    server = EmbeddedPostgres(data, durable=False)
+    server.start()
+    atexit.register(server.stop)
+    server.create_database("template1")  # every test database is a copy of it, with pgvector in it
+    os.environ["DATABASE_URL"] = server.url("pegboard")
+
+
+def _start_redis(data: Path) -> None:
+    server = EmbeddedRedis(data, durable=False)
+    server.start()
+    atexit.register(server.stop)
+    os.environ["REDIS_URL"] = server.url
+
+
+start_missing()

@@ -1,0 +1,164 @@
+"""The collection that comes with the install is complete, legal and readable."""
+
+from collections import Counter
+
+import pytest
+from jsonschema import Draft202012Validator  # ships no types
+
+from catalog.descriptors import Descriptor
+from catalog.normalizing.naming import FULL_NAME, SLUG
+from marketplace.sources.starter import starter_collection
+
+COLLECTION = starter_collection()
+CAPABILITIES = COLLECTION.capabilities
+CORE = {
+    *("memory__search", "memory__store", "memory__recall", "memory__forget"),
+    *("tasks__list", "tasks__create", "tasks__update_status"),
+    *("frontend__show_card", "frontend__show_form", "frontend__show_choices"),
+    *("notifications__send", "tool_discovery__find"),
+}
+BUILTINS = {
+    *("llm", "memory", "frontend", "tasks", "spaces", "notifications", "cron", "google_calendar"),
+    *("gmail", "filesystem", "webhook", "echo", "settings", "skills", "tool_discovery", "mcp"),
+}
+
+each_capability = pytest.mark.parametrize(
+    "capability", CAPABILITIES, ids=[capability.full_name for capability in CAPABILITIES]
+)
+
+
+def test_collection_loads_without_defects() -> None:
+    assert COLLECTION.defects == ()
+    assert 60 <= len(CAPABILITIES) <= 80
+
+
+def test_collection_reads_the_same_twice() -> None:
+    again = starter_collection()
+
+    assert again == COLLECTION
+    assert [c.definition_hash for c in again.capabilities] == [
+        c.definition_hash for c in CAPABILITIES
+    ]
+
+
+def test_core_tools_are_exactly_the_twelve() -> None:
+    assert {c.full_name for c in CAPABILITIES if c.core} == CORE
+
+
+def test_only_the_discovery_tool_is_pinned() -> None:
+    assert [c.full_name for c in CAPABILITIES if c.pinned] == ["tool_discovery__find"]
+
+
+def test_every_builtin_integration_is_there() -> None:
+    slugs = {i.slug for i in COLLECTION.integrations if i.kind == "builtin"}
+
+    assert slugs >= BUILTINS
+
+
+def test_every_kind_but_the_emergent_one_is_there() -> None:
+    kinds = {c.kind for c in CAPABILITIES}
+
+    assert kinds == {"tool", "skill", "extension", "channel", "voice"}
+
+
+def test_names_and_ids_are_unique() -> None:
+    names = [c.full_name for c in CAPABILITIES]
+    ids = [c.identifier for c in CAPABILITIES]
+    slugs = [i.slug for i in COLLECTION.integrations]
+
+    assert max(Counter(names + ids + [f"integration {s}" for s in slugs]).values()) == 1
+
+
+def test_every_integration_has_a_legal_slug_and_something_to_offer() -> None:
+    offered = {c.integration for c in CAPABILITIES}
+
+    assert {i.slug for i in COLLECTION.integrations} == offered
+    assert all(SLUG.fullmatch(slug) for slug in offered)
+
+
+@each_capability
+def test_names_follow_the_rules(capability: Descriptor) -> None:
+    alone = capability.full_name == capability.integration
+    expected = capability.integration if alone else f"{capability.integration}__{capability.action}"
+
+    assert FULL_NAME.fullmatch(capability.full_name)
+    assert capability.full_name == expected
+    assert capability.identifier == f"{capability.kind}:{capability.full_name}"
+
+
+@each_capability
+def test_description_is_neither_a_label_nor_an_essay(capability: Descriptor) -> None:
+    assert 40 <= len(capability.description) <= 400
+    assert capability.description.endswith(".")
+    assert capability.display_name
+    assert capability.category
+
+
+@each_capability
+def test_tags_and_examples_help_to_find_it(capability: Descriptor) -> None:
+    assert 2 <= len(capability.tags) <= 6
+    assert len(set(capability.tags)) == len(capability.tags)
+    assert capability.examples
+
+
+@each_capability
+def test_parameters_are_a_described_schema(capability: Descriptor) -> None:
+    if capability.kind == "skill":
+        assert capability.input_schema is None
+        return
+
+    schema = capability.input_schema
+
+    assert schema is not None
+    Draft202012Validator.check_schema(schema)
+    assert set(schema["required"]) <= set(schema["properties"])
+    assert all(parameter["description"] for parameter in schema["properties"].values())
+
+
+@each_capability
+def test_defaults_fit_their_own_parameter(capability: Descriptor) -> None:
+    properties = (capability.input_schema or {}).get("properties", {})
+    defaults = {name: schema for name, schema in properties.items() if "default" in schema}
+
+    assert all(Draft202012Validator(s).is_valid(s["default"]) for s in defaults.values())
+    assert not set(defaults) & set((capability.input_schema or {}).get("required", ()))
+
+
+@each_capability
+def test_what_it_refers_to_exists(capability: Descriptor) -> None:
+    known = {name for c in CAPABILITIES for name in (c.full_name, c.identifier)}
+    targets = [edge.target for edge in capability.edges]
+
+    assert set(capability.required_tools) | set(targets) <= known - {capability.full_name}
+
+
+@each_capability
+def test_side_effect_and_access_agree(capability: Descriptor) -> None:
+    asks_first = capability.ai_access == "propose"
+    forgetting = capability.full_name == "memory__forget"  # core: what it removes was the user's
+
+    assert capability.side_effect in ("read", "write", "delete")
+    assert asks_first or forgetting or capability.side_effect != "delete"
+    assert not (asks_first and capability.side_effect == "read")
+
+
+@each_capability
+def test_everything_is_selectable_from_the_first_start_on(capability: Descriptor) -> None:
+    assert capability.available
+    assert capability.ai_access != "blocked"
+
+
+def test_channels_are_communication_and_name_their_secret() -> None:
+    channels = [c for c in CAPABILITIES if c.kind == "channel"]
+
+    assert len(channels) >= 6
+    assert {c.category for c in channels} == {"communication"}
+    assert all(c.required_secrets and c.side_effect == "write" for c in channels)
+
+
+def test_skills_bring_instructions_worth_reading() -> None:
+    skills = [c for c in CAPABILITIES if c.kind == "skill"]
+
+    assert len(skills) >= 6
+    assert all(len(skill.content) > 600 for skill in skills)
+    assert all(skill.content.startswith("# ") for skill in skills)
