@@ -37,6 +37,7 @@ _LETTERS = {
     "null": "x",
 }
 _DEFINITIONS = ("$defs", "definitions")
+_STRUCTURE = frozenset("prvi")  # what a form may not take the place of
 
 
 def micro(schema: Any) -> Any:
@@ -150,8 +151,9 @@ def _told(key: str, forms: list[Any], *, apart: bool) -> JSONObject:
         return {}
     if all(isinstance(form, str) for form in forms) and (key == "u" or len(forms) == 1):
         return {"t": "|".join(dict.fromkeys(forms))}
-    alone = len(forms) == 1 and isinstance(forms[0], dict) and not (apart and "p" in forms[0])
-    return dict(forms[0]) if alone else {key: forms}
+    alone = len(forms) == 1 and isinstance(forms[0], dict)
+    clashing = apart and alone and not _STRUCTURE.isdisjoint(forms[0])
+    return dict(forms[0]) if alone and not clashing else {key: forms}
 
 
 def _values(schema: JSONObject) -> JSONObject:

@@ -55,6 +55,7 @@ def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> No
 
 def test_codes_are_asked_for_with_the_keyboard_alone(page: Page, alice_with_codes: User) -> None:
     page.goto("/sign-in/")
+    expect(page.get_by_label("Name or e-mail")).to_be_focused()
     page.keyboard.type("alice")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
