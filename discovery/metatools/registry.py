@@ -1,0 +1,15 @@
+"""Every meta-tool by name. Whoever lists, renders or answers them starts here."""
+
+from collections.abc import Mapping
+
+from discovery.metatools.browsing import BROWSE_CATEGORY, LIST_CATEGORIES
+from discovery.metatools.definition import MetaTool
+from discovery.metatools.searching import DISCOVER_CAPABILITIES, SEARCH_TOOLS
+from discovery.metatools.tool_discovery import DESCRIBE, FIND, LIST_ALL
+from discovery.metatools.using import EXECUTE_TOOL, GET_TOOL
+
+# What a model sees instead of the tools themselves where those do not fit its context.
+EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)
+META_TOOLS: Mapping[str, MetaTool] = {
+    tool.name: tool for tool in (*EXPLORING, DISCOVER_CAPABILITIES, FIND, LIST_ALL, DESCRIBE)
+}
