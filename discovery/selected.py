@@ -71,3 +71,5 @@ class Selection:
     # The ranking before the cut, best first, at most 20 identifiers: for evaluation.
     ranking: tuple[str, ...] = ()
     turn_id: UUID | None = None
+    # Whether the message asks for nothing, so that finding nothing is right.
+    small_talk: bool = False

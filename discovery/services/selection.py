@@ -60,7 +60,8 @@ def select_capabilities(asked: Asked) -> Selection:
     selected = _explained(placed, needed, texts)
     watch.lap("rendering")
     degraded = _done_without(problem, candidates)
-    return _answer(ranked, selected, candidates, degraded, watch.finish())
+    answer = _answer(ranked, selected, candidates, degraded, watch.finish())
+    return replace(answer, small_talk=small_talk)
 
 
 def _sendable(message: str) -> str:
