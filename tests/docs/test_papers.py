@@ -81,3 +81,14 @@ def _modules(app: str) -> list[Path]:
         for path in paths
         if path.name not in {"__init__.py", "apps.py"} and not elsewhere & set(path.parts)
     ]
+
+
+def test_tests_that_the_page_of_seeds_names_exist() -> None:
+    named = re.findall(r"`(test_\w+)`", (PROJECT / "docs" / "seeds.md").read_text("utf-8"))
+    sources = (path.read_text("utf-8") for path in (PROJECT / "tests").rglob("test_*.py"))
+    defined = {name for text in sources for name in re.findall(r"def (test_\w+)\(", text)}
+
+    missing = [name for name in named if name not in defined]
+
+    assert len(named) > 50
+    assert missing == []
