@@ -223,6 +223,27 @@ SETTINGS = (
     ),
     Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
     Setting(
+        "PEGBOARD_CONTEXT_WINDOW",
+        128_000,
+        "The model's context window in tokens, where a request names none",
+        1_000,
+        100_000_000,
+    ),
+    Setting(
+        "PEGBOARD_CONTEXT_SHARE",
+        0.2,
+        "Share of the context window that all definitions, or a line each, may take",
+        0.01,
+        1,
+    ),
+    Setting(
+        "PEGBOARD_COMPACT_TOKENS",
+        30,
+        "Tokens of the line that names a capability where definitions do not fit",
+        16,
+        200,
+    ),
+    Setting(
         "PEGBOARD_MAX_BODY_BYTES",
         1_048_576,
         "Larger request bodies are refused",
