@@ -1,31 +1,87 @@
-"""What was asked and what was answered."""
+"""What was asked and what was answered, and how the turn went on from there."""
 
 import uuid
 
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
+from django.db.models import F, Q
 
 from acl.models import Space
 
 
 class Turn(models.Model):
-    """One selection. The message's words are kept only where the deployment says so."""
+    """One selection or one plan. The message's words are kept only where the deployment says so.
+
+    `state` moves only as `discovery.lifecycle` allows, and each step leaves its time.
+    """
+
+    class State(models.TextChoices):
+        PLANNED = "planned"
+        EXECUTING = "executing"
+        DEGRADED = "degraded"
+        RECOVERED = "recovered"
+        COMPLETED = "completed"
+        ERRORED = "errored"
+
+    class Mode(models.TextChoices):
+        DISCOVERED = "discovered", "what fits the message"
+        ALL = "all", "everything that the caller may use"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+", db_index=False)
     space = models.ForeignKey(Space, models.SET_NULL, null=True, blank=True, related_name="+")
     message = models.TextField(blank=True)
-    selected = models.JSONField(default=list, help_text="Ids and scores, best first.")
+    mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.DISCOVERED)
+    plan = models.JSONField(default=dict, blank=True, help_text="Empty for a mere selection.")
+    selected = models.JSONField(
+        default=list, help_text="Ids and scores, best first; empty where the mode is all."
+    )
     tokens_all = models.PositiveIntegerField(default=0)
     tokens_selected = models.PositiveIntegerField(default=0)
     degraded = models.JSONField(default=list, help_text="What the answer did without.")
     milliseconds = models.FloatField(default=0)
+    discovery_calls = models.PositiveSmallIntegerField(default=0)
+    discovery_empty = models.PositiveSmallIntegerField(
+        default=0, help_text="Discovery calls that found nothing."
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    executing_at = models.DateTimeField(null=True, blank=True)
+    degraded_at = models.DateTimeField(null=True, blank=True)
+    recovered_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-created_at", "pk"]
+        indexes = [models.Index(fields=["group", "created_at"], name="discovery_turn_of_group")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=[
+                        "planned", "executing", "degraded", "recovered", "completed", "errored",
+                    ]
+                ),
+                name="discovery_turn_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(mode__in=["discovered", "all"]), name="discovery_turn_mode"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["completed", "errored"], ended_at__isnull=False)
+                | (~Q(state__in=["completed", "errored"]) & Q(ended_at__isnull=True)),
+                name="discovery_turn_end",
+            ),
+            models.CheckConstraint(
+                condition=Q(recovered_at__isnull=True) | Q(degraded_at__isnull=False),
+                name="discovery_turn_recovered_from",
+            ),
+            models.CheckConstraint(
+                condition=Q(discovery_empty__lte=F("discovery_calls")),
+                name="discovery_turn_calls",
+            ),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return str(self.id)

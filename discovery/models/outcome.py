@@ -1,0 +1,89 @@
+"""How a turn ended, and what was called in it."""
+
+from django.contrib.auth.models import Group
+from django.db import models
+from django.db.models import F, Q
+
+from acl.models import Space
+from catalog.models import Capability
+from discovery.models.turn import Turn
+
+
+class Outcome(models.Model):
+    """One for each turn that was told of. The newest by key are the windows' samples."""
+
+    class Status(models.TextChoices):
+        SUCCESS = "success"
+        PARTIAL = "partial"
+        FAILED = "failed"
+
+    class Source(models.TextChoices):
+        REPORTED = "reported"
+        WORKED_OUT = "worked_out", "worked out"
+
+    turn = models.OneToOneField(Turn, models.CASCADE, related_name="outcome")
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+", db_index=False)
+    # Where the turn was, kept when the space is gone: else its outcomes would count for the root,
+    # which is empty here.
+    space = models.ForeignKey(
+        Space,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    status = models.CharField(max_length=8, choices=Status.choices)
+    score = models.FloatField(help_text="0 to 1.")
+    source = models.CharField(max_length=10, choices=Source.choices)
+    called = models.JSONField(default=list, blank=True, help_text="Names as they were reported.")
+    called_known = models.PositiveSmallIntegerField(
+        default=0, help_text="How many of them the caller may use."
+    )
+    called_selected = models.PositiveSmallIntegerField(
+        default=0, help_text="How many of those had been selected."
+    )
+    note = models.CharField(max_length=500, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["group", "space", "-id"], name="discovery_outcome_of_space"),
+            models.Index(fields=["group", "-id"], name="discovery_outcome_of_group"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=["success", "partial", "failed"]),
+                name="discovery_outcome_status",
+            ),
+            models.CheckConstraint(
+                condition=Q(score__gte=0, score__lte=1), name="discovery_outcome_score"
+            ),
+            models.CheckConstraint(
+                condition=Q(called_selected__lte=F("called_known")), name="discovery_outcome_called"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id}: {self.status} ({self.score:g})"
+
+
+class Called(models.Model):
+    """A capability that was called in a turn, by its name where it is gone by now."""
+
+    outcome = models.ForeignKey(Outcome, models.CASCADE, related_name="known_calls", db_index=False)
+    capability = models.ForeignKey(Capability, models.SET_NULL, null=True, related_name="+")
+    full_name = models.CharField(max_length=64)
+    selected = models.BooleanField(help_text="Whether the turn had offered it.")
+
+    class Meta:
+        verbose_name_plural = "called"
+        ordering = ["outcome", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["outcome", "full_name"], name="discovery_called_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.full_name
