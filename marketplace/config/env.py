@@ -16,6 +16,7 @@ from marketplace.config.addresses import (
     no_web_url,
 )
 from marketplace.config.files import no_file
+from marketplace.config.hosts import no_hosts
 from marketplace.config.oidc import no_group_mapping
 
 
@@ -221,7 +222,6 @@ SETTINGS = (
         0,
         1,
     ),
-    Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
     Setting(
         "PEGBOARD_CONTEXT_WINDOW",
         128_000,
@@ -243,6 +243,7 @@ SETTINGS = (
         16,
         200,
     ),
+    Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
     Setting(
         "PEGBOARD_MAX_BODY_BYTES",
         1_048_576,
@@ -289,6 +290,12 @@ SETTINGS = (
         "PEGBOARD_RELOAD_POLLING",
         False,
         "Look at manifests every second, where the file system tells of no changes",
+    ),
+    Setting(
+        "PEGBOARD_ALLOWED_PRIVATE_HOSTS",
+        (),
+        "Hosts that may be reached at private addresses and without TLS, as host or host:port",
+        wrong=no_hosts,
     ),
 )
 

@@ -37,5 +37,9 @@ def logging_config(level: str, style: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"structured": formatter},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
+        # These tell whole addresses and messages, with the secrets and arguments inside them.
+        "loggers": {
+            name: {"level": "CRITICAL"} for name in ("client", "httpcore2", "httpx2", "mcp")
+        },
         "root": {"handlers": ["stderr"], "level": level},
     }

@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from marketplace.config.env import SettingsError, read_settings, separated
+from marketplace.config.hosts import hosts_with_ports
 from marketplace.config.logs import logging_config
 from marketplace.config.mail import mail_settings
 from marketplace.config.oidc import group_mapping, providers
@@ -40,10 +41,10 @@ PEGBOARD_LISTING_SECONDS: int = _env["PEGBOARD_LISTING_SECONDS"]
 PEGBOARD_TOKENIZER: str = _env["PEGBOARD_TOKENIZER"]
 PEGBOARD_MAX_TOOLS: int = _env["PEGBOARD_MAX_TOOLS"]
 PEGBOARD_GRAPH_BOOST: float = _env["PEGBOARD_GRAPH_BOOST"]
-PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
 PEGBOARD_CONTEXT_WINDOW: int = _env["PEGBOARD_CONTEXT_WINDOW"]
 PEGBOARD_CONTEXT_SHARE: float = _env["PEGBOARD_CONTEXT_SHARE"]
 PEGBOARD_COMPACT_TOKENS: int = _env["PEGBOARD_COMPACT_TOKENS"]
+PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
 PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
 PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
 PEGBOARD_RATE_PER_ADDRESS: int = _env["PEGBOARD_RATE_PER_ADDRESS"]
@@ -61,6 +62,9 @@ PEGBOARD_CAPABILITY_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_CAPABILITY_
 PEGBOARD_RELOAD_DEBOUNCE_MS: int = _env["PEGBOARD_RELOAD_DEBOUNCE_MS"]
 PEGBOARD_RELOAD_POLLING: bool = _env["PEGBOARD_RELOAD_POLLING"]
 PEGBOARD_MAX_BODY_BYTES: int = _env["PEGBOARD_MAX_BODY_BYTES"]
+PEGBOARD_ALLOWED_PRIVATE_HOSTS: tuple[tuple[str, int | None], ...] = hosts_with_ports(
+    _env["PEGBOARD_ALLOWED_PRIVATE_HOSTS"]
+)
 
 PEGBOARD_DATA_DIR = Path(_env["PEGBOARD_DATA_DIR"] or BASE_DIR / ".pegboard").resolve()
 PEGBOARD_MODEL_DIR = PEGBOARD_DATA_DIR / "model"
@@ -232,6 +236,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 10},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "acl.passwords.PeopleOnly"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "my-tools"
