@@ -18,6 +18,7 @@ SHOWN = [
     ("admins", "Admins"),
     ("no-codes", "Without codes"),
     ("never", "Never signed in"),
+    ("programs", "Service accounts"),
 ]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test import override_settings
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
@@ -38,6 +39,14 @@ def _flush_empties_the_log() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "execute_sql_flush", empty_all)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _passwords_are_quick() -> Iterator[None]:
+    """Hashed once, not a million times: that is most of what making a person costs."""
+    quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(PASSWORD_HASHERS=quick):
         yield
 
 

@@ -65,11 +65,19 @@ class PolicyInline(StackedInline):  # type: ignore[misc]  # unfold has no types
 
 
 class SpaceInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """To look at: the tree is changed on a space's own page, through the service."""
+
     model = Space
     extra = 0
     fields = ("name", "slug", "parent")
-    prepopulated_fields = {"slug": ("name",)}
     show_change_link = True
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Space | None = None) -> bool:
+        return False
 
 
 @admin.register(Group)

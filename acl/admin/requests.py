@@ -1,6 +1,8 @@
-"""What people have asked for."""
+"""What people have asked for. Answers are given on the Access page, with what is granted."""
 
 from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
 
 from acl.admin.parts import AuditedAdmin
 from acl.models import AccessRequest
@@ -8,9 +10,13 @@ from acl.models import AccessRequest
 
 @admin.register(AccessRequest)
 class AccessRequestAdmin(AuditedAdmin):
-    list_display = ("wish", "user", "group", "state", "created_at")
+    list_display = ("wish", "user", "group", "state", "created_at", "answered_by", "answered_at")
     list_filter = ("state", "group", "created_at")
-    list_select_related = ("user", "group")
+    list_select_related = ("user", "group", "answered_by")
     search_fields = ("wish", "user__username", "group__name")
-    autocomplete_fields = ("user", "group")
-    readonly_fields = ("created_at",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

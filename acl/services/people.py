@@ -35,9 +35,10 @@ class WantedPeople:
 
 
 def list_people(wanted: WantedPeople) -> QuerySet[User]:
-    """People by name, each with `two_factor` and their groups."""
+    """People and programs by name, each with `two_factor` and their groups."""
     codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
+    found = found.select_related("service_account")
     if wanted.words:
         fields = ("username", "first_name", "last_name", "email")
         likes = (Q(**{f"{field}__icontains": wanted.words}) for field in fields)
@@ -53,8 +54,9 @@ SHOWN: dict[str, dict[str, object]] = {
     "active": {"is_active": True},
     "inactive": {"is_active": False},
     "admins": {"is_staff": True},
-    "no-codes": {"is_active": True, "two_factor": False},
-    "never": {"last_login": None},
+    "no-codes": {"is_active": True, "two_factor": False, "service_account": None},
+    "never": {"last_login": None, "service_account": None},
+    "programs": {"service_account__isnull": False},
 }
 
 
@@ -70,14 +72,15 @@ def person_to_link(verified: Iterable[str]) -> User | None:
     """Whose account a provider may open by these addresses, locked until the transaction's end.
 
     The address must be confirmed here as well, and the account must not be staff's: whoever can
-    make an address at the provider would else be an admin here.
+    make an address at the provider would else be an admin here. A program signs in nowhere.
     """
     addresses = [address.lower() for address in verified]
-    people = User.objects.select_for_update().filter(
+    people = User.objects.select_for_update(of=("self",)).filter(
         pk__in=EmailAddress.objects.filter(email__in=addresses, verified=True).values("user"),
         is_active=True,
         is_staff=False,
         is_superuser=False,
+        service_account=None,
     )
     return people.order_by("pk").first()
 

@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models.functions import Now
 
 from acl.callers import Caller
 from acl.models import AccessRequest
@@ -62,7 +63,9 @@ def _answer(
     if stored.state != AccessRequest.State.OPEN:
         raise RequestAnswered(stored)
     stored.state, stored.note = state, note
-    stored.save(update_fields=["state", "note"])
+    stored.answered_by, stored.answered_at = by, Now()
+    stored.save(update_fields=["state", "note", "answered_by", "answered_at"])
+    stored.refresh_from_db(fields=["answered_at"])
     record(
         by=by,
         action=f"request.{state}",

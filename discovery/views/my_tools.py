@@ -63,7 +63,8 @@ def requests(request: PageRequest) -> HttpResponse:
         else:
             messages.success(request, "Your request is stored. An admin will look at it.")
             return redirect("requests")
-    mine = AccessRequest.objects.filter(user=request.user).select_related("group")[:50]
+    mine = AccessRequest.objects.select_related("group", "answered_by")
+    mine = mine.filter(user=request.user)[:50]
     asked = {"form": form, "requests": mine}
     status = 422 if form.errors else 200
     return render_page(request, "discovery/requests.html", asked, frame=frame, status=status)

@@ -88,7 +88,8 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
         context = {"person": one}
         template = "discovery/people_deactivate.html"
         return render_page(request, template, context, frame=frame_of(request))
-    done = f"{one.username} is deactivated and signed out everywhere."
+    told = "its keys are refused" if _is_program(one) else "signed out everywhere"
+    done = f"{one.username} is deactivated and {told}."
     return _change(request, one, lambda: service.deactivate(by=request.user, person=one), done)
 
 
@@ -97,7 +98,8 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
 def reactivate(request: PageRequest, pk: int) -> HttpResponse:
     """Let the person sign in again."""
     one = _find(pk)
-    done = f"{one.username} may sign in again."
+    told = "The keys of {} work again." if _is_program(one) else "{} may sign in again."
+    done = told.format(one.username)
     return _change(request, one, lambda: service.reactivate(by=request.user, person=one), done)
 
 
@@ -156,6 +158,10 @@ def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResp
     response = render_page(request, template, context, frame=frame_of(request))
     add_never_cache_headers(response)
     return response
+
+
+def _is_program(one: User) -> bool:
+    return hasattr(one, "service_account")
 
 
 def _find(pk: int) -> User:

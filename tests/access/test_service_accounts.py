@@ -1,13 +1,17 @@
 """Service accounts: users that are programs. They have rights and keys, and no way to sign in."""
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import Error, transaction
 from django.test import RequestFactory
 
 from acl.callers import Caller
 from acl.models import AuditEntry, ServiceAccount
+from acl.services.people import person_to_link
 from acl.services.service_accounts import ServiceAccountRefused, create_service_account
 from catalog.models import Capability
 from tests.access.people import People
@@ -48,6 +52,23 @@ def test_no_password_signs_it_in(robot: User, password: str | None) -> None:
 
     assert not robot.has_usable_password()
     assert authenticate(RequestFactory().post("/sign-in/"), **given) is None
+
+
+def test_whoever_sets_a_password_is_told_that_it_has_none(robot: User, people: People) -> None:
+    strong = "correct horse battery"
+    with pytest.raises(ValidationError, match="no password"):
+        validate_password(strong, user=robot)
+
+    validate_password(strong, user=people.alice)
+    validate_password(strong, user=User(username="dora"))  # who is about to be made
+
+
+def test_no_provider_signs_it_in(robot: User, people: People) -> None:
+    for user in (robot, people.bob):
+        EmailAddress.objects.create(user=user, email=f"{user}@example.com", verified=True)
+
+    assert person_to_link(["robot@example.com"]) is None
+    assert person_to_link(["bob@example.com"]) == people.bob
 
 
 def test_database_lets_it_have_no_password(robot: User) -> None:

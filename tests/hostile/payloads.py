@@ -7,6 +7,7 @@ from django.db import models
 
 from acl.models import AccessRequest, ApiKey, Space
 from acl.services.audit import record
+from acl.services.requests import decline_request
 from catalog.models import Capability, Integration
 from discovery.models import Turn
 from marketplace.models import Listing
@@ -120,4 +121,5 @@ def some_more(world: World) -> None:
     """A skill, something broken, and a declined request, whose pages look different."""
     CapabilityFactory.create(integration=world.mail, full_name="mulberry-skill", kind="skill")
     CapabilityFactory.create(integration=world.mail, available=False)
-    AccessRequest.objects.create(user=world.root, group=world.mulberry, wish="x", state="declined")
+    wish = AccessRequest.objects.create(user=world.root, group=world.mulberry, wish="x")
+    decline_request(by=world.alice, request=wish, note="No")

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.utils.timezone import localtime
 
 from acl.models import AccessRequest, AuditEntry
 from acl.services.requests import RequestAnswered, decline_request, grant_request
@@ -34,7 +35,8 @@ def test_nobody_else_sees_how_many_wait(as_alice: Client, wish: AccessRequest) -
 def test_the_inbox_has_open_ones_and_answered_ones(
     as_admin: Client, wish: AccessRequest, alice: User, support: Group
 ) -> None:
-    AccessRequest.objects.create(user=alice, group=support, wish="Fly", state="declined")
+    fly = AccessRequest.objects.create(user=alice, group=support, wish="Fly")
+    decline_request(by=alice, request=fly, note="No wings")
 
     opened = as_admin.get("/access/requests/").content.decode()
     answered = as_admin.get("/access/requests/?show=answered").content.decode()
@@ -88,7 +90,45 @@ def test_declining_says_why(as_admin: Client, wish: AccessRequest, alice: User) 
 
     assert "Use the board" in text
     assert "declined" in text
-    assert AuditEntry.objects.filter(action="request.declined").exists()
+    entry = AuditEntry.objects.get(action="request.declined")
+    assert (entry.by_name, entry.details["note"]) == ("root", "Use the board")
+
+
+def test_who_answered_and_when_is_kept_and_shown(
+    as_admin: Client, wish: AccessRequest, alice: User, admin: User
+) -> None:
+    before = AccessRequest.objects.get()
+
+    as_admin.post(f"/access/requests/{wish.pk}/", {"decline": "1", "note": "Use the board"})
+
+    wish.refresh_from_db()
+    assert (before.answered_by, before.answered_at) == (None, None)
+    assert wish.answered_by == admin
+    assert wish.answered_at is not None
+    when = f'<time datetime="{localtime(wish.answered_at).isoformat()}'
+    mine = Client()
+    mine.force_login(alice)
+    for client, path in (
+        (as_admin, "/access/requests/?show=answered"),
+        (as_admin, f"/access/requests/{wish.pk}/"),
+        (mine, "/tools/requests/"),
+    ):
+        text = client.get(path).content.decode()
+        assert "Declined by" in text, path
+        assert '<span dir="auto">root</span>,' in text, path
+        assert when in text, path
+
+
+def test_an_answer_outlives_who_gave_it(
+    as_admin: Client, wish: AccessRequest, support: Group
+) -> None:
+    other = User.objects.create_superuser("olga")
+    decline_request(by=other, request=wish, note="No")
+
+    other.delete()
+
+    answered = as_admin.get("/access/requests/?show=answered").content.decode()
+    assert "an admin who is gone" in answered
 
 
 def test_declining_without_a_reason_is_refused(as_admin: Client, wish: AccessRequest) -> None:

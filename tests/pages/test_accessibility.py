@@ -7,6 +7,7 @@ from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AccessRequest
+from acl.services.requests import decline_request
 from catalog.models import Capability
 from tests.factories import CapabilityFactory
 from tests.pages.conftest import sign_in
@@ -42,9 +43,8 @@ def full_board(gmail: Capability, admin: User) -> None:
         kind="skill",
         content="# Polite\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n" + "`" + LONG + "`",
     )
-    AccessRequest.objects.create(
-        user=admin, group=admin.groups.get(), wish=LONG, note="No", state="declined"
-    )
+    wish = AccessRequest.objects.create(user=admin, group=admin.groups.get(), wish=LONG)
+    decline_request(by=admin, request=wish, note="No")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

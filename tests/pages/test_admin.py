@@ -12,11 +12,13 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.callers import Caller
-from acl.models import ApiKey, AuditEntry
+from acl.models import ApiKey, AuditEntry, Space
 from acl.services.keys import holder_of
-from catalog.models import Capability, IntegrationGroupPermission
-from tests.factories import GroupFactory, UserFactory
-from tests.pages.conftest import sign_in
+from acl.services.service_accounts import create_service_account
+from acl.services.spaces import create_space
+from catalog.models import Capability, IntegrationGroupPermission, Rule
+from tests.factories import GroupFactory, UserFactory, lay_down
+from tests.pages.conftest import PASSWORD, sign_in
 
 APPS = ("acl", "catalog", "discovery", "marketplace")
 REGISTERED = [model for model in django_admin.site._registry if model._meta.app_label in APPS]
@@ -206,3 +208,99 @@ def _save_capability(client: Client, gmail: Capability, **fields: str) -> None:
         },
     )
     assert response.status_code == 302, response.content.decode()
+
+
+@pytest.fixture
+def robot(support: Group) -> User:
+    return create_service_account(by=None, name="robot", group=support)
+
+
+def test_a_service_account_is_given_no_password(as_admin: Client, robot: User) -> None:
+    typed = dict.fromkeys(("password1", "password2"), PASSWORD)
+
+    response = as_admin.post(f"/admin/auth/user/{robot.pk}/password/", typed)
+
+    assert response.status_code == 200
+    assert "A service account has no password" in response.content.decode()
+    robot.refresh_from_db()
+    assert not robot.has_usable_password()
+
+
+@pytest.fixture
+def office(support: Group, gmail: Capability) -> dict[str, Space]:
+    """An office below the root and a desk in it, with a rule in each of the two."""
+    root = Space.objects.get(group=support, parent=None)
+    office = create_space(by=None, group=support, parent=root, name="Office")
+    desk = create_space(by=None, group=support, parent=office, name="Desk")
+    for space in (office, desk):
+        lay_down(Rule.Effect.DENY, gmail.integration, space)
+    return {"root": root, "office": office, "desk": desk}
+
+
+def test_removing_a_space_says_what_goes_and_what_stays(
+    as_admin: Client, office: dict[str, Space]
+) -> None:
+    path = f"/admin/acl/space/{office['office'].pk}/delete/"
+
+    text = as_admin.get(path).content.decode()
+    gone, stays = text.split("This stays, with its own rules")
+    as_admin.post(path, {"post": "yes"})
+
+    assert len(re.findall(r"/admin/catalog/rule/\d+/change/", gone)) == 1
+    assert "Desk (Support/desk)" in stays
+    office["desk"].refresh_from_db()
+    assert office["desk"].parent == office["root"]
+    assert [rule.space for rule in Rule.objects.all()] == [office["desk"]]
+    entry = AuditEntry.objects.get(action="space.removed")
+    assert (entry.by_name, entry.details["moved up"]) == ("root", ["desk"])
+    assert not AuditEntry.objects.filter(action="space.delete").exists()
+
+
+def test_several_spaces_are_removed_at_once_but_never_a_root(
+    as_admin: Client, office: dict[str, Space]
+) -> None:
+    below = create_space(by=None, group=office["root"].group, parent=office["desk"], name="Drawer")
+    pks = [office["office"].pk, office["desk"].pk]
+    chosen = {"action": "delete_selected", "_selected_action": pks}
+
+    asked = as_admin.post("/admin/acl/space/", chosen).content.decode()
+    with_root = {**chosen, "_selected_action": [office["root"].pk], "post": "yes"}
+    refused = as_admin.post("/admin/acl/space/", with_root).content.decode()
+    alone = as_admin.post(f"/admin/acl/space/{office['root'].pk}/delete/", {"post": "yes"})
+    as_admin.post("/admin/acl/space/", {**chosen, "post": "yes"})
+
+    assert "Drawer (Support/drawer)" in asked
+    for text in (refused, alone.content.decode()):
+        assert "The root of a group cannot be removed" in text
+    below.refresh_from_db()
+    assert below.parent == office["root"]
+    assert set(Space.objects.filter(group=below.group)) == {office["root"], below}
+
+
+def test_a_group_is_deleted_with_its_spaces(as_admin: Client, office: dict[str, Space]) -> None:
+    sales = GroupFactory.create(name="Sales")
+
+    as_admin.post(f"/admin/auth/group/{sales.pk}/delete/", {"post": "yes"})
+
+    assert not Group.objects.filter(pk=sales.pk).exists()
+
+
+def test_spaces_are_made_moved_and_renamed_by_the_service(
+    as_admin: Client, office: dict[str, Space], support: Group
+) -> None:
+    root, desk = office["root"], office["desk"]
+    path = f"/admin/acl/space/{desk.pk}/change/"
+
+    as_admin.post("/admin/acl/space/add/", {"group": support.pk, "parent": "", "name": "Lab"})
+    as_admin.post(path, {"parent": root.pk, "name": "Table"})
+    ring = as_admin.post(
+        f"/admin/acl/space/{office['office'].pk}/change/",
+        {"parent": office["office"].pk, "name": "Office"},
+    )
+
+    assert Space.objects.get(slug="lab").parent == root
+    desk.refresh_from_db()
+    assert (desk.name, desk.slug, desk.parent) == ("Table", "desk", root)
+    assert "cannot be moved under itself" in ring.content.decode()
+    actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
+    assert list(actions)[-3:] == ["space.created", "space.renamed", "space.moved"]

@@ -42,12 +42,6 @@ def _counts_of_its_own(settings: Settings) -> None:
     settings.CACHES = {"default": cache}
 
 
-@pytest.fixture(autouse=True)
-def _passwords_are_quick(settings: Settings) -> None:
-    """Hashed once, not a million times."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def alice(support: Group) -> User:  # noqa: F811 - the fixture of the pages
     """alice, with a password and a confirmed address."""

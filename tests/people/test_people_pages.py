@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from acl.models import AuditEntry, Invitation
 from acl.services.invitations import invite
+from acl.services.service_accounts import create_service_account
 from tests.factories import GroupFactory, UserFactory
 from tests.people.conftest import SECRET, is_signed_in, sign_in_as
 
@@ -48,6 +49,26 @@ def test_list_tells_who_there_is(as_admin: Client, alice_with_codes: User) -> No
 
     for words in ("alice@example.com", "Support", "codes on", "never", "deactivated", "3 people"):
         assert words in text, words
+
+
+def test_service_accounts_are_marked_and_found(as_admin: Client, support: Group) -> None:
+    what = "Answers mail at night"
+    robot = create_service_account(by=None, name="robot", group=support, description=what)
+
+    everyone = as_admin.get("/people/").content.decode()
+    programs = as_admin.get("/people/?show=programs")
+    without_codes = as_admin.get("/people/?show=no-codes")
+    text = as_admin.get(f"/people/{robot.pk}/").content.decode()
+    asked = as_admin.get(f"/people/{robot.pk}/deactivate/").content.decode()
+
+    assert everyone.count("service account</span>") == 1
+    assert "comes in by its keys" in everyone
+    assert [one.username for one in programs.context["people"]] == ["robot"]
+    assert [one.username for one in without_codes.context["people"]] == ["root"]
+    assert "nobody can sign in as it" in text
+    assert "Answers mail at night" in text
+    assert "Codes at sign-in" not in text
+    assert "Its keys are refused from the next request on." in asked
 
 
 @pytest.mark.parametrize(

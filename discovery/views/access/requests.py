@@ -41,7 +41,7 @@ def inbox(request: PageRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def answer(request: PageRequest, pk: int) -> HttpResponse:
     """One request. A POST with a target grants it; the other button declines."""
-    asked = get_object_or_404(AccessRequest.objects.select_related("user", "group"), pk=pk)
+    asked = get_object_or_404(_all(), pk=pk)
     declining = "decline" in request.POST
     form = GrantForm(None if declining else posted(request))
     no = AnswerForm(request.POST if declining else None)
@@ -83,9 +83,13 @@ def _grant(request: PageRequest, asked: AccessRequest, form: GrantForm) -> None:
 
 
 def _requests(answered: bool, words: str) -> "QuerySet[AccessRequest]":
-    found = AccessRequest.objects.select_related("user", "group")
+    found = _all()
     for word in words.split()[:8]:
         found = found.filter(wish__icontains=word) | found.filter(user__username__icontains=word)
     if answered:
-        return found.exclude(state=AccessRequest.State.OPEN).order_by("-created_at", "-pk")
+        return found.exclude(state=AccessRequest.State.OPEN).order_by("-answered_at", "-pk")
     return found.filter(state=AccessRequest.State.OPEN).order_by("created_at", "pk")
+
+
+def _all() -> "QuerySet[AccessRequest]":
+    return AccessRequest.objects.select_related("user", "group", "answered_by")
