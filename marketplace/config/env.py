@@ -17,6 +17,7 @@ from marketplace.config.addresses import (
 )
 from marketplace.config.files import no_file
 from marketplace.config.hosts import no_hosts
+from marketplace.config.keys import no_encryption_keys
 from marketplace.config.oidc import no_group_mapping
 
 
@@ -77,6 +78,12 @@ SETTINGS = (
     ),
     Setting(
         "PEGBOARD_SECRET_KEY", "", "Signs sessions; empty uses the key file in the data folder"
+    ),
+    Setting(
+        "PEGBOARD_ENCRYPTION_KEYS",
+        (),
+        "Seal secrets, the newest first, by comma; empty uses the key file in the data folder",
+        wrong=no_encryption_keys,
     ),
     Setting("PEGBOARD_DEBUG", False, "Shows error pages to everyone; for development only"),
     Setting(
@@ -243,6 +250,64 @@ SETTINGS = (
         16,
         200,
     ),
+    Setting(
+        "PEGBOARD_PLAN_POLICY",
+        "fail_open",
+        "What a plan does when discovery fails: all that the caller may use, or nothing",
+        choices=("fail_open", "fail_closed"),
+    ),
+    Setting(
+        "PEGBOARD_PLAN_MODE",
+        "discovered",
+        "What a plan offers: what fits the message, or all that the caller may use",
+        choices=("discovered", "all"),
+    ),
+    Setting(
+        "PEGBOARD_PLAN_RETRIES", 1, "How often a plan tries discovery again when it fails", 0, 5
+    ),
+    Setting(
+        "PEGBOARD_PLAN_BACKOFF_MS", 150, "How long a plan waits before it tries again", 0, 5000
+    ),
+    Setting(
+        "PEGBOARD_PLAN_OVERRIDES",
+        True,
+        "Requests for a plan may choose policy, mode and kind themselves",
+    ),
+    Setting(
+        "PEGBOARD_OUTCOME_SCOPE",
+        "space",
+        "Whose outcomes are taken together: those of a space in its group, of a group, or all",
+        choices=("space", "group", "global"),
+    ),
+    Setting(
+        "PEGBOARD_OUTCOME_WINDOW",
+        100,
+        "How many of the latest outcomes are taken together",
+        5,
+        10_000,
+    ),
+    Setting("PEGBOARD_ALERTS", True, "Raise an alert where outcomes go badly"),
+    Setting(
+        "PEGBOARD_ALERT_BELOW", 0.55, "The weighted rate of success below which it is raised", 0, 1
+    ),
+    Setting("PEGBOARD_ALERT_SAMPLES", 8, "How many outcomes an alert needs", 1, 10_000),
+    Setting(
+        "PEGBOARD_ALERT_COOLDOWN_SECONDS",
+        60,
+        "How long there is no other alert for the same outcomes",
+        0,
+        86_400,
+    ),
+    Setting(
+        "PEGBOARD_ADAPTIVE",
+        "both",
+        "What a plan changes to where outcomes go badly",
+        choices=("both", "all", "fail_open", "off"),
+    ),
+    Setting(
+        "PEGBOARD_ADAPTIVE_BELOW", 0.7, "The weighted rate of success below which it does", 0, 1
+    ),
+    Setting("PEGBOARD_ADAPTIVE_SAMPLES", 5, "How many outcomes that needs", 1, 10_000),
     Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
     Setting(
         "PEGBOARD_MAX_BODY_BYTES",
