@@ -13,6 +13,7 @@ from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
 from catalog.models.integration import Integration
 from catalog.models.manifest import ManifestFile
 from catalog.models.preset import Preset, PresetMember
+from catalog.models.secret import Secret
 from catalog.models.version import CatalogVersion
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Preset",
     "PresetMember",
     "Rule",
+    "Secret",
     "Trait",
 ]

@@ -11,6 +11,7 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from catalog.secrets.keys import add_key, key_file
 from marketplace.embedded.folders import Lock, key_in, open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.problems import CannotRun
@@ -56,6 +57,8 @@ class Command(BaseCommand):
 def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     if not os.environ.get("PEGBOARD_SECRET_KEY"):
         key_in(data, "secret_key")
+    if not settings.PEGBOARD_ENCRYPTION_KEYS and not key_file().exists():
+        add_key(key_file())
     environment = {
         **os.environ,
         "PEGBOARD_DATA_DIR": str(data),

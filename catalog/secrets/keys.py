@@ -1,0 +1,66 @@
+"""The keys that secrets are sealed by: from the environment, or a file of the data folder.
+
+They are not Django's SECRET_KEY: that one may be changed at any time, and is known to every process
+that signs sessions.
+"""
+
+import os
+from pathlib import Path
+
+from cryptography.fernet import Fernet, MultiFernet
+from django.conf import settings
+
+FILE = "encryption_keys"
+
+
+class SecretUnavailableError(Exception):
+    """A secret cannot be sealed or opened now; nothing may be sent in its place."""
+
+    code = "secret_unavailable"
+
+
+def cipher() -> MultiFernet:
+    """Seals by the first key and opens by any of them."""
+    keys = settings.PEGBOARD_ENCRYPTION_KEYS or _keys_in(key_file())
+    if not keys:
+        raise SecretUnavailableError(
+            "There is no key to seal secrets by: set PEGBOARD_ENCRYPTION_KEYS."
+        )
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError:
+        raise SecretUnavailableError(
+            "A key that secrets are sealed by is none: each is 32 bytes in URL-safe base64."
+        ) from None
+
+
+def key_file() -> Path:
+    """Where the keys are if the environment has none: one a line, the newest first."""
+    return Path(settings.PEGBOARD_DATA_DIR) / FILE
+
+
+def add_key(file: Path) -> None:
+    """Put a new key before those of the file, or make the file; only its owner may read it."""
+    draft = file.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as written:
+        written.write("\n".join([Fernet.generate_key().decode(), *_keys_in(file)]) + "\n")
+    draft.replace(file)
+
+
+def keep_first_key(file: Path) -> None:
+    """Forget every key of the file but the newest."""
+    draft = file.with_suffix(".new")
+    draft.touch(mode=0o600)
+    draft.write_text(_keys_in(file)[0] + "\n")
+    draft.replace(file)
+
+
+def _keys_in(file: Path) -> list[str]:
+    try:
+        return [line.strip() for line in file.read_text().splitlines() if line.strip()]
+    except FileNotFoundError:
+        return []
+    except OSError:
+        raise SecretUnavailableError("The file of keys cannot be read.") from None
