@@ -16,7 +16,7 @@ def seal(value: str, *, purpose: str) -> bytes:
 def unseal(sealed: bytes, *, purpose: str) -> str:
     """What was sealed for this purpose; SecretUnavailableError for anything else."""
     try:
-        stored_purpose, value = json.loads(cipher().decrypt(bytes(sealed)))
+        stored_purpose, value = json.loads(cipher().decrypt(sealed))
     except InvalidToken:
         raise SecretUnavailableError("A secret was sealed by a key that is gone.") from None
     if stored_purpose != purpose:
@@ -28,4 +28,4 @@ def values_for(integration: Integration, *, user_id: int | None = None) -> dict[
     """The secrets that a worker needs to speak with the integration, a person's own before shared
     ones. One that cannot be opened stops all of it: half of a sign-in is not sent."""
     rows = Secret.objects.for_use(integration, user_id=user_id)
-    return {row.name: unseal(row.sealed, purpose=row.purpose) for row in rows}
+    return {row.name: unseal(bytes(row.sealed), purpose=row.purpose) for row in rows}

@@ -33,13 +33,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alice() -> User:
-    return UserFactory(username="alice")
+    return UserFactory.create(username="alice")
 
 
 @pytest.fixture
 def mail(settings: Settings) -> Integration:
     settings.PEGBOARD_ENCRYPTION_KEYS = (OLD,)
-    return IntegrationFactory(slug="mail", required_secrets=["TOKEN", "PASSWORD"])
+    return IntegrationFactory.create(slug="mail", required_secrets=["TOKEN", "PASSWORD"])
 
 
 def test_secret_is_kept_sealed_and_told_to_workers_only(alice: User, mail: Integration) -> None:
@@ -105,7 +105,7 @@ def test_sealed_bytes_open_in_their_own_row_only(
 ) -> None:
     set_secret(integration=mail, name="TOKEN", value=CANARY, by=alice, user=alice)
     moved: dict[str, str | Model | None] = (
-        {"integration": IntegrationFactory()} if "integration" in change else change
+        {"integration": IntegrationFactory.create()} if "integration" in change else change
     )
 
     Secret.objects.update(**moved)
