@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, cast
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
+from django.db.models import Window as Newest
+from django.db.models.functions import RowNumber
 from redis import Redis
 
 from acl.models import Space
@@ -124,6 +127,23 @@ def stored_samples(scope: Scope) -> list[Sample]:
         rows = rows.filter(space=scope.space_id) if scope.space_id else rows.filter(space=None)
     newest = rows.values_list("pk", "status", "score")[: settings.PEGBOARD_OUTCOME_WINDOW]
     return [Sample(*row) for row in newest]
+
+
+def stored_windows(group_id: int | None) -> list[Window]:
+    """All windows of a group, or of everybody, that have samples: one statement, from Postgres."""
+    kind = settings.PEGBOARD_OUTCOME_SCOPE
+    if kind == "global":
+        return [read_window(Scope(kind))] if group_id is None else []
+    parts = ["group", "space"] if kind == "space" else ["group"]
+    newest = Newest(RowNumber(), partition_by=parts, order_by=F("pk").desc())
+    rows = Outcome.objects.filter(**({} if group_id is None else {"group": group_id}))
+    rows = rows.annotate(place=newest).filter(place__lte=settings.PEGBOARD_OUTCOME_WINDOW)
+    in_order = rows.order_by("group", F("space").asc(nulls_first=True), "-pk")
+    samples: dict[Scope, list[Sample]] = {}
+    for row in in_order:
+        sample = Sample(row.pk, row.status, row.score)
+        samples.setdefault(scope_of(row.group_id, row.space_id), []).append(sample)
+    return [window_of(scope, of_scope) for scope, of_scope in samples.items()]
 
 
 def window_of(scope: Scope, samples: Iterable[Sample]) -> Window:

@@ -1,30 +1,99 @@
 """Turns: what was asked and answered, kept so that outcomes can be reported and savings
 measured."""
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import F, QuerySet
+from django.utils import timezone
 
+from acl.callers import Caller
+from acl.services.keys import KeyHolder
+from catalog.models import Capability
+from discovery.lifecycle import ENDED, State, take_step
 from discovery.models import Turn
 from discovery.selected import Asked, Selection
 from discovery.services.selection import select_capabilities
 
 
+class TurnEnded(Exception):
+    """The turn has ended before, and stays as it is."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(f"The turn has ended already: it is {state}.")
+        self.state = state
+
+
 def select_for_turn(asked: Asked) -> Selection:
     """A selection whose turn is stored: one statement more than `select_capabilities`."""
     selection = select_capabilities(asked)
-    return replace(selection, turn_id=_store(asked, selection).pk)
+    return replace(selection, turn_id=store_turn(asked, selection).pk)
 
 
-def _store(asked: Asked, selection: Selection) -> Turn:
+def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
+    """The turn's row, in one statement; `more` says what a plan adds."""
+    told: dict[str, Any] = {}
+    if selection is not None:
+        told = {
+            "selected": [[item.identifier, item.score] for item in selection.selected],
+            "tokens_all": selection.tokens_all,
+            "tokens_selected": selection.tokens_selected,
+            "degraded": list(selection.degraded),
+            "milliseconds": selection.timings["total"],
+            "noted": selection.noted,
+        }
     return Turn.objects.create(
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
         space_id=asked.caller.space_id,
         message=asked.message if settings.PEGBOARD_KEEP_MESSAGES else "",
-        selected=[[item.identifier, item.score] for item in selection.selected],
-        tokens_all=selection.tokens_all,
-        tokens_selected=selection.tokens_selected,
-        degraded=list(selection.degraded),
-        milliseconds=selection.timings["total"],
+        **{**told, **more},
     )
+
+
+def turns_of(principal: KeyHolder | User) -> QuerySet[Turn]:
+    """The turns that somebody may speak about: those of whom they may act for at this moment."""
+    # Whoever has left the group or was deactivated is nobody to act for.
+    turns = Turn.objects.filter(user__is_active=True, user__groups=F("group"))
+    if isinstance(principal, KeyHolder):
+        turns = turns.filter(group=principal.group_id)
+        return turns if principal.acts_for_users else turns.filter(user=principal.owner_id)
+    return turns if principal.is_staff else turns.filter(user=principal)
+
+
+def caller_of_turn(turn: Turn) -> Caller:
+    """Whom the turn was for."""
+    return Caller(turn.user_id, turn.group_id, turn.space_id)
+
+
+def start_turn(turn: Turn) -> Turn:
+    """Say that the turn is under way; saying it again changes nothing. Raises TurnEnded."""
+    take_step(turn.pk, State.EXECUTING, at=timezone.now())
+    turn.refresh_from_db()
+    if turn.state in ENDED:
+        raise TurnEnded(turn.state)
+    return turn
+
+
+def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
+    """Count that a model looked for tools in a turn, and whether it found any.
+
+    A turn that is somebody else's is left alone, as one that does not exist.
+    """
+    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group=caller.group_id)
+    turns.update(
+        discovery_calls=F("discovery_calls") + 1,
+        discovery_empty=F("discovery_empty") + (0 if found else 1),
+    )
+
+
+def still_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
+    """Those that the turn's caller may use now: what was taken away is not told of."""
+    if not identifiers:
+        return set()
+    usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
+    return set(usable.filter(identifier__in=identifiers).values_list("identifier", flat=True))

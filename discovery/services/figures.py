@@ -1,0 +1,138 @@
+"""Whether Pegboard is worth it, from the turns as they were: the figures and their targets.
+
+Two statements, whatever there is. Where nothing happened, a figure has no value and meets nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from operator import ge, gt, le, lt
+from typing import Any
+
+from django.db import connection
+
+# A turn that was offered everything says nothing about selecting.
+_MEASURES = """
+count(*) AS turns,
+COALESCE(sum(t.tokens_all), 0) AS tokens_all,
+COALESCE(sum(GREATEST(t.tokens_all - t.tokens_selected, 0)), 0) AS tokens_saved,
+count(*) FILTER (WHERE t.mode = 'all') AS turns_with_all,
+count(t.degraded_at) AS turns_degraded,
+count(*) FILTER (WHERE t.discovery_calls > 0) AS turns_with_discovery,
+COALESCE(sum(t.discovery_calls), 0) AS discovery_calls,
+COALESCE(sum(t.discovery_empty), 0) AS discovery_empty,
+percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS median_ms,
+percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms,
+count(o.id) AS outcomes,
+count(*) FILTER (WHERE o.source = 'reported') AS reported,
+count(*) FILTER (WHERE o.status = 'success') AS success,
+count(*) FILTER (WHERE o.status = 'partial') AS partial,
+count(*) FILTER (WHERE o.status = 'failed') AS failed,
+avg(o.score) AS average_score,
+count(*) FILTER (WHERE t.mode = 'discovered' AND o.called_known > 0) AS turns_that_called,
+count(*) FILTER (WHERE t.mode = 'discovered' AND o.called_selected > 0) AS turns_that_hit,
+COALESCE(sum(o.called_known) FILTER (WHERE t.mode = 'discovered'), 0) AS called,
+COALESCE(sum(o.called_selected) FILTER (WHERE t.mode = 'discovered'), 0) AS called_selected
+"""
+_STATEMENT = """
+SELECT {by} AS part, {measures}
+FROM discovery_turn t LEFT JOIN discovery_outcome o ON o.turn_id = t.id
+WHERE t.created_at >= %(begin)s AND t.created_at < %(until)s
+  AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
+GROUP BY 1 ORDER BY 1
+"""
+_BY_PERIOD = _STATEMENT.format(by="t.created_at >= %(since)s", measures=_MEASURES)
+_BY_DAY = _STATEMENT.format(by="(t.created_at AT TIME ZONE 'UTC')::date", measures=_MEASURES)
+Row = Mapping[str, Any]
+
+
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "at least": ge,
+    "more than": gt,
+    "less than": lt,
+    "at most": le,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measure beside its target, of so many things; `wanted` is one of `COMPARISONS`."""
+
+    value: float | None
+    wanted: str
+    target: float | None
+    of: int
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is reached; None where there is nothing to compare."""
+        if self.value is None or self.target is None:
+            return None
+        return COMPARISONS[self.wanted](self.value, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The figures of one day, in UTC."""
+
+    day: date
+    counts: Row
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What happened from `since` to `until`: counts, the five figures, and both for each day."""
+
+    since: datetime
+    until: datetime
+    counts: Row
+    figures: Mapping[str, Figure]
+    days: tuple[Day, ...]
+
+
+def report_figures(*, since: datetime, until: datetime, group_id: int | None) -> Report:
+    """The figures of one group, or of all; latency is compared with the time of the same length
+    before."""
+    asked = {"since": since, "until": until, "group": group_id}
+    periods = {
+        row["part"]: row for row in _rows(_BY_PERIOD, begin=since - (until - since), **asked)
+    }
+    counts, before = periods.get(True, _NOTHING), periods.get(False, _NOTHING)
+    return Report(
+        since=since,
+        until=until,
+        counts=counts,
+        figures=_figures(counts, usual_ms=before["median_ms"]),
+        days=tuple(
+            Day(row["part"], row, _figures(row)) for row in _rows(_BY_DAY, begin=since, **asked)
+        ),
+    )
+
+
+def _figures(row: Row, *, usual_ms: float | None = None) -> dict[str, Figure]:
+    turns, calls = row["turns"], row["discovery_calls"]
+    hits, calling = row["turns_that_hit"], row["turns_that_called"]
+    return {
+        "tokens_saved": _share(row["tokens_saved"], row["tokens_all"], "at least", 0.6),
+        "called_among_selected": _share(hits, calling, "more than", 0.85),
+        "discovery_used": _share(row["turns_with_discovery"], turns, "less than", 0.05),
+        "discovery_empty": _share(row["discovery_empty"], calls, "at most", 0.0),
+        "added_latency_ms": Figure(row["median_ms"], "at most", usual_ms, turns),
+    }
+
+
+def _share(part: int, whole: int, wanted: str, target: float) -> Figure:
+    return Figure(float(part / whole) if whole else None, wanted, target, int(whole))
+
+
+def _rows(statement: str, **parameters: Any) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        names = [column.name for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+_RATES = {"median_ms", "p95_ms", "average_score"}
+_NAMES = [line.rstrip(",").rpartition(" ")[2] for line in _MEASURES.strip().splitlines()]
+_NOTHING: Row = {name: None if name in _RATES else 0 for name in _NAMES}
