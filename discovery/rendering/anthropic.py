@@ -1,18 +1,48 @@
-"""The tools of Anthropic's Messages API."""
+"""The tools of Anthropic's Messages API.
 
+Definitions that are deferred stay out of the model's context, and out of the prefix that is cached,
+until a search returns a reference to them; the search may be a tool of one's own, and here it is
+`discover_capabilities`.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from discovery.rendering.common import callable_ones, described, parameters_of
-from discovery.selected import Selection
+from discovery.rendering.common import Tool, described
+from discovery.rendering.keys import renamed_keys, with_legal_keys
+from discovery.rendering.legal import arguments_schema
+
+MOST_TOOLS = 10_000
 
 
-def render(selection: Selection) -> list[dict[str, Any]]:
+def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """The value of `tools`."""
     return [
         {
-            "name": item.full_name,
-            "description": described(item),
-            "input_schema": parameters_of(item),
+            "name": tool.name,
+            "description": described(tool),
+            "input_schema": with_legal_keys(arguments_schema(tool.input_schema)),
         }
-        for item in callable_ones(selection.selected)
+        for tool in tools
     ]
+
+
+def render_deferred(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """The same for tools that wait until a search returns them."""
+    return [{**tool, "defer_loading": True} for tool in render(tools)]
+
+
+def search_result(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """The content of the `tool_result` that answers a search: best first, as given."""
+    found = [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
+    return found or [{"type": "text", "text": "Nothing fits."}]
+
+
+def name_of(full_name: str) -> str:
+    """Full names are legal here."""
+    return full_name
+
+
+def argument_names(tool: Tool) -> dict[str, str]:
+    """The arguments' own names by those that stand for them."""
+    return renamed_keys(arguments_schema(tool.input_schema))

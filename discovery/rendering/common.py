@@ -1,11 +1,45 @@
-"""What all tools have in common: which capabilities, in which order, with which parameters."""
+"""What all formats have in common: which capabilities, in which order, how they are described."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
+from catalog.descriptors import JSONObject
 from discovery.selected import Selected
 
 LONGEST_DESCRIPTION = 1024  # the shortest limit among the providers
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a provider's format is made of, whether a capability or one of our own tools."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: JSONObject | None = None
+    side_effect: str = "read"
+    asks_first: bool = False
+
+
+def tools_of(selected: Iterable[Selected]) -> list[Tool]:
+    """Those that can be called now, by full name."""
+    return [
+        Tool(
+            name=item.full_name,
+            title=item.display_name,
+            description=item.description,
+            input_schema=item.input_schema,
+            side_effect=item.side_effect,
+            asks_first=item.asks_first,
+        )
+        for item in callable_ones(selected)
+    ]
+
+
+def in_order(tools: Iterable[Tool]) -> list[Tool]:
+    """By name, each once: the same tools give the same bytes, whatever was asked."""
+    by_name = {tool.name: tool for tool in tools}
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def callable_ones(selected: Iterable[Selected]) -> list[Selected]:
@@ -13,23 +47,9 @@ def callable_ones(selected: Iterable[Selected]) -> list[Selected]:
     return sorted((item for item in selected if item.available), key=lambda item: item.full_name)
 
 
-def parameters_of(capability: Selected) -> dict[str, Any]:
-    """An object schema; a capability without one, a skill or a channel, takes no parameters.
-
-    Providers refuse a whole request for one tool whose schema is no object, or combines schemas at
-    the top: there the properties of all alternatives are offered, and the tool itself checks.
-    """
-    schema = dict(capability.input_schema or {})
-    properties = _object(schema.get("properties"))
-    for combination in ("allOf", "anyOf", "oneOf"):
-        for branch in schema.pop(combination, None) or ():
-            properties = {**_object(_object(branch).get("properties")), **properties}
-    return {**schema, "type": "object", "properties": properties}
-
-
-def described(capability: Selected) -> str:
+def described(tool: Tool) -> str:
     """Its description within the providers' limit; never empty."""
-    return shortened(capability.description or capability.display_name, LONGEST_DESCRIPTION)
+    return shortened(tool.description, LONGEST_DESCRIPTION) or tool.title or tool.name
 
 
 def shortened(text: str, most: int) -> str:
@@ -39,7 +59,3 @@ def shortened(text: str, most: int) -> str:
         return text
     head, space, _ = text[: most - 1].rpartition(" ")
     return (head if space else text[: most - 1]).rstrip(" ,;:") + "…"
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, dict) else {}

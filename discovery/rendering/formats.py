@@ -1,20 +1,68 @@
 """Chooses how the tools are written down."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from discovery.rendering import anthropic, gemini, mcp, openai
+from discovery.rendering import anthropic, gemini, mcp, openai, openai_responses
+from discovery.rendering.common import Tool, in_order, tools_of
 from discovery.selected import Selection
 
-FORMATS: Mapping[str, Callable[[Selection], list[dict[str, Any]]]] = {
-    "anthropic": anthropic.render,
-    "openai": openai.render,
-    "gemini": gemini.render,
-    "mcp": mcp.render,
+
+class Format(Protocol):
+    """The shape of each of these modules."""
+
+    MOST_TOOLS: int
+
+    def render(self, tools: Sequence[Tool]) -> list[dict[str, Any]]: ...
+    def name_of(self, full_name: str) -> str: ...
+    def argument_names(self, tool: Tool) -> dict[str, str]: ...
+
+
+FORMATS: Mapping[str, Format] = {
+    "anthropic": anthropic,
+    "openai": openai,
+    "openai_responses": openai_responses,
+    "gemini": gemini,
+    "mcp": mcp,
 }
 NO_TOOLS = "none"
+# Formats of which a model can be told that there is more, without being told what.
+SEARCHING = ("anthropic", "openai_responses")
 
 
 def render_tools(selection: Selection, provider: str) -> list[dict[str, Any]] | None:
     """The provider's `tools`; None where the request wanted none."""
-    return None if provider == NO_TOOLS else FORMATS[provider](selection)
+    return write_tools(tools_of(selection.selected), provider)
+
+
+def write_tools(tools: Iterable[Tool], provider: str) -> list[dict[str, Any]] | None:
+    """The same for tools from anywhere, in the order of their names."""
+    return None if provider == NO_TOOLS else FORMATS[provider].render(in_order(tools))
+
+
+def write_searchable(
+    tools: Iterable[Tool], search: Tool, provider: str
+) -> tuple[list[dict[str, Any]], Any]:
+    """`tools` in which only the search is loaded, and what answers a search that finds these
+    tools, best first."""
+    found = list(tools)
+    if provider == "anthropic":
+        deferred = anthropic.render_deferred(in_order(found))
+        return [*anthropic.render([search]), *deferred], anthropic.search_result(found)
+    if provider == "openai_responses":
+        return [openai_responses.render_search(search)], openai_responses.search_result(found)
+    raise ValueError(f"{provider} has no search")
+
+
+def renamed(tools: Iterable[Tool], provider: str) -> dict[str, dict[str, Any]]:
+    """By the name in the provider's `tools`: the full name, and the arguments' own names by those
+    that stand for them. Only what differs."""
+    if provider == NO_TOOLS:
+        return {}
+    format_ = FORMATS[provider]
+    names = {}
+    for tool in in_order(tools):
+        name, arguments = format_.name_of(tool.name), format_.argument_names(tool)
+        if name != tool.name or arguments:
+            names[name] = {"full_name": tool.name, "arguments": arguments}
+    return names

@@ -4,27 +4,37 @@
 the rest.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from discovery.rendering.common import callable_ones, described, parameters_of
-from discovery.selected import Selection
+from discovery.rendering.common import Tool, described
+from discovery.rendering.legal import arguments_schema
+
+MOST_TOOLS = 128
 
 
-def render(selection: Selection) -> list[dict[str, Any]]:
+def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """The value of `tools`: one entry with all declarations, or none."""
     declarations = [
         {
-            "name": legal_name(item.full_name),
-            "description": described(item),
-            "parametersJsonSchema": parameters_of(item),
+            "name": name_of(tool.name),
+            "description": described(tool),
+            "parametersJsonSchema": arguments_schema(tool.input_schema),
         }
-        for item in callable_ones(selection.selected)
+        for tool in tools
     ]
     return [{"functionDeclarations": declarations}] if declarations else []
 
 
-def legal_name(full_name: str) -> str:
-    """Gemini wants a letter or an underscore first; anything else gets an underscore in front."""
-    if full_name[0].isalpha() or full_name[0] == "_":
-        return full_name
-    return f"_{full_name}"[:64]
+def name_of(full_name: str) -> str:
+    """Gemini wants a letter or an underscore first; anything else gets an underscore in front.
+
+    So does what begins with an underscore itself: then no two names become one. The longest full
+    name has 64 characters, and Gemini takes 128.
+    """
+    return full_name if full_name[0].isalpha() else f"_{full_name}"
+
+
+def argument_names(tool: Tool) -> dict[str, str]:
+    """Arguments keep their names."""
+    return {}

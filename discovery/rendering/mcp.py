@@ -1,27 +1,40 @@
 """The tools as an MCP server lists them."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from discovery.rendering.common import callable_ones, parameters_of
-from discovery.selected import Selected, Selection
+from discovery.rendering.common import Tool
+from discovery.rendering.legal import arguments_schema
+
+MOST_TOOLS = 2_000
 
 
-def render(selection: Selection) -> list[dict[str, Any]]:
+def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """The value of `tools` in the answer to `tools/list`."""
     return [
         {
-            "name": item.full_name,
-            "title": item.display_name,
-            "description": item.description or item.display_name,
-            "inputSchema": parameters_of(item),
-            "annotations": _annotations(item),
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description or tool.title,
+            "inputSchema": arguments_schema(tool.input_schema),
+            "annotations": _annotations(tool),
         }
-        for item in callable_ones(selection.selected)
+        for tool in tools
     ]
 
 
-def _annotations(item: Selected) -> dict[str, bool]:
+def name_of(full_name: str) -> str:
+    """Full names are legal here."""
+    return full_name
+
+
+def argument_names(tool: Tool) -> dict[str, str]:
+    """Arguments keep their names."""
+    return {}
+
+
+def _annotations(tool: Tool) -> dict[str, bool]:
     return {
-        "readOnlyHint": item.side_effect == "read",
-        "destructiveHint": item.side_effect == "delete",
+        "readOnlyHint": tool.side_effect == "read",
+        "destructiveHint": tool.side_effect == "delete",
     }

@@ -68,3 +68,10 @@ def _forced(mode: str, count: int, most_tools: int, budget: int) -> ModeChoice:
         f"The request asks for {mode}, and {count:,} are more than {most:,}, the most at once.",
         budget,
     )
+
+
+def step_down(choice: ModeChoice, cost: int) -> ModeChoice:
+    """The next mode, where what this one wrote costs more than was reckoned with."""
+    lower: Mode = "compact_direct" if choice.mode == "direct" else "discovery"
+    reason = f"As it is written, {choice.mode} costs {cost:,} tokens, more than {choice.budget:,}."
+    return ModeChoice(lower, reason, choice.budget)

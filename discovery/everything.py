@@ -1,0 +1,52 @@
+"""Everything that a caller may use, for the modes that show all of it."""
+
+import json
+from typing import Any, cast
+
+from django.db import connection
+
+from acl.callers import Caller
+from acl.querysets import rights_parameters, rights_sql
+from catalog.querysets import TABLES
+from discovery.rendering.common import Tool
+
+_MEASURE = f"""
+WITH RECURSIVE {rights_sql(TABLES)} SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
+"""  # noqa: S608 - the names of our own tables
+_READ = f"""
+WITH RECURSIVE {rights_sql(TABLES)}
+SELECT c.full_name, c.display_name, c.description, c.side_effect, usable.mode = 1,
+       CASE WHEN %(schemas)s::bool THEN c.input_schema::text END
+FROM usable JOIN catalog_capability c ON c.id = usable.id
+ORDER BY c.full_name COLLATE "C", c.id
+"""  # noqa: S608 - the names of our own tables
+
+
+def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
+    """How many capabilities there are, and what their definitions cost."""
+    [(count, tokens)] = _rows(_MEASURE, caller, kind, {})
+    return count, int(tokens)
+
+
+def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
+    """All of them by full name, with the schemas of their arguments or without."""
+    return [
+        Tool(
+            name=name,
+            title=title,
+            description=description,
+            input_schema=json.loads(schema) if schema else None,
+            side_effect=side_effect,
+            asks_first=asks_first,
+        )
+        for name, title, description, side_effect, asks_first, schema in _rows(
+            _READ, caller, kind, {"schemas": schemas}
+        )
+    ]
+
+
+def _rows(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
+    kind = "" if kind in {"any", "all"} else kind
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {**rights_parameters(caller, kind=kind), **more})
+        return cast("list[Any]", cursor.fetchall())

@@ -1,0 +1,116 @@
+"""Schemas that every provider takes."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discovery.rendering.legal import arguments_schema
+
+DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+# Keywords in the wrong places with the wrong values, which is what catalogues hold.
+KEYWORDS = [
+    "type", "properties", "required", "items", "prefixItems", "additionalItems", "enum", "const",
+    "anyOf", "allOf", "oneOf", "not", "$ref", "$defs", "definitions", "dependencies", "minimum",
+    "exclusiveMinimum", "maxLength", "pattern", "title", "description", "$schema", "$id", "default",
+    "dependentRequired", "additionalProperties", "if", "then", "format", "examples", "uniqueItems",
+    "a", "$top",
+]  # fmt: skip
+WORDS = ["string", "any", "int", "array", "object", "(", ""]
+PLACES = ["#", "#/$defs/a", "#/definitions/a", "#/items/0", "https://a.example/b.json"]
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([*WORDS, *PLACES])
+)
+ODD = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4)
+    ),
+    max_leaves=25,
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYWORDS), ODD, max_size=6))
+def test_whatever_comes_in_a_legal_object_comes_out(schema: dict[str, Any]) -> None:
+    legal = arguments_schema(schema)
+
+    jsonschema_rs.meta.validate({**legal, **DIALECT})
+    jsonschema_rs.validator_for({**legal, **DIALECT})  # every reference leads somewhere
+    assert legal["type"] == "object"
+    assert {"anyOf", "allOf", "oneOf", "not", "enum", "$ref"}.isdisjoint(legal)
+    assert set(legal.get("required", ())) <= set(legal["properties"])
+
+
+GOOD: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "array", "items": {"$ref": "#/$defs/address"}, "minItems": 1},
+        "urgency": {"type": "string", "enum": ["low", "high"], "default": "low"},
+        "when": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
+    },
+    "required": ["to"],
+    "additionalProperties": False,
+    "$defs": {"address": {"type": "string", "pattern": "@"}},
+}
+
+
+def test_legal_schema_stays_as_it_is() -> None:
+    assert arguments_schema(GOOD) == GOOD
+    assert arguments_schema(None) == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize(
+    ("inner", "legal"),
+    [
+        ({"type": "int"}, {"type": "integer"}),
+        ({"type": "any"}, {}),
+        ({"type": ["string", "none"]}, {"type": ["string", "null"]}),
+        ({"type": ["string", "any"]}, {}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        (
+            {"type": "array", "items": [{"type": "number"}, {}]},
+            {"type": "array", "prefixItems": [{"type": "number"}, {}], "items": {}},
+        ),
+        (
+            {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+            {"type": "number", "exclusiveMinimum": 0},
+        ),
+        ({"type": "string", "minLength": -1}, {"type": "string"}),
+        ({"$ref": "https://a.example/b.json"}, {}),
+        ({"$ref": "#/$defs/nowhere"}, {}),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, {}),
+        (True, {}),
+        ("string", {}),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_left_out(inner: Any, legal: dict[str, Any]) -> None:
+    schema = arguments_schema({"type": "object", "properties": {"a": inner}})
+
+    assert schema["properties"] == {"a": legal}
+
+
+def test_required_is_understood_where_the_argument_says_it_itself() -> None:
+    schema = arguments_schema({"properties": {"a": {"type": "string", "required": True}, "b": {}}})
+
+    assert schema == {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {}},
+        "required": ["a"],
+    }
+
+
+def test_top_that_only_points_to_its_object_is_that_object() -> None:
+    mail = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+    schema = arguments_schema({"$ref": "#/$defs/mail", "$defs": {"mail": mail}})
+
+    assert (schema["properties"], schema["required"]) == (mail["properties"], ["to"])
+
+
+def test_all_of_several_forms_require_what_each_requires() -> None:
+    forms = [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]
+
+    assert arguments_schema({"allOf": forms})["required"] == ["a"]
+    assert "required" not in arguments_schema({"anyOf": forms})

@@ -1,0 +1,142 @@
+"""Payloads, checked by the types of the providers' own SDKs."""
+
+import re
+from typing import Any
+
+import anthropic.types
+import google.genai.types
+import mcp.types
+import openai.types.chat
+import openai.types.responses
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.responses.response_tool_search_output_item_param_param import (
+    ResponseToolSearchOutputItemParamParam,
+)
+from openai.types.responses.tool_param import ToolParam
+from pydantic import TypeAdapter
+
+from catalog.normalizing.naming import FULL_NAME
+from discovery.metatools.registry import META_TOOLS
+from discovery.rendering.common import Tool
+from discovery.rendering.formats import FORMATS, renamed, write_searchable, write_tools
+from discovery.services.injection import as_tools
+from tests.rendering.test_legal import GOOD
+
+SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
+TYPES: dict[str, Any] = {
+    "anthropic": list[anthropic.types.ToolParam],
+    "openai": list[openai.types.chat.ChatCompletionToolParam],
+    "openai_responses": list[openai.types.responses.FunctionToolParam],
+    "gemini": list[google.genai.types.Tool],
+    "mcp": list[mcp.types.Tool],
+}
+TOOLS = [
+    Tool("gmail__send_email", "Send email", "Sends a mail.", GOOD, "write", asks_first=True),
+    Tool("7zip__pack", "Pack", "", {"properties": {"$level": {}, "level": {}, "a b": True}}),
+    Tool("_7zip__pack", "Pack", "Another one.", {"anyOf": [{"type": "object"}], "type": "any"}),
+    Tool("x" * 64, "Long", "word " * 2000, None, "delete"),
+    *as_tools(META_TOOLS.values()),
+]
+
+
+def as_read(kind: Any, payload: Any) -> Any:
+    """The payload as the SDK reads it: without what it does not know, and refused where it is
+    wrong."""
+    adapter = TypeAdapter(kind)
+    read = adapter.validate_python(payload)
+    return adapter.dump_python(read, mode="json", by_alias=True, exclude_unset=True)
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+def test_tools_are_what_the_sdk_takes(provider: str) -> None:
+    payload = write_tools(TOOLS, provider) or []
+
+    assert as_read(TYPES[provider], payload) == payload
+    declared = payload[0]["functionDeclarations"] if provider == "gemini" else payload
+    assert len(declared) == len(TOOLS)
+
+
+def test_wrong_payload_is_noticed() -> None:
+    wrong = [{"name": "a", "input_schema": {}, "parameters": {}}]
+
+    assert as_read(TYPES["anthropic"], wrong) != wrong
+
+
+def test_anthropic_loads_what_a_search_of_ours_refers_to() -> None:
+    tools, result = write_searchable(TOOLS[:3], SEARCH, "anthropic")
+
+    assert as_read(list[anthropic.types.ToolParam], tools) == tools
+    assert [tool["name"] for tool in tools if not tool.get("defer_loading")] == [SEARCH.name]
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result}
+    assert as_read(anthropic.types.ToolResultBlockParam, answer) == answer
+    assert [block["tool_name"] for block in result] == [tool.name for tool in TOOLS[:3]]
+    assert {block["tool_name"] for block in result} <= {tool["name"] for tool in tools}
+
+
+def test_search_that_finds_nothing_says_so() -> None:
+    _, result = write_searchable([], SEARCH, "anthropic")
+
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result}
+    assert as_read(anthropic.types.ToolResultBlockParam, answer) == answer
+    assert result[0]["type"] == "text"
+
+
+def test_openai_is_given_definitions_by_a_search_that_the_client_executes() -> None:
+    tools, result = write_searchable(TOOLS[:3], SEARCH, "openai_responses")
+
+    assert as_read(list[ToolParam], tools) == tools
+    item = {**result, "call_id": "call_1"}
+    assert as_read(ResponseToolSearchOutputItemParamParam, item) == item
+    assert all(tool["defer_loading"] for tool in result["tools"])
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "mcp"])
+def test_format_without_a_search_says_so(provider: str) -> None:
+    with pytest.raises(ValueError, match="has no search"):
+        write_searchable(TOOLS, SEARCH, provider)
+
+
+NAMES = {
+    "anthropic": r"[a-zA-Z0-9_-]{1,128}",
+    "openai": r"[a-zA-Z0-9_-]{1,64}",
+    "openai_responses": r"[a-zA-Z0-9_-]{1,64}",
+    "gemini": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+    "mcp": r"[a-zA-Z0-9_.-]{1,128}",
+}
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+@given(st.sets(st.from_regex(FULL_NAME, fullmatch=True), max_size=20))
+def test_name_is_legal_and_leads_back(provider: str, full_names: set[str]) -> None:
+    back = renamed([Tool(name, "", "") for name in full_names], provider)
+
+    written = {FORMATS[provider].name_of(name): name for name in full_names}
+    assert len(written) == len(full_names)
+    assert all(re.fullmatch(NAMES[provider], name) for name in written)
+    assert written == {name: back.get(name, {"full_name": name})["full_name"] for name in written}
+
+
+@given(st.sets(st.text(max_size=80), max_size=8))
+def test_arguments_that_anthropic_refuses_get_names_that_lead_back(names: set[str]) -> None:
+    schema = {"properties": {name: {"title": name} for name in names}, "required": sorted(names)}
+    tool = Tool("a__x", "", "", schema)
+
+    [written] = write_tools([tool], "anthropic") or []
+
+    legal = written["input_schema"]["properties"]
+    assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in legal)
+    back = renamed([tool], "anthropic").get("a__x", {"arguments": {}})["arguments"]
+    assert {back.get(name, name): inner["title"] for name, inner in legal.items()} == {
+        name: name for name in names
+    }
+    assert {back.get(name, name) for name in written["input_schema"].get("required", ())} == names
+
+
+def test_odd_argument_keeps_a_readable_name() -> None:
+    back = renamed(TOOLS[1:2], "anthropic")["7zip__pack"]["arguments"]
+
+    assert set(back.values()) == {"$level", "a b"}
+    assert back["a_b"] == "a b"
+    assert "level" not in back

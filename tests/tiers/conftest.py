@@ -1,0 +1,10 @@
+"""alice of support and charlie of finance before the same catalogue."""
+
+import pytest
+
+from tests.access.people import People, invite
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
