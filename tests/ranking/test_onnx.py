@@ -50,7 +50,7 @@ def test_readings_of_a_text_are_averaged(embedder: OnnxEmbedder) -> None:
 
 
 def test_int8_agrees_with_float32(embedder: OnnxEmbedder) -> None:
-    weights = convert._read_weights(convert._source_folder() / "model.safetensors")
+    weights = convert.read_weights(convert.source_folder() / "model.safetensors")
     model = convert.build_model(weights, quantised=False).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     ids = [embedder._tokenizer.encode(text).ids for text in TOOL_TEXTS]
@@ -94,4 +94,4 @@ def test_weights_that_are_not_known_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
 
     with pytest.raises(EmbedderUnavailable, match="does not hold the weights"):
-        convert._read_weights(tmp_path / "model.safetensors")
+        convert.read_weights(tmp_path / "model.safetensors")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def reference() -> SentenceTransformersEmbedder:
-    return SentenceTransformersEmbedder(str(convert._source_folder()))
+    return SentenceTransformersEmbedder(str(convert.source_folder()))
 
 
 def test_vectors_agree(embedder: OnnxEmbedder, reference: SentenceTransformersEmbedder) -> None:
