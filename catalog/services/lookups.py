@@ -10,19 +10,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import F
 
 from acl.callers import Caller
 from catalog.cache import Entry, entry_of, listing_cache
 from catalog.detail import Detail, described, needs_row
-from catalog.graph.neighbours import Neighbour, count_edges
+from catalog.graph.neighbours import count_edges
 from catalog.models import Capability, Embedding, Integration
 from catalog.usable import Usable, usable_ids
 
 EVERY_KIND = frozenset({"", "any", "all"})
 MOST_SLUGS_IN_A_HINT = 5
+
+
+class _OfIntegration(Protocol):
+    @property
+    def integration(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +223,7 @@ def statistics(*, caller: Caller) -> Statistics:
     )
 
 
-def hint_for(disconnected: Iterable[Entry | Neighbour]) -> str:
+def hint_for(disconnected: Iterable[_OfIntegration]) -> str:
     """Which integrations are not connected, and how much belongs to them; empty where all are."""
     entries = list(disconnected)
     slugs = sorted({entry.integration for entry in entries})

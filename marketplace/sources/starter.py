@@ -22,6 +22,7 @@ from catalog.descriptors import (
     Loaded,
 )
 from catalog.normalizing.naming import display_name_for, full_name_for, identifier_for
+from discovery.metatools.registry import META_TOOLS
 
 FOLDER = Path(__file__).resolve().parent.parent / "starter"
 VERSION = "1.0.0"
@@ -54,7 +55,11 @@ def _builtins() -> Iterator[Provider]:
         yield (
             integration,
             tuple(
-                _capability({**_shared(entry), **tool}, integration, action=action)
+                _capability(
+                    {**_shared(entry), **_meta_tool(entry, action), **tool},
+                    integration,
+                    action=action,
+                )
                 for action, tool in tools.items()
             ),
         )
@@ -163,6 +168,19 @@ def _message_parameters(recipient: str) -> JSONObject:
             },
         },
         "required": ["to", "text"],
+    }
+
+
+def _meta_tool(entry: JSONObject, action: str) -> JSONObject:
+    """What the registry says of a tool that Pegboard itself answers; nothing for the others."""
+    tool = META_TOOLS.get(f"{entry['slug']}__{action}")
+    if tool is None:
+        return {}
+    return {
+        "name": tool.title,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "required": list(tool.required),
     }
 
 

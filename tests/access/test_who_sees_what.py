@@ -24,6 +24,17 @@ from tests.examples import EXAMPLES
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down, take_away
 
 MESSAGE = "send an email, search the pages, pay the salaries"
+META_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("list_categories", {}),
+    ("browse_category", {"category": "communication", "limit": 1}),
+    ("search_tools", {"query": MESSAGE, "limit": 2}),
+    ("get_tool", {"name": "NAME"}),
+    ("execute_tool", {"name": "NAME"}),
+    ("discover_capabilities", {"query": MESSAGE, "kind": "tool"}),
+    ("tool_discovery__find", {"query": MESSAGE}),
+    ("tool_discovery__list_all", {}),
+    ("tool_discovery__describe", {"tool_name": "NAME"}),
+]
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,16 @@ WAYS = [
     Way("api-graph", "graph/NAME", names_one=True),
     Way("api-graph", "graph/NAME", query={"type": "TAGGED_WITH"}, names_one=True),
     Way("api-select", "select", {"message": MESSAGE}),
+    *(
+        Way(
+            "api-meta-tool",
+            f"meta/{name}",
+            {"arguments": arguments},
+            names_one="NAME" in str(arguments),
+        )
+        for name, arguments in META_CALLS
+    ),
+    Way("api-execute", "execute", {"name": "NAME"}, names_one=True),
     Way("api-access-explain", "access/explain", query={"capability": "NAME"}, names_one=True),
     Way("api-access-reach", "access/reach"),
 ]
@@ -70,6 +91,7 @@ OTHERS = {
     "api-access-rules",
     "api-access-rule",
 }
+OTHERS |= {"api-meta"}  # the same for everybody
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")
 
 

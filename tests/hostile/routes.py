@@ -136,6 +136,13 @@ RIGHTS = Door(
     "why somebody may use what", _api({"discover", "admin"}), "discover key", {"user": "{user}"}
 )
 
+META = Door(
+    "how the meta-tools are described, for everybody who may ask anything",
+    {"anonymous": {401}, "revoked key": {401}, "expired key": {401}, "admin key": {403}}
+    | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
+    "own key",
+)
+CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
 FOR_ALICE = {"user": "{user}"}
@@ -150,6 +157,10 @@ ROUTES = [
     Row("api/docs/", OPEN),
     Row("^api/v1/", NOWHERE, path="api/v1/nothing"),
     Row("api/v1/select", SELECTION, "POST", body={**FOR_ALICE, "message": "send an email"}),
+    Row("api/v1/meta", META),
+    Row("api/v1/meta/<str:name>", LOOKUP, "POST", fill={"name": "get_tool"},
+        body={**FOR_ALICE, "arguments": {"name": "{capability}"}}),
+    Row("api/v1/execute", CALLING, "POST", body={**FOR_ALICE, "name": "{capability}"}),
     Row("api/v1/capabilities", LOOKUP),
     Row("api/v1/capabilities/batch", LOOKUP, "POST", body={**FOR_ALICE, "names": ["{capability}"]}),
     Row("api/v1/capabilities/<str:full_name>", LOOKUP, fill=TOOL),

@@ -1,0 +1,157 @@
+"""The meta-tools by REST, and the call of one capability."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.callers import caller_of
+from acl.api.permissions import HasScope, has_scope
+from acl.api.problems import CONTENT_TYPE
+from acl.api.serializers import ProblemSerializer
+from acl.callers import Caller
+from acl.models import ApiKey
+from catalog.api.serializers import CallerSerializer
+from catalog.tokens import estimate_tokens
+from discovery.api import meta_serializers as bodies
+from discovery.arguments import ArgumentsRefusedError
+from discovery.metatools.definition import MetaTool
+from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.services.execution import NotFoundError, execute
+from discovery.services.metatools.calling import call_meta_tool
+
+
+def may_call(principal: Any, tool: MetaTool) -> bool:
+    """A key that may select may look around as well, as with lookups."""
+    scopes = {tool.scope, ApiKey.Scope.SELECT} if tool.scope == "discover" else {tool.scope}
+    return any(has_scope(principal, scope) for scope in scopes)
+
+
+class MayCallSome(HasScope):
+    """Whoever may call one of them may read about all."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return any(may_call(request.user, tool) for tool in META_TOOLS.values())
+
+
+class MayCallThis(HasScope):
+    """Asks for the scope of the tool that the address names; there is nothing to hide in a name
+    that no tool has."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        tool = META_TOOLS.get(view.kwargs["name"])
+        if tool is None:
+            return MayCallSome().has_permission(request, view)
+        return may_call(request.user, tool)
+
+
+class MetaToolsView(APIView):
+    """What there is to call."""
+
+    permission_classes = [MayCallSome]
+    required_scope = ApiKey.Scope.DISCOVER
+
+    @extend_schema(
+        operation_id="list_meta_tools",
+        tags=["Meta-tools"],
+        summary="List the meta-tools",
+        responses={200: bodies.MetaToolsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Each with its schema and what it costs in a model's list."""
+        tools = [_told(tool) for tool in META_TOOLS.values()]
+        exploring = [tool.name for tool in EXPLORING]
+        tokens = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
+        return Response({"tools": tools, "exploring": exploring, "exploring_tokens": tokens})
+
+
+class MetaToolView(APIView):
+    """One of them, called."""
+
+    permission_classes = [MayCallThis]
+    required_scope = {"POST": ApiKey.Scope.DISCOVER}  # or `execute`, as the tool says
+
+    @extend_schema(
+        operation_id="call_meta_tool",
+        tags=["Meta-tools"],
+        summary="Call a meta-tool",
+        request=bodies.MetaCallSerializer,
+        responses={200: bodies.MetaAnswerSerializer},
+        examples=[
+            OpenApiExample(
+                "A search for alice",
+                value={"user": "alice", "arguments": {"query": "send an e-mail"}},
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Its answer, made of what the caller may use. What it does not find is a 404."""
+        caller, wanted = _asked(request, bodies.MetaCallSerializer)
+        if name not in META_TOOLS:
+            raise Http404
+        with refusals_as_problems():
+            result = call_meta_tool(
+                caller=caller,
+                name=name,
+                arguments=wanted["arguments"],
+                turn_id=wanted.get("turn_id"),
+            )
+        return Response({"name": name, "result": result})
+
+
+class ExecuteView(APIView):
+    """A capability, called."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="execute",
+        tags=["Meta-tools"],
+        summary="Call a capability",
+        request=bodies.ExecuteRequestSerializer,
+        responses={200: bodies.ExecutionSerializer, (404, CONTENT_TYPE): ProblemSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """What came of it; 404 alike for an unknown name and for somebody else's."""
+        caller, wanted = _asked(request, bodies.ExecuteRequestSerializer)
+        with refusals_as_problems():
+            done = execute(caller=caller, full_name=wanted["name"], arguments=wanted["arguments"])
+        return Response(done.as_answer())
+
+
+@contextmanager
+def refusals_as_problems() -> Iterator[None]:
+    """Arguments that do not fit become a 400 that names the argument; not found, a 404."""
+    try:
+        yield
+    except ArgumentsRefusedError as refused:
+        where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
+        raise exceptions.ValidationError({"arguments": where}) from None
+    except NotFoundError as missing:
+        raise exceptions.NotFound(str(missing)) from None
+
+
+def _asked(request: Request, form: type[CallerSerializer]) -> tuple[Caller, dict[str, Any]]:
+    """The caller, and what else the body says."""
+    serializer = form(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    wanted = dict(serializer.validated_data)
+    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+    return caller_of(request, **named), wanted
+
+
+def _told(tool: MetaTool) -> dict[str, Any]:
+    return {
+        **tool.as_tool(),
+        "title": tool.title,
+        "scope": tool.scope,
+        "side_effect": tool.side_effect,
+        "tokens": estimate_tokens(tool.as_tool()),
+    }

@@ -1,0 +1,76 @@
+"""The bodies of the meta-tools' calls, and of a capability's own."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from acl.api.serializers import Text
+from acl.models import ApiKey
+from catalog.api.serializers import CallerSerializer
+from catalog.models import Capability
+
+
+class MetaToolSerializer(serializers.Serializer[Any]):
+    """A meta-tool as a model is told of it."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    input_schema = serializers.DictField()
+    scope = serializers.ChoiceField(
+        [ApiKey.Scope.DISCOVER, ApiKey.Scope.EXECUTE],
+        help_text="What a key needs to call it; `select` does for `discover`.",
+    )
+    side_effect = serializers.ChoiceField(Capability.SideEffect.choices)
+    tokens = serializers.IntegerField(
+        help_text="Name, description and arguments in a model's list, estimated."
+    )
+
+
+class MetaToolsSerializer(serializers.Serializer[Any]):
+    """All of them, and the five that stand in for a catalogue that does not fit a model's
+    context."""
+
+    tools = MetaToolSerializer(many=True)
+    exploring = serializers.ListField(child=serializers.CharField())
+    exploring_tokens = serializers.IntegerField()
+
+
+class MetaCallSerializer(CallerSerializer):
+    """A call of a meta-tool for a caller."""
+
+    arguments = serializers.DictField(default=dict, help_text="As the tool's schema says.")
+    turn_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The turn whose selection was not enough, so that searching counts as its.",
+    )
+
+
+class MetaAnswerSerializer(serializers.Serializer[Any]):
+    """What a meta-tool answers: hand `result` to the model as it is."""
+
+    name = serializers.CharField()
+    result = serializers.DictField()
+
+
+class ExecuteRequestSerializer(CallerSerializer):
+    """A call of a capability for a caller."""
+
+    name = Text(min_length=1, max_length=200, help_text="Its full name.")
+    arguments = serializers.DictField(default=dict, help_text="As its schema says.")
+
+
+class ExecutionSerializer(serializers.Serializer[Any]):
+    """What came of a call."""
+
+    status = serializers.ChoiceField(
+        ["completed", "client_executes", "approval_needed"],
+        help_text="`client_executes`: carry it out with these arguments. "
+        "`approval_needed`: nothing has been run.",
+    )
+    tool = serializers.CharField()
+    message = serializers.CharField(help_text="The same in words, for the model.")
+    content = serializers.CharField(required=False, help_text="A skill's instructions.")
+    truncated = serializers.BooleanField()
+    arguments = serializers.DictField(required=False, help_text="The checked arguments.")

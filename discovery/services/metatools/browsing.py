@@ -1,0 +1,62 @@
+"""Looking around: the categories, and what one of them has."""
+
+from typing import Any
+
+from acl.callers import Caller
+from catalog.descriptors import JSONObject
+from catalog.services import lookups
+from discovery.near_names import near_names
+from discovery.services.execution import NotFoundError
+from discovery.services.metatools.call import MetaCall
+from discovery.services.metatools.rows import listed, said, within
+
+NAMES_OF_EACH = 3
+MOST_TOKENS = 1_200
+
+
+def list_categories(call: MetaCall) -> JSONObject:
+    """Every category in which the caller has something, with counts and a few names."""
+    categories, hint = lookups.list_categories(caller=call.caller)
+    rows = within([_category(each) for each in categories], MOST_TOKENS)
+    left_out = [each.category for each in categories[len(rows) :]]
+    return said(
+        categories=rows,
+        others=left_out or None,
+        total=sum(len(each.names) for each in categories),
+        hint=hint,
+    )
+
+
+def browse_category(call: MetaCall) -> JSONObject:
+    """A page of one category."""
+    category, offset = call.arguments["category"], call.arguments["offset"]
+    page = page_of(call.caller, category, limit=call.arguments["limit"], offset=offset)
+    tools = within([listed(item) for item in page.items], MOST_TOKENS)
+    following = offset + len(tools)
+    return said(
+        category=category,
+        tools=tools,
+        total=page.total,
+        next_offset=following if tools and following < page.total else None,
+        hint=page.hint,
+    )
+
+
+def page_of(caller: Caller, category: str, *, limit: int, offset: int = 0) -> lookups.Page:
+    """Some of a category; NotFoundError where the caller has nothing in it."""
+    page = lookups.list_capabilities(
+        caller=caller, filters=lookups.Filters(category=category), limit=limit, offset=offset
+    )
+    if page.total == 0 and category and not page.hint:
+        categories, _ = lookups.list_categories(caller=caller)
+        near = near_names(category, (each.category for each in categories))
+        raise NotFoundError(category, near, what="category")
+    return page
+
+
+def _category(summary: lookups.CategorySummary) -> dict[str, Any]:
+    return {
+        "category": summary.category,
+        "count": len(summary.names),
+        "names": summary.names[:NAMES_OF_EACH],
+    }
