@@ -251,6 +251,20 @@ SETTINGS = (
         200,
     ),
     Setting(
+        "PEGBOARD_TIER0_TOKENS", 200, "Tokens of the summary of categories, at most", 0, 100_000
+    ),
+    Setting(
+        "PEGBOARD_TIER1_TOKENS",
+        800,
+        "Tokens of the lines about what fits a message, at most",
+        0,
+        100_000,
+    ),
+    Setting("PEGBOARD_TIER2_TOKENS", 2_000, "Tokens of what is told in full, at most", 0, 100_000),
+    Setting("PEGBOARD_TIER1_TOP", 5, "Capabilities that get a line", 0, 50),
+    Setting("PEGBOARD_TIER2_TOP", 2, "Capabilities that are told in full", 0, 10),
+    Setting("PEGBOARD_TIER1_RELEVANCE", 0.3, "Least score of a capability that gets a line", 0, 1),
+    Setting(
         "PEGBOARD_PLAN_POLICY",
         "fail_open",
         "What a plan does when discovery fails: all that the caller may use, or nothing",
@@ -308,6 +322,19 @@ SETTINGS = (
         "PEGBOARD_ADAPTIVE_BELOW", 0.7, "The weighted rate of success below which it does", 0, 1
     ),
     Setting("PEGBOARD_ADAPTIVE_SAMPLES", 5, "How many outcomes that needs", 1, 10_000),
+    Setting(
+        "PEGBOARD_LEARNING",
+        True,
+        "Learn from which capabilities were called, and let that count in rankings",
+    ),
+    Setting("PEGBOARD_LEARNING_DAYS", 90, "How long what was called is remembered", 1, 3650),
+    Setting(
+        "PEGBOARD_LEARNING_MOST",
+        5000,
+        "How many of a group's latest calls count for a message",
+        100,
+        100_000,
+    ),
     Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
     Setting(
         "PEGBOARD_MAX_BODY_BYTES",
@@ -355,6 +382,11 @@ SETTINGS = (
         "PEGBOARD_RELOAD_POLLING",
         False,
         "Look at manifests every second, where the file system tells of no changes",
+    ),
+    Setting(
+        "PEGBOARD_LAUNCHERS",
+        ("uvx", "npx"),
+        "Programs that may start MCP servers: whole paths, or names as they are found here",
     ),
     Setting(
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS",

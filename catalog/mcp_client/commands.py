@@ -1,0 +1,190 @@
+"""Which commands may be started (CMD-1, CMD-5). To install a server is to run somebody's program,
+so only launchers that an operator named are used, only with what they are named for, and only at
+exact versions. A command is a list from beginning to end; no shell ever sees it."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from django.conf import settings
+
+from catalog.descriptors import canonical_json
+
+_MOST_PARTS = 200
+_MOST_CHARACTERS = 32_768
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SHELLS = re.compile(
+    r"(?:ba|da|z|fi|k|c|tc)?sh|cmd(?:\.exe)?|powershell|pwsh|busybox|env|sudo|su|doas|xargs|nohup"
+    r"|setsid|script|ssh|perl|ruby|awk",
+    re.IGNORECASE,
+)
+_NPM = re.compile(r"(?:@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*@\d+\.\d+\.\d+(?:[-+][\w.+-]+)?", re.I)
+_PYPI = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?:==|@)\d[\w.!+-]*")
+_PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
+_IMAGE = re.compile(
+    r"[a-z0-9][\w./:-]*?(?::(?!latest\b)[\w][\w.-]{0,127}|@sha256:[0-9a-f]{64})", re.I
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+# What decides which code is loaded, and from where.
+_FORBIDDEN_VARIABLES = re.compile(
+    r"(?:LD|DYLD|PYTHON|NODE|NPM_CONFIG|UV|PIP|GIT|PERL5?|RUBY|BASH|JAVA|JDK|_JAVA|DOTNET|PEGBOARD"
+    r"|DJANGO)_?.*|PATH|HOME|TMPDIR|ENV|IFS|SHELL|SHELLOPTS|DATABASE_URL|REDIS_URL|PS4|CLASSPATH",
+    re.IGNORECASE,
+)
+
+
+class CommandNotAllowedError(ValueError):
+    """A command that is not started; the text says which part of it, and why."""
+
+    code = "command_not_allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Launchers:
+    """Programs that servers may be started by, by name; and where installed servers are."""
+
+    programs: Mapping[str, str]
+    installed: Path | None = None
+
+    @classmethod
+    def from_settings(cls) -> "Launchers":
+        """Those of this deployment; names are looked up where Pegboard itself would find them."""
+        found = (
+            name if "/" in name else shutil.which(name) for name in settings.PEGBOARD_LAUNCHERS
+        )
+        programs = {PurePath(path).name: path for path in found if path}
+        return cls(programs, Path(settings.PEGBOARD_DATA_DIR) / "servers")
+
+
+def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
+    """The command with its program's whole path; CommandNotAllowedError if it may not start."""
+    if not command or len(command) > _MOST_PARTS or sum(map(len, command)) > _MOST_CHARACTERS:
+        raise CommandNotAllowedError("The command is empty or too long.")
+    if any(_CONTROL.search(part) for part in command):
+        raise CommandNotAllowedError("The command has control characters.")
+    program, arguments = command[0], command[1:]
+    path = _path_of(program, launchers)
+    check = _CHECKS.get(re.sub(r"[\d.]+$", "", PurePath(program).name))
+    if check is not None:
+        check(arguments)
+    return (path, *arguments)
+
+
+def check_environment(values: Mapping[str, str]) -> dict[str, str]:
+    """The variables for a server; none may decide which code it loads."""
+    for name, value in values.items():
+        if not _VARIABLE.fullmatch(name) or _FORBIDDEN_VARIABLES.fullmatch(name):
+            raise CommandNotAllowedError(f"The variable {name[:128]!r} may not be set.")
+        if "\x00" in value or len(value) > _MOST_CHARACTERS:
+            raise CommandNotAllowedError(f"The variable {name!r} has a value that cannot be set.")
+    return dict(values)
+
+
+def command_digest(command: Sequence[str], variables: Iterable[str]) -> str:
+    """What an approval is bound to: each part of the command, and the names of its variables."""
+    text = canonical_json([list(command), sorted(variables)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _path_of(program: str, launchers: Launchers) -> str:
+    if _SHELLS.fullmatch(PurePath(program).name):
+        raise CommandNotAllowedError(f"{program[:100]!r} is no launcher: it would run anything.")
+    if program in launchers.programs:
+        return launchers.programs[program]
+    if program in launchers.programs.values() or _is_installed(program, launchers):
+        return program
+    raise CommandNotAllowedError(
+        f"{program[:100]!r} is no launcher that Pegboard may use (PEGBOARD_LAUNCHERS)."
+    )
+
+
+def _is_installed(program: str, launchers: Launchers) -> bool:
+    """Whether the program is one of a server that Pegboard has installed itself."""
+    path = PurePath(program)
+    if launchers.installed is None or ".." in path.parts:
+        return False
+    return path.is_relative_to(launchers.installed) and path != PurePath(launchers.installed)
+
+
+def _check_npx(arguments: Sequence[str]) -> None:
+    rest, package = list(arguments), ""
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-p", "--package") and rest:
+            package = rest.pop(0)
+        elif option.startswith("--package="):
+            package = option.removeprefix("--package=")
+        elif option not in ("-y", "--yes"):
+            raise CommandNotAllowedError(f"npx may not be given {option[:100]!r}.")
+    _check_package("npx", rest, package, _NPM, "@1.2.3")
+
+
+def _check_uvx(arguments: Sequence[str]) -> None:
+    rest, package = list(arguments), ""
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option == "--from" and rest:
+            package = rest.pop(0)
+        elif option == "--python" and rest and re.fullmatch(r"3\.\d{1,2}", rest[0]):
+            rest.pop(0)
+        else:
+            raise CommandNotAllowedError(f"uvx may not be given {option[:100]!r}.")
+    _check_package("uvx", rest, package, _PYPI, "==1.2.3")
+
+
+def _check_package(
+    launcher: str, rest: Sequence[str], package: str, pinned: re.Pattern[str], example: str
+) -> None:
+    if not rest or (package and not _PROGRAM.fullmatch(rest[0])):
+        raise CommandNotAllowedError(f"{launcher} needs a package.")
+    if not pinned.fullmatch(package or rest[0]):
+        named = (package or rest[0])[:100]
+        raise CommandNotAllowedError(f"{named!r} has no exact version, as in name{example}.")
+
+
+def _check_docker(arguments: Sequence[str]) -> None:
+    rest = list(arguments)
+    if rest[:1] != ["run"]:
+        raise CommandNotAllowedError("docker may only be asked to run.")
+    rest.pop(0)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-e", "--env") and rest and _VARIABLE.fullmatch(rest[0]):
+            rest.pop(0)
+        elif option not in ("-i", "--interactive", "--rm", "--init"):
+            raise CommandNotAllowedError(f"docker may not be given {option[:100]!r}.")
+    if not rest or not _IMAGE.fullmatch(rest[0]):
+        raise CommandNotAllowedError("docker needs an image with a version or a digest.")
+
+
+def _check_python(arguments: Sequence[str]) -> None:
+    _check_script("python", arguments, harmless=("-u", "-I", "-B", "-s", "-E"), module="-m")
+
+
+def _check_node(arguments: Sequence[str]) -> None:
+    _check_script("node", arguments, harmless=("--no-warnings",), module="")
+
+
+def _check_script(
+    name: str, arguments: Sequence[str], *, harmless: Iterable[str], module: str
+) -> None:
+    rest = list(arguments)
+    while rest and rest[0] in harmless:
+        rest.pop(0)
+    if module and rest[:1] == [module]:
+        rest.pop(0)
+    if not rest or rest[0].startswith("-"):
+        raise CommandNotAllowedError(f"{name} needs a script that is a file, and no code.")
+
+
+_CHECKS = {
+    "npx": _check_npx,
+    "uvx": _check_uvx,
+    "docker": _check_docker,
+    "podman": _check_docker,
+    "python": _check_python,
+    "node": _check_node,
+}

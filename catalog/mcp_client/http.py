@@ -1,0 +1,65 @@
+"""The transports to an address: the SDK's, on our guarded network."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from catalog.mcp_client.limits import Limits
+from catalog.mcp_client.problems import Reason
+from catalog.mcp_client.servers import HttpServer
+from catalog.mcp_client.traffic import Traffic, Watched
+from catalog.outgoing.addresses import AllowedHosts, check_address
+from catalog.outgoing.transport import GuardedTransport
+
+# Streams of events may be silent for long; what a call may take is bounded by the call.
+_SILENCE_SECONDS = 3_600.0
+
+
+@asynccontextmanager
+async def http_streams(
+    server: HttpServer, limits: Limits, traffic: Traffic, allowed: AllowedHosts
+) -> AsyncGenerator[Any, None]:
+    """The streams of a server at an address, which is judged at each request."""
+    check_address(server.url, allowed)
+    if server.transport == "sse":
+        transport = sse_client(
+            server.url,
+            headers=dict(server.headers),
+            timeout=limits.connect_seconds,
+            sse_read_timeout=_SILENCE_SECONDS,
+            httpx_client_factory=lambda headers=None, timeout=None, auth=None: _client(
+                headers or {}, limits, traffic, allowed
+            ),
+        )
+        async with Watched(transport, traffic) as streams:
+            yield streams
+        return
+    async with _client(server.headers, limits, traffic, allowed) as client:
+        transport = streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=limits.line_bytes
+        )
+        async with Watched(transport, traffic) as streams:
+            yield streams
+
+
+def _client(
+    headers: Mapping[str, str], limits: Limits, traffic: Traffic, allowed: AllowedHosts
+) -> httpx2.AsyncClient:
+    async def note_refusals(response: httpx2.Response) -> None:
+        if response.status_code in (401, 403):
+            traffic.refusal = Reason.SIGN_IN_NEEDED
+        elif response.status_code in (429, 502, 503, 504):
+            traffic.refusal = Reason.NOT_REACHABLE
+
+    return httpx2.AsyncClient(
+        transport=GuardedTransport(allowed, most_bytes=limits.body_bytes),
+        headers=dict(headers),
+        timeout=httpx2.Timeout(limits.connect_seconds, read=_SILENCE_SECONDS),
+        trust_env=False,
+        follow_redirects=False,
+        event_hooks={"response": [note_refusals]},
+    )

@@ -1,0 +1,180 @@
+# ruff: noqa: S603, S607 - it runs in tests only, by plain names
+"""A small MCP server on standard streams that misbehaves as it is told: `evil.py MODE`.
+
+The standard library only, so that it starts at once.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MODE = sys.argv[1] if len(sys.argv) > 1 else ""
+ECHO = {
+    "name": "echo",
+    "description": "Says it again.",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "annotations": {"readOnlyHint": True},
+}
+ORPHAN = (
+    "import subprocess as s;"
+    " print(s.Popen(['sleep', '300'], start_new_session=True, stdout=s.DEVNULL).pid)"
+)
+called = 0
+
+
+def say(message: dict[str, Any]) -> None:
+    write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+
+
+def write(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    if MODE == "crash_at_start":
+        sys.exit("Traceback: ImportError, token=canary-secret-123456")
+    if MODE == "grows":
+        _ = bytearray(400 * 1024 * 1024)
+        time.sleep(60)
+    if MODE == "forks":
+        for _ in range(200):
+            subprocess.Popen(["sleep", "60"])
+        time.sleep(60)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            answer(message["id"], message["method"], message.get("params") or {})
+        elif message.get("method") == "notifications/cancelled":
+            sys.stderr.write("told to stop\n")
+
+
+def answer(number: int, method: str, params: dict[str, Any]) -> None:
+    if MODE == "hang_at_connect":
+        return
+    if method == "server/discover":
+        discover(number)
+    elif method == "initialize":
+        version = "2024-11-05" if MODE == "old" else params["protocolVersion"]
+        capabilities = {"tools": {"listChanged": True}}
+        about = {"name": "evil", "version": "1"}
+        say(
+            {
+                "id": number,
+                "result": {
+                    "protocolVersion": version,
+                    "capabilities": capabilities,
+                    "serverInfo": about,
+                },
+            }
+        )
+    elif method == "ping":
+        say({"id": number, "result": {}})
+    elif method == "tools/list":
+        list_tools(number, params.get("cursor"))
+    elif method == "tools/call":
+        call(number, params)
+    else:
+        say({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+
+
+def discover(number: int) -> None:
+    if MODE != "modern":
+        say({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+        return
+    say(
+        {
+            "id": number,
+            "result": {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "resultType": "complete",
+                "ttlMs": 0,
+                "cacheScope": "private",
+            },
+        }
+    )
+
+
+def list_tools(number: int, cursor: str | None) -> None:
+    extra = (
+        {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODE == "modern" else {}
+    )
+    if MODE == "too_many_tools":
+        tools = [{**ECHO, "name": f"echo_{index}"} for index in range(1_200)]
+    elif MODE == "endless_list":
+        page = int(cursor or 0)
+        say(
+            {
+                "id": number,
+                "result": {
+                    "tools": [{**ECHO, "name": f"echo_{page}"}],
+                    "nextCursor": str(page + 1),
+                },
+            }
+        )
+        return
+    elif MODE == "deep":
+        write(
+            b'{"jsonrpc":"2.0","id":%d,"result":{"tools":%s}}\n'
+            % (number, b"[" * 100_000 + b"]" * 100_000)
+        )
+        return
+    else:
+        tools = [ECHO]
+    say({"id": number, "result": {"tools": tools, **extra}})
+
+
+def call(number: int, params: dict[str, Any]) -> None:
+    global called
+    called += 1
+    if MODE == "hang_at_call":
+        return
+    if MODE == "crash":
+        sys.exit("out of cheese")
+    if MODE == "drip":
+        while True:
+            write(b" ")
+            time.sleep(0.02)
+    if MODE == "garbage":
+        while True:
+            write(b"this is no JSON\n")
+    if MODE == "flood":
+        while True:
+            say(
+                {"method": "notifications/message", "params": {"level": "info", "data": "x" * 1000}}
+            )
+    if MODE == "huge":
+        while True:
+            write(b"x" * 65_536)
+    text = tell(params["name"], params.get("arguments") or {})
+    extra = {"resultType": "complete"} if MODE == "modern" else {}
+    say({"id": number, "result": {"content": [{"type": "text", "text": text}], **extra}})
+    if params["name"] == "change":
+        say({"method": "notifications/tools/list_changed"})
+    if MODE == "flap":
+        sys.exit(3)
+
+
+def tell(name: str, arguments: dict[str, Any]) -> str:
+    if name == "surroundings":
+        descriptors = sorted(path.name for path in Path("/proc/self/fd").iterdir())
+        return json.dumps(
+            {"environment": dict(os.environ), "folder": str(Path.cwd()), "descriptors": descriptors}
+        )
+    if name == "escape":
+        runaway = subprocess.Popen(["sleep", "300"], start_new_session=True)
+        middle = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE)
+        orphan = int(middle.communicate()[0])
+        return json.dumps([os.getpid(), runaway.pid, orphan])
+    if name == "pid":
+        return str(os.getpid())
+    return f"{called}: {arguments.get('text')}"
+
+
+if __name__ == "__main__":
+    main()

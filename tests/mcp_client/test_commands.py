@@ -1,0 +1,108 @@
+"""CMD-1 and CMD-5: which commands start something, and which never do."""
+
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from catalog.mcp_client.commands import (
+    CommandNotAllowedError,
+    Launchers,
+    check_command,
+    check_environment,
+    command_digest,
+)
+
+LAUNCHERS = Launchers(
+    {
+        "uvx": "/opt/uvx",
+        "npx": "/opt/npx",
+        "docker": "/usr/bin/docker",
+        "python3": "/usr/bin/python3",
+        "node": "/usr/bin/node",
+        "sh": "/bin/sh",
+    },
+    Path("/data/servers"),
+)
+HOSTILE = (
+    "", "sh -c id", "/bin/sh -c id", "bash", "env sh", "sudo uvx mcp-server-time==1.0",
+    "/home/uvx mcp-server-time==1.0", "./uvx x==1", "../uvx x==1", "curl http://x", "uvx",
+    "uvx mcp-server-time", "uvx mcp-server-time@latest", "uvx mcp-server-time>=1",
+    "uvx --from mcp-server-time x", "uvx --from git+https://x/y x", "uvx --from a==1 --with=b x",
+    "uvx --with evil mcp-server-time==1.0", "uvx --index-url http://x a==1", "uvx -p evil a==1",
+    "uvx https://x/y.whl", "uvx ./local", "uvx --from a==1 ../x", "uvx --python /tmp/py a==1",
+    "npx", "npx -y mcp", "npx -y mcp@latest", "npx -y mcp@^1.0.0", "npx -c id", "npx --call id",
+    "npx --call=id", "npx -y --package=x mcp", "npx -y --registry=http://x a@1.0.0",
+    "npx -y git+ssh://x", "npx -y ../x@1.0.0", "npx --node-options=--require=x a@1.0.0",
+    "docker ps", "docker run image", "docker run image:latest", "docker run -v /:/x image:1",
+    "docker run --privileged image:1", "docker run --network=host image:1", "docker run -eA=b i:1",
+    "docker run --entrypoint sh image:1", "docker run -e A=b image:1", "docker build .",
+    "python3 -c print()", "python3 -", "python3", "python3 -Ic print()", "python3 -X dev x.py",
+    "python3 -m -c", "node -e 1", "node --eval 1", "node --require x y.js", "node -p 1",
+    "/data/servers/../evil", "/data/servers", "/data/serversevil/x", "/data/servers/1/sh",
+)  # fmt: skip
+FINE = (
+    "uvx mcp-server-time==2026.1.2 --local-timezone Europe/Paris", "uvx mcp-server-time@2026.1.2",
+    "uvx --from mcp-server-git[all]==1.0 mcp-server-git -c server.toml", "npx -y mcp@1.0.0 --eval",
+    "uvx --python 3.12 a==1", "npx -y @modelcontextprotocol/server-everything@2026.1.26 stdio",
+    "npx --package=@a/b@1.0.0-rc.1 b", "docker run -i --rm -e TOKEN mcp/time:1.0 --x",
+    f"docker run mcp/time@sha256:{'a' * 64}", "python3 -u -m my_server", "python3 server.py -c x",
+    "node dist/index.js --eval", "/data/servers/7/bin/mcp-server-time", "/opt/uvx a==1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", [*HOSTILE, "uvx a==1\x00b", "uvx a==1\nrm", "uvx a==1 " + "x " * 300]
+)
+def test_hostile_command_is_refused(command: str) -> None:
+    with pytest.raises(CommandNotAllowedError):
+        check_command(command.split(" ") if command else [], LAUNCHERS)
+
+
+@pytest.mark.parametrize("command", FINE)
+def test_fine_command_is_kept_with_its_whole_path(command: str) -> None:
+    program, *arguments = command.split(" ")
+
+    checked = check_command([program, *arguments], LAUNCHERS)
+
+    assert checked == (LAUNCHERS.programs.get(program, program), *arguments)
+
+
+def test_no_launcher_unless_an_operator_names_it(settings: Settings, tmp_path: Path) -> None:
+    settings.PEGBOARD_LAUNCHERS, settings.PEGBOARD_DATA_DIR = (), tmp_path
+    nothing = Launchers.from_settings()
+    settings.PEGBOARD_LAUNCHERS = ("python3", "/usr/bin/never-there", "never-there")
+    some = Launchers.from_settings()
+
+    for command in (["uvx", "a==1"], ["python3", "x.py"]):
+        with pytest.raises(CommandNotAllowedError):
+            check_command(command, nothing)
+    assert set(some.programs) == {"python3", "never-there"}
+    assert Path(some.programs["python3"]).is_absolute()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
+        "PATH", "HOME", "BASH_ENV", "npm_config_registry", "UV_INDEX_URL", "PIP_INDEX_URL",
+        "GIT_SSH_COMMAND", "DATABASE_URL", "PEGBOARD_SECRET_KEY", "JAVA_TOOL_OPTIONS", "A=B", "", "A B", "1A", "A\n",
+    ],
+)  # fmt: skip
+def test_variable_that_decides_what_is_loaded_is_refused(name: str) -> None:
+    with pytest.raises(CommandNotAllowedError):
+        check_environment({name: "x"})
+
+
+def test_approval_is_bound_to_every_part() -> None:
+    first = command_digest(["uvx", "a==1", "b c"], ["TOKEN"])
+
+    others = {
+        command_digest(["uvx", "a==1", "b", "c"], ["TOKEN"]),
+        command_digest(["uvx", "a==2", "b c"], ["TOKEN"]),
+        command_digest(["uvx", "a==1", "b c"], []),
+    }
+
+    assert len(others) == 3
+    assert first not in others
+    assert check_environment({"TOKEN": "x", "API_KEY": ""}) == {"TOKEN": "x", "API_KEY": ""}
