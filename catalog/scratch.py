@@ -5,7 +5,7 @@ work on an empty catalogue that nobody else sees and that is gone even if the pr
 Filling it takes turns with imports into the real one, since both wait for the same advisory lock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.apps import apps
@@ -16,10 +16,11 @@ _PEOPLE = ("auth_user", "auth_group", "auth_user_groups")
 
 
 @contextmanager
-def scratch_catalog() -> Iterator[None]:
-    """Inside, this connection sees empty tables of people, rights and capabilities."""
+def scratch_catalog(*, also: Sequence[str] = ()) -> Iterator[None]:
+    """Inside, this connection sees empty tables of people, rights and capabilities, and of `also`:
+    whatever the apps above keep by the keys of those."""
     with connection.cursor() as cursor:
-        for table in (*_PEOPLE, *_tables()):
+        for table in (*_PEOPLE, *_tables(), *also):
             name = connection.ops.quote_name(table)
             cursor.execute(f"CREATE TEMPORARY TABLE {name} (LIKE public.{name} INCLUDING ALL)")
     try:

@@ -2,7 +2,7 @@
 places."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from discovery.ranking import graph, places
@@ -47,11 +47,25 @@ def names_in(message: str) -> set[str]:
     return {*_NAME.findall(message), message.strip()}
 
 
-def rank(candidates: Sequence[Candidate], *, texts: Sequence[str], names: set[str]) -> list[Ranked]:
-    """Best first; equal scores in the order of names, so that the answer is the same every time."""
+def rank(
+    candidates: Sequence[Candidate],
+    *,
+    texts: Sequence[str],
+    names: set[str],
+    use: Mapping[int, float],
+) -> list[Ranked]:
+    """Best first; equal scores in the order of names, so that the answer is the same every time.
+
+    `use` is what candidates gain by what was called before, by primary key.
+    """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
-        Evidence(tuple(candidate.cosines) or (None,) * len(texts), tuple(candidate.words), named)
+        Evidence(
+            tuple(candidate.cosines) or (None,) * len(texts),
+            tuple(candidate.words),
+            named,
+            use.get(candidate.pk, 0.0),
+        )
         for candidate, named in zip(candidates, exact, strict=True)
     ]
     judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]))

@@ -21,6 +21,7 @@ def reasons_for(item: Ranked, *, texts: Sequence[str]) -> tuple[str, ...]:
         "its name is in the message" if item.exact_name else "",
         _meaning(candidate, texts),
         _shared_words(candidate, texts[0]),
+        "used before for messages like this one" if item.judged.used >= WORTH_TELLING else "",
         f"is related to {item.partner}, which fits too" if item.gained >= WORTH_TELLING else "",
         *_standing(candidate),
     ]
@@ -44,14 +45,15 @@ def _standing(candidate: Candidate) -> tuple[str, str, str]:
 
 def evidence_for(item: Ranked) -> dict[str, float]:
     """The score's shares by what they rest on; they add up to the score."""
-    own = item.judged.score
-    graph = {"graph": round(item.gained, 4)} if item.gained >= 0.0001 else {}
+    more = {"use": item.judged.used, "graph": item.gained}
+    others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
+    own = item.judged.score - others.get("use", 0.0)
     if item.exact_name:
-        return {"name": own, **graph}
+        return {"name": own, **others}
     meaning, worded = max(item.judged.meaning, 0.0), max(item.judged.words, 0.0)
     whole = meaning + worded or 1.0
     shares = {"meaning": meaning / whole, "words": worded / whole}
-    return {kind: round(own * share, 4) for kind, share in shares.items() if share} | graph
+    return {kind: round(own * share, 4) for kind, share in shares.items() if share} | others
 
 
 def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Candidates for a message: what the caller may use and what is near it in meaning or words, in one
-statement, with what the foremost of them need and how they are related.
+statement, with what the foremost of them need, how they are related, and what of them the group
+has called for messages like this one.
 
 The statement is prepared once on each connection. It returns the definitions of its candidates too,
 since a second round trip would cost more than the bytes.
@@ -14,18 +15,21 @@ from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 import psycopg
+from django.conf import settings
 from django.db import connection
-from pgvector import SparseVector, Vector
+from pgvector import HalfVector, SparseVector, Vector
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from acl.callers import Caller
 from acl.querysets import rights_parameters, rights_sql
 from catalog.embedding.base import Vectors
-from catalog.graph.neighbours import LARGEST_CATEGORY, MOST_WITH_A_TAG
+from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
+from discovery.learning import memory
 from discovery.ranking.graph import Link, links_by_shared
+from discovery.ranking.use import Checked, Experience
 
 # Of each arm, for one text and for several that share the list. Fewer lose right answers; more cost
 # time and gain nothing.
@@ -78,6 +82,10 @@ class Candidates:
     # What was not found itself, and is needed by or used together with what was.
     outside: list[Candidate]
     links: list[Link]  # between all of these, by primary key
+    # What of these was called for the messages that are nearest to this one, and how good such
+    # votes were so far.
+    experiences: list[Experience]
+    checked: Checked
 
 
 def find_candidates(
@@ -90,14 +98,16 @@ def find_candidates(
     kind: str = "",
     unavailable: bool = False,
     use_graph: bool = False,
+    use_experience: bool = False,
 ) -> Candidates:
     """The best by meaning and by words among what `caller` may use.
 
     `vectors` holds a row for the message and one for each clause, by `model`; None goes by words
     alone. `words` has a lexical query for the same texts. `names` are full names that the message
-    mentions literally.
+    mentions literally. `use_experience` needs vectors.
     """
     count = 0 if vectors is None else len(vectors)
+    most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
     parameters = {
         **rights_parameters(caller, unavailable=unavailable, kind=kind),
         "model": model,
@@ -112,50 +122,71 @@ def find_candidates(
             for i, query in enumerate(words)
         },
     }
-    rows = _run(_statement(count, len(words), use_graph), parameters)
-    usable, tokens = (rows[0][0], rows[0][1]) if rows else (0, 0)
-    return _candidates([row[2:] for row in rows if row[2] is not None], usable, int(tokens or 0))
+    if most and vectors is not None:
+        parameters["h0"] = _OnTheWire(HalfVector(vectors[0]).to_binary())
+    rows = _run(_statement(count, len(words), use_graph, most), parameters)
+    usable, tokens = rows[0][:_TOTALS] if rows else (0, 0)
+    rows = [row[_TOTALS:] for row in rows if row[_TOTALS] is not None]
+    return _candidates(rows, usable, int(tokens or 0), use_graph)
 
 
-def _candidates(rows: Sequence[tuple[Any, ...]], usable: int, tokens: int) -> Candidates:
+def _candidates(
+    rows: Sequence[tuple[Any, ...]], usable: int, tokens: int, use_graph: bool
+) -> Candidates:
     found: list[Candidate] = []
     outside: list[Candidate] = []
     links: list[Link] = []
+    experiences: list[Experience] = []
+    checked = Checked()
     names: dict[int, list[str]] = {}
     for row in rows:
-        candidate = Candidate._make(row[:_WIDTH])
-        is_hit, targets, kinds, weights, shared = row[_WIDTH:] or (True, None, None, None, None)
-        (found if is_hit else outside).append(candidate)
-        if targets:
-            links += map(Link, repeat(candidate.pk), targets, kinds, weights)
-        if shared:
-            names[candidate.pk] = shared
+        candidate, more = Candidate._make(row[:_WIDTH]), row[_WIDTH:]
+        if use_graph:
+            is_hit, targets, kinds, weights, shared = more[:_RELATIONS]
+            more = more[_RELATIONS:]
+            (found if is_hit else outside).append(candidate)
+            if targets:
+                links += map(Link, repeat(candidate.pk), targets, kinds, weights)
+            if shared:
+                names[candidate.pk] = shared
+        else:
+            found.append(candidate)
+        if more:
+            turns, likenesses, worths, gains, squares = more
+            checked = Checked(gains, squares) if gains else checked
+            if turns:
+                experiences += map(Experience, repeat(candidate.pk), turns, likenesses, worths)
     stored = {(link.source, link.target, link.kind) for link in links}
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
     embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
-    return Candidates(found, usable, tokens, embedded, outside, links)
+    return Candidates(found, usable, tokens, embedded, outside, links, experiences, checked)
 
 
-@lru_cache(maxsize=16)
-def _statement(vectors: int, texts: int, use_graph: bool) -> str:
-    """The statement for so many vectors and lexical queries, with relations or without; it stays
-    the same, so that it is prepared once."""
+@lru_cache(maxsize=32)
+def _statement(vectors: int, texts: int, use_graph: bool, experiences: int) -> str:
+    """The statement for so many vectors and lexical queries, with relations or without, reading so
+    many experiences; it stays the same, so that it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
     near = _NEAR.format(
         distance=_least([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
     )
     worded = _WORDED.format(limit=limit)
     arms = [near, worded] if vectors else [worded]
+    if experiences:
+        arms.append(memory.arms(experiences))
     return _STATEMENT.format(
         rights=rights_sql(TABLES),
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",
         cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
         words=", ".join(f"-(l.terms <#> %(t{i})s::sparsevec)" for i in range(texts)),
+        called=memory.HITS if experiences else "",
+        checked=memory.CHECKED if experiences else "",
+        experiences=memory.COLUMNS if experiences else "",
         graph=_graph(vectors, texts) if use_graph else "",
         shown="shown" if use_graph else "hits",
         related=_RELATED if use_graph else "",
-        joined=_JOINED if use_graph else "",
+        joined=(memory.JOINED if experiences else "") + (_JOINED if use_graph else ""),
     )
 
 
@@ -167,6 +198,7 @@ def _graph(vectors: int, texts: int) -> str:
         beside_each=BESIDE_EACH,
         most_with_a_tag=MOST_WITH_A_TAG.format(usable="(SELECT usable FROM totals)"),
         largest_category=LARGEST_CATEGORY,
+        for_the_group=FOR_THE_GROUP,
     )
 
 
@@ -199,19 +231,21 @@ named AS (
 ),
 hits AS MATERIALIZED (
   SELECT id FROM worded {near} UNION SELECT id FROM named UNION SELECT id FROM usable WHERE always
+  {called}
 ),
-totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens FROM usable){graph}
+totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
 SELECT totals.usable, totals.tokens, c.id, c.identifier, c.full_name, c.kind, c.action, i.slug,
        c.display_name, c.description, c.category, c.tags, c.input_schema::text, c.side_effect,
        c.core, c.pinned, c.available, c.tokens, c.fingerprint,
        c.id IN (SELECT id FROM usable WHERE mode = 1),
-       ARRAY[{cosines}]::float8[], ARRAY[{words}]::float8[]{related}
+       ARRAY[{cosines}]::float8[], ARRAY[{words}]::float8[]{related}{experiences}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
   JOIN catalog_integration i ON i.id = c.integration_id
   LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
   LEFT JOIN catalog_lexicalvector l ON l.capability_id = c.id{joined}) ON true
 """
-_WIDTH = len(Candidate._fields)
+_TOTALS, _WIDTH = 2, len(Candidate._fields)
+_RELATIONS = 5  # columns
 _RELATED = """,
        c.id IN (SELECT id FROM hits), link.targets, link.kinds, link.weights, counting.names"""
 _JOINED = """
@@ -230,10 +264,11 @@ beside AS (
   FROM (
     SELECT source_id AS parent, target_id AS id, kind, weight FROM catalog_edge
     WHERE source_id = ANY (ARRAY(SELECT id FROM foremost))
-      AND kind IN ('DEPENDS_ON', 'COMPOSED_WITH')
+      AND kind IN ('DEPENDS_ON', 'COMPOSED_WITH') AND {for_the_group}
     UNION ALL
     SELECT target_id, source_id, kind, weight FROM catalog_edge
-    WHERE target_id = ANY (ARRAY(SELECT id FROM foremost)) AND kind = 'COMPOSED_WITH') other
+    WHERE target_id = ANY (ARRAY(SELECT id FROM foremost)) AND kind = 'COMPOSED_WITH'
+      AND {for_the_group}) other
   WHERE id IN (SELECT id FROM usable)
 ),
 around AS MATERIALIZED (
@@ -247,7 +282,9 @@ link AS MATERIALIZED (
     SELECT DISTINCT ON (source_id, target_id, kind) source_id, target_id, kind, weight
     FROM catalog_edge
     WHERE source_id = ANY (ARRAY(SELECT id FROM around)) AND target_id IN (SELECT id FROM shown)
-    ORDER BY source_id, target_id, kind, origin = 'admin' DESC, weight DESC) strongest
+      AND {for_the_group}
+    ORDER BY source_id, target_id, kind, group_id IS NULL, origin = 'admin' DESC, weight DESC
+  ) strongest
   GROUP BY source_id
 ),
 shared AS MATERIALIZED (

@@ -45,7 +45,7 @@ class Selected:
     tokens: int
     score: float
     reasons: tuple[str, ...]
-    # Shares of the score by kind of evidence, for the score bar: meaning, words, name.
+    # Shares of the score by kind of evidence, for the score bar: meaning, words, name, use, graph.
     evidence: dict[str, float] = field(default_factory=dict)
     # Full names of the same definition on other integrations.
     alternatives: tuple[str, ...] = ()
@@ -73,3 +73,5 @@ class Selection:
     turn_id: UUID | None = None
     # Whether the message asks for nothing, so that finding nothing is right.
     small_talk: bool = False
+    # What its turn keeps to learn from (`discovery/learning/notes.py`).
+    noted: bytes | None = field(default=None, repr=False)

@@ -47,6 +47,9 @@ class Turn(models.Model):
         default=0, help_text="Discovery calls that found nothing."
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
+    noted = models.BinaryField(
+        null=True, editable=False, help_text="To learn from, until the outcome is told."
+    )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     executing_at = models.DateTimeField(null=True, blank=True)
     degraded_at = models.DateTimeField(null=True, blank=True)
@@ -55,7 +58,14 @@ class Turn(models.Model):
 
     class Meta:
         ordering = ["-created_at", "pk"]
-        indexes = [models.Index(fields=["group", "created_at"], name="discovery_turn_of_group")]
+        indexes = [
+            models.Index(fields=["group", "created_at"], name="discovery_turn_of_group"),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(noted__isnull=False),
+                name="discovery_turn_noted",
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(

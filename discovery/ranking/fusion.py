@@ -7,6 +7,8 @@ words is taken at its words; one that tells a story is not.
 A message with several tasks is scored as a whole and by its clauses. What is best for one clause is
 worth nearly as much as what is best for another, so that an easy clause does not push the others'
 tools out; and the more clauses, the less the whole says.
+
+What was called before for messages like this one is added at the end (`use.py`).
 """
 
 import math
@@ -34,6 +36,7 @@ class Evidence(NamedTuple):
     cosines: tuple[float | None, ...]  # None: not embedded yet, or no embedder
     lexicals: tuple[float, ...]
     exact_name: bool = False  # the message has the full name or the action literally
+    use: float = 0.0  # what it gains or loses by what was called before
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,13 @@ class Judged(NamedTuple):
     clause_scores: tuple[float, ...]
     meaning: float  # the cosine and the words of the text that it matches best
     words: float
+    strength: float  # before the calibration, and without what was called before
+    used: float  # what of the score is due to what was called before
+
+    @property
+    def by_itself(self) -> float:
+        """Its relevance by what the message and the capability say alone."""
+        return self.score - self.used
 
 
 def judge(evidence: Sequence[Evidence], message: MessageFeatures) -> list[Judged]:
@@ -72,9 +82,15 @@ def judge(evidence: Sequence[Evidence], message: MessageFeatures) -> list[Judged
 def _judged(
     item: Evidence, match: Sequence[tuple[float, float]], strength: float, clauses: Sequence[float]
 ) -> Judged:
+    own = _score(strength, item.exact_name)
+    score = _score(strength + item.use, item.exact_name) if item.use else own
+    meaning, words = max(match, key=sum)
+    return Judged(score, tuple(map(_calibrated, clauses)), meaning, words, strength, score - own)
+
+
+def _score(strength: float, exact_name: bool) -> float:
     score = _calibrated(strength)
-    named = NAMED + (1 - NAMED) * score if item.exact_name else min(score, NAMED)
-    return Judged(named, tuple(map(_calibrated, clauses)), *max(match, key=sum))
+    return NAMED + (1 - NAMED) * score if exact_name else min(score, NAMED)
 
 
 def fuse(evidence: Sequence[Evidence], message: MessageFeatures) -> list[float]:

@@ -18,6 +18,7 @@ from catalog.normalizing.sources import load_path
 from catalog.scratch import scratch_catalog
 from catalog.services.registration import register
 from discovery.labelled_sets import BadSet, Standing, read_queries, read_standings
+from discovery.models import Experience
 from discovery.scoring import Labelled, average, score_ranking, score_selection
 from discovery.selected import Asked, Selection
 from discovery.services.selection import select_capabilities
@@ -44,7 +45,7 @@ def evaluate(*, folder: Path, limit: int | None = None, progress: Progress) -> E
     loaded = _as_the_set_says(load_path(folder / "catalog.jsonl"), read_standings(folder))
     if not loaded.capabilities:
         raise BadSet(f"{folder / 'catalog.jsonl'} has no capability that could be read")
-    with scratch_catalog():
+    with scratch_catalog(also=[Experience._meta.db_table]):
         caller = _caller_of_everything(loaded)
         embed_pending(progress=lambda done, total: progress("Embedding", done, total))
         answers = _ask(queries, caller, progress)

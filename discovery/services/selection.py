@@ -2,7 +2,7 @@
 the reason for each."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,8 +23,10 @@ from discovery.competing import (
     rerank,
 )
 from discovery.explaining import evidence_for, reasons_for, reasons_for_needed
+from discovery.learning.notes import Note, write_note
 from discovery.ranking.graph import DEPENDS_ON
 from discovery.ranking.thresholds import is_direct
+from discovery.ranking.use import Vote, bonuses, count_votes, gains_by_level, level_for
 from discovery.reading import Reading, read
 from discovery.retrieval import Candidate, Candidates, find_candidates
 from discovery.selected import Asked, Selected, Selection
@@ -49,7 +51,10 @@ def select_capabilities(asked: Asked) -> Selection:
     watch.lap("embedding")
     candidates = _find(asked, texts, embedded)
     watch.lap("sql")
-    ranked = rank(candidates.found, texts=texts, names=names_in(asked.message))
+    votes = count_votes(candidates.experiences)
+    use = bonuses(votes, level_for(candidates.checked))
+    ranked = rank(candidates.found, texts=texts, names=names_in(asked.message), use=use)
+    noted = _note(embedded, ranked, votes)
     small_talk = _is_small_talk(asked, reading, embedded, ranked)
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, boost=boost)
@@ -61,7 +66,7 @@ def select_capabilities(asked: Asked) -> Selection:
     watch.lap("rendering")
     degraded = _done_without(problem, candidates)
     answer = _answer(ranked, selected, candidates, degraded, watch.finish())
-    return replace(answer, small_talk=small_talk)
+    return replace(answer, small_talk=small_talk, noted=noted)
 
 
 def _sendable(message: str) -> str:
@@ -104,7 +109,19 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         kind="" if asked.kind in {"any", "all"} else asked.kind,
         unavailable=not asked.only_available,
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
+        use_experience=settings.PEGBOARD_LEARNING,
     )
+
+
+def _note(
+    embedded: EmbeddedTexts | None, ranked: Sequence[Ranked], votes: Mapping[int, Vote]
+) -> bytes | None:
+    """What is to be learned from, should it be told what was called; nothing without a vector."""
+    if embedded is None or not settings.PEGBOARD_LEARNING:
+        return None
+    strengths = {item.candidate.pk: item.judged.strength + item.exact_name for item in ranked}
+    gains = gains_by_level(strengths, votes)
+    return write_note(Note(embedded.model, embedded.vectors[0], gains))
 
 
 def _done_without(problem: str, candidates: Candidates) -> tuple[str, ...]:
@@ -122,9 +139,10 @@ def _done_without(problem: str, candidates: Candidates) -> tuple[str, ...]:
 def _is_small_talk(
     asked: Asked, reading: Reading, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
 ) -> bool:
-    """What was said before may be in the first text, and is no part of the question."""
+    """What was said before may be in the first text, and is no part of the question; nor is what
+    was called before."""
     own = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
-    best = ranked[0].score if ranked else 0.0
+    best = max((item.judged.by_itself for item in ranked), default=0.0)
     return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)
 
 
@@ -207,10 +225,10 @@ def _direct(
     ranked: Sequence[Ranked], selected: Sequence[Selected], candidates: Candidates
 ) -> str | None:
     """The one capability that is far ahead by itself, runs without a person, and needs neither an
-    argument nor another capability."""
-    if not selected or not is_direct([item.judged.score for item in ranked]):
+    argument nor another capability. What was called before makes none: nobody looks at it again."""
+    if not selected or not is_direct([item.judged.by_itself for item in ranked]):
         return None
-    best = max(ranked, key=lambda item: item.judged.score).candidate
+    best = max(ranked, key=lambda item: item.judged.by_itself).candidate
     if best.pk != selected[0].pk:
         return None
     links = (link for link in candidates.links if link.kind == DEPENDS_ON and link.weight > 0)

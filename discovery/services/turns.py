@@ -2,7 +2,7 @@
 measured."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +14,8 @@ from django.utils import timezone
 from acl.callers import Caller
 from acl.services.keys import KeyHolder
 from catalog.models import Capability
-from discovery.lifecycle import ENDED, State, take_step
-from discovery.models import Turn
+from discovery.lifecycle import ENDED, State, Step, steps_of, take_step
+from discovery.models import Called, Outcome, Turn
 from discovery.selected import Asked, Selection
 from discovery.services.selection import select_capabilities
 
@@ -91,9 +91,38 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
     )
 
 
-def still_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
-    """Those that the turn's caller may use now: what was taken away is not told of."""
-    if not identifiers:
-        return set()
+@dataclass(frozen=True, slots=True)
+class TurnTold:
+    """How a turn stands, without what its caller may no longer use."""
+
+    turn: Turn
+    lifecycle: tuple[Step, ...]
+    selected: tuple[dict[str, Any], ...]
+    called: tuple[Called, ...]
+    outcome: Outcome | None
+
+
+def tell_turn(turn: Turn) -> TurnTold:
+    """What may be told of it at this moment."""
+    outcome = getattr(turn, "outcome", None)
+    calls = list(outcome.known_calls.select_related("capability")) if outcome else []
+    called = {call.capability.identifier: call for call in calls if call.capability}
+    usable = _usable_ones(turn, {identifier for identifier, _ in turn.selected} | called.keys())
+    return TurnTold(
+        turn=turn,
+        lifecycle=tuple(steps_of(turn)),
+        selected=tuple(
+            {"id": identifier, "score": score}
+            for identifier, score in turn.selected
+            if identifier in usable
+        ),
+        called=tuple(call for identifier, call in called.items() if identifier in usable),
+        outcome=outcome,
+    )
+
+
+def _usable_ones(turn: Turn, identifiers: Collection[str]) -> set[str]:
+    """Asked for an empty list, too: how many statements it takes tells nothing."""
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
-    return set(usable.filter(identifier__in=identifiers).values_list("identifier", flat=True))
+    named = usable.filter(identifier__in=identifiers)
+    return set(named.values_list("identifier", flat=True))

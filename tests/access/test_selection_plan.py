@@ -89,6 +89,7 @@ def plan_of(caller: Caller) -> list[dict[str, Any]]:
             model="made-up",
             vectors=np.ones((1, 384), dtype=np.float32),
             words=[{7: 1.0, 1005: 2.0}],
+            use_experience=True,
         )
     return list(nodes(plans[0]))
 

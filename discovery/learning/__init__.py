@@ -1,0 +1,1 @@
+"""Learning from use: what a group called for which messages, kept and forgotten."""

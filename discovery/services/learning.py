@@ -1,0 +1,122 @@
+"""What a group has learned: looked at, and forgotten at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q, QuerySet
+
+from acl.callers import Caller
+from acl.services.audit import record
+from catalog.embedding.base import EmbedderUnavailable
+from catalog.embedding.choice import answering_embedder
+from catalog.models import Capability
+from discovery.models import Experience
+from discovery.ranking.use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
+
+MOST_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """How often a capability was called, and how often that did not go well."""
+
+    full_name: str
+    times: int
+    failed: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What of a group's memory counts for a caller, by the model that answers now.
+
+    `weight` is what all votes together are worth, in cosine, `repeats` what those of repeated
+    messages are. `check` says by level what the votes would have gained on average for what was
+    called, in the worth of its rank from 0 to 1, and the standard error of that.
+    """
+
+    on: bool
+    experiences: int
+    of_other_models: int
+    turns: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
+    weight: float
+    repeats: float
+    check: tuple[tuple[float, float, float], ...]
+    capabilities: tuple[Learned, ...]
+
+
+def review(*, caller: Caller) -> Review:
+    """Only what the caller may use is counted and named."""
+    usable = Experience.objects.filter(
+        group=caller.group_id,
+        capability__in=Capability.objects.usable_by(caller).values("pk"),
+    )
+    comparable = usable.filter(model__name=_model())
+    about = comparable.aggregate(
+        experiences=Count("pk"),
+        turns=Count("turn", distinct=True),
+        oldest_at=Min("created_at"),
+        newest_at=Max("created_at"),
+    )
+    checked, number = _checked(comparable)
+    level = level_for(checked) if settings.PEGBOARD_LEARNING else OFF
+    return Review(
+        on=settings.PEGBOARD_LEARNING,
+        of_other_models=usable.count() - about["experiences"],
+        weight=LEVELS[level] if level != OFF else 0.0,
+        repeats=REPEAT_WEIGHT if level != OFF else 0.0,
+        check=_by_level(checked, number),
+        capabilities=tuple(_most_called(comparable)),
+        **about,
+    )
+
+
+@transaction.atomic
+def reset(*, by: User | None, group: Group) -> int:
+    """Forget all that a group has learned; the number of experiences."""
+    number, _ = Experience.objects.filter(group=group).delete()
+    record(by=by, action="learning.reset", target=group.name, details={"experiences": number})
+    return number
+
+
+def _model() -> str:
+    try:
+        return answering_embedder().name
+    except EmbedderUnavailable:
+        return ""
+
+
+def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
+    """As the statement that selects has it, of the same experiences."""
+    newest = comparable.order_by("-pk").values_list("gains", flat=True)
+    rows = list(newest[: settings.PEGBOARD_LEARNING_MOST])
+    if not rows:
+        return Checked(), 0
+    gains = np.array(rows)
+    return Checked(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
+
+
+def _by_level(checked: Checked, number: int) -> tuple[tuple[float, float, float], ...]:
+    each = max(1, number)
+    return tuple(
+        (weight, round(gain / each, 4), round(square**0.5 / each, 4))
+        for weight, gain, square in zip(LEVELS, checked.gains, checked.squares, strict=True)
+    )
+
+
+def _most_called(comparable: QuerySet[Experience]) -> Sequence[Learned]:
+    rows = (
+        comparable.values_list("capability__full_name")
+        .annotate(
+            times=Count("pk"), failed=Count("pk", filter=Q(worth__lt=0)), last=Max("created_at")
+        )
+        .order_by("-times", "capability__full_name")[:MOST_NAMED]
+    )
+    return [Learned(*row) for row in rows]

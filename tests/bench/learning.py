@@ -1,0 +1,250 @@
+"""What learning from use is worth: one half of a labelled set is learned, the other is measured.
+
+    python -m tests.bench.learning ../shared/eval [--sets metatool …] [--seeds 0 1 2]
+
+Everything goes through the code of production: messages are selected for, their turns stored, what
+was right is recorded as called, and the other half is asked at 0, 100, 500 and all that is learned.
+The catalogue, the turns and the memory are temporary tables of the database that DATABASE_URL
+names; without one an embedded server is started. Prints recall@5 in per cent.
+
+Feedback is right, or in every tenth turn wrong: of any tool at random, or always of the same one.
+With "flood", one user of their own reports two turns of five, always of the same tool. At the end
+what was learned is asked again, as it was and in other words (`paraphrases.py`).
+"""
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from django.contrib.auth.models import Group, User
+from django.test.utils import override_settings
+
+from acl.callers import Caller
+from catalog.indexing import embed_pending
+from catalog.models import Capability
+from catalog.normalizing.sources import load_path
+from catalog.scratch import scratch_catalog
+from catalog.services.registration import register
+from discovery.labelled_sets import read_queries
+from discovery.learning.recording import record
+from discovery.models import Experience, Turn
+from discovery.scoring import Labelled, score_ranking
+from discovery.selected import Asked
+from discovery.services.learning import review
+from discovery.services.selection import select_capabilities
+from discovery.services.turns import select_for_turn
+from tests.bench.paraphrases import WAYS
+
+SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
+STEPS = (0, 100, 500)
+USERS = 20
+AGAIN = 200  # of the learned messages so many are asked again
+
+
+class Point(NamedTuple):
+    """How many turns were learned, recall@5 of the other half, and the weight that votes had."""
+
+    learned: int
+    recall: float
+    weight: float
+
+
+@dataclass
+class Room:
+    """A group before one catalogue: its people, and the capabilities by id."""
+
+    people: list[Caller]
+    keys: dict[str, int]
+
+    @property
+    def asking(self) -> Caller:
+        return self.people[0]
+
+    @property
+    def flooding(self) -> Caller:
+        return self.people[-1]
+
+    def feedback(self, noise: str, labelled: Labelled, dice: random.Random) -> tuple[Caller, str]:
+        """Who asks, and what is said to have been called; empty for what is right."""
+        names, who = sorted(self.keys), dice.choice(self.people[:-1])
+        if noise == "flood":
+            return (self.flooding, names[7]) if dice.random() < 0.4 else (who, "")
+        if noise == "none" or dice.random() >= 0.1:
+            return who, ""
+        return who, names[7] if noise == "hostile" else dice.choice(names)
+
+
+@contextmanager
+def room(folder: Path) -> Iterator[Room]:
+    """The set's catalogue, embedded, and a group that may use all of it."""
+    also = [Experience._meta.db_table, Turn._meta.db_table]
+    with scratch_catalog(also=also):
+        group = Group.objects.create(name="learning")
+        loaded = load_path(folder / "catalog.jsonl")
+        register(loaded, by=None, source="learning", group=group, send=False)
+        embed_pending()
+        people = [User.objects.create(username=f"user-{n}") for n in range(USERS + 1)]
+        group.user_set.add(*people)
+        keys = dict(Capability.objects.values_list("identifier", "pk"))
+        yield Room([Caller(user.pk, group.pk) for user in people], keys)
+
+
+def halves(queries: Sequence[Labelled], seed: int) -> tuple[list[Labelled], list[Labelled]]:
+    """What is learned, in an order by chance, and what is measured."""
+    shuffled = random.Random(seed).sample(list(queries), len(queries))
+    return shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
+
+
+def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Random) -> None:
+    """As successful calls."""
+    for labelled in messages:
+        caller, wrong = room.feedback(noise, labelled, dice)
+        called = [wrong] if wrong else labelled.relevant
+        turn = select_for_turn(Asked(labelled.query, caller)).turn_id
+        keys = [room.keys[identifier] for identifier in called]
+        record(turn=Turn.objects.get(pk=str(turn)), called=keys, score=1.0)
+
+
+def recall(room: Room, messages: Sequence[Labelled], places: int = 5) -> float:
+    """recall@5 in per cent of what is asked and taken no notice of."""
+    found = []
+    for labelled in messages:
+        ranking = select_capabilities(Asked(labelled.query, room.asking)).ranking
+        found.append(score_ranking(labelled, ranking)[f"recall@{places}"])
+    return 100 * statistics.fmean(found)
+
+
+def curve(
+    room: Room, queries: Sequence[Labelled], seed: int, noise: str
+) -> list[Point]:
+    """How many turns were learned, recall@5 of the other half, and the weight that votes had."""
+    learned, measured = halves(queries, seed)
+    Experience.objects.all().delete()
+    dice, before = random.Random(seed), 0
+    points: list[Point] = []
+    for step in (*STEPS, len(learned)):
+        learn(room, learned[before:step], noise, dice)
+        before = step
+        weight = review(caller=room.asking).weight
+        points.append(Point(step, recall(room, measured), weight))
+    return points
+
+
+def asked_again(room: Room, queries: Sequence[Labelled], seed: int) -> dict[str, list[float]]:
+    """Of what was learned, by way of asking: recall@5 and recall@1 without learning and with."""
+    dice, learned = random.Random(seed), halves(queries, seed)[0][:AGAIN]
+    figures = {}
+    for name, change in WAYS.items():
+        said = [_said(labelled, change(labelled.query, dice)) for labelled in learned]
+        with override_settings(PEGBOARD_LEARNING=False):
+            without = [recall(room, said, places) for places in (5, 1)]
+        figures[name] = [*without, *(recall(room, said, places) for places in (5, 1))]
+    return figures
+
+
+def _said(labelled: Labelled, query: str) -> Labelled:
+    return Labelled(labelled.qid, query, labelled.relevant, alternatives=labelled.alternatives)
+
+
+NOISES = {
+    "none": "right",
+    "random": "a tenth wrong",
+    "hostile": "a tenth always the same",
+    "flood": "flooded by one user",
+}
+
+
+def measure(folder: Path, seeds: Sequence[int]) -> None:
+    """Print the curve and what is asked again, for one set."""
+    queries = read_queries(folder)
+    again: list[dict[str, list[float]]] = []
+    _row(
+        folder.name,
+        "learned",
+        *(f"{NOISES[noise]}, of {len(seeds)} seeds, weight" for noise in NOISES),
+    )
+    with room(folder) as made:
+        curves: dict[str, list[list[Point]]] = {}
+        for noise in NOISES:
+            for seed in seeds:
+                curves.setdefault(noise, []).append(curve(made, queries, seed, noise))
+                if noise == "none":
+                    again.append(asked_again(made, queries, seed))
+    for place, point in enumerate(curves["none"][0]):
+        _row(folder.name, str(point.learned), *(_cell(curves[noise], place) for noise in NOISES))
+    _row(folder.name, "asked again", "@5 without", "@5 with", "@1 without", "@1 with")
+    for name in WAYS:
+        five, one, five_with, one_with = (
+            statistics.fmean(each[name][place] for each in again) for place in range(4)
+        )
+        _row(folder.name, name, *(f"{value:.1f}" for value in (five, five_with, one, one_with)))
+
+
+def _cell(curves: Sequence[Sequence[Point]], place: int) -> str:
+    """The mean and the gain over no learning, the least gain of any seed, and the mean weight."""
+    at = [points[place].recall for points in curves]
+    gains = [points[place].recall - points[0].recall for points in curves]
+    weight = statistics.fmean(points[place].weight for points in curves)
+    mean, gain, least = statistics.fmean(at), statistics.fmean(gains), min(gains)
+    return f"{mean:.1f} ({gain:+.1f}, least {least:+.1f}) {weight:.2f}"
+
+
+def _row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)  # noqa: T201 - its output
+
+
+def main() -> None:
+    """Measure each set, on a server of its own where none is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="holds one folder for each labelled set")
+    parser.add_argument("--sets", nargs="+", default=SETS[:2], choices=SETS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    wanted = parser.parse_args()
+    if "DATABASE_URL" not in os.environ:
+        _run_on_embedded_servers()
+        return
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    with override_settings(PEGBOARD_QUERY_CACHE_SIZE=20_000):
+        for name in wanted.sets:
+            measure(wanted.folder / name, wanted.seeds)
+
+
+def _run_on_embedded_servers() -> None:
+    from catalog.embedding.convert import convert_model
+    from marketplace.embedded.folders import open_data_folder
+    from marketplace.embedded.postgres import EmbeddedPostgres
+    from marketplace.embedded.redis import EmbeddedRedis
+    from tests.bench.__main__ import _environment
+
+    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
+        data = Path(name)
+        open_data_folder(data)
+        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
+        postgres.start()
+        redis.start()
+        try:
+            convert_model(data / "model")
+            postgres.create_database("bench")
+            subprocess.run(  # noqa: S603 - ourselves
+                [sys.executable, "-m", "tests.bench.learning", *sys.argv[1:]],
+                env=_environment(data, postgres, redis, "bench"),
+                check=True,
+            )
+        finally:
+            redis.stop()
+            postgres.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""alice, bob and charlie before a few tools that are embedded by the model that comes along."""
+
+import pytest
+from django.conf import settings
+
+from acl.callers import Caller
+from catalog.embedding.choice import configured_embedder
+from catalog.embedding.convert import convert_model
+from catalog.indexing import embed_pending
+from catalog.models import Capability, Embedding, EmbeddingModel
+from discovery.learning.recording import record
+from discovery.models import Turn
+from discovery.selected import Asked, Selected
+from discovery.services.selection import select_capabilities
+from discovery.services.turns import select_for_turn
+from tests.access.people import People, invite
+from tests.factories import CapabilityFactory, give
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    """Of support's many tools none is about the moon; bob may use the whole wiki, too."""
+    convert_model(settings.PEGBOARD_MODEL_DIR)
+    EmbeddingModel.objects.create(name=configured_embedder().name, dimension=384, active=True)
+    people = invite()
+    for subject in (
+        "invoices",
+        "holidays",
+        "music",
+        "stock prices",
+        "recipes",
+        "train times",
+    ):
+        CapabilityFactory.create(
+            integration=people.gmail,
+            action=subject.replace(" ", "_"),
+            description=f"Get {subject}.",
+        )
+    give(people.delete_page, people.bob)
+    Embedding.objects.update(vector=None, vector_hash="")
+    embed_pending()
+    return people
+
+
+def bob_of(people: People) -> Caller:
+    return Caller(people.bob.pk, people.support.pk)
+
+
+def use(caller: Caller, message: str, *called: Capability, score: float = 1.0) -> Turn:
+    """A turn in which these were called."""
+    turn = Turn.objects.get(pk=str(select_for_turn(Asked(message, caller)).turn_id))
+    record(turn=turn, called=[capability.pk for capability in called], score=score)
+    return turn
+
+
+def one(caller: Caller, message: str, capability: Capability) -> Selected | None:
+    """What a selection says of one capability."""
+    selection = select_capabilities(Asked(message, caller))
+    return next((item for item in selection.selected if item.pk == capability.pk), None)

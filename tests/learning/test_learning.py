@@ -1,0 +1,201 @@
+"""What a group learns from what it calls, and who notices."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from acl.callers import Caller
+from catalog.models import EmbeddingModel
+from discovery.learning import recording
+from discovery.learning.forgetting import forget_old
+from discovery.models import Experience, Turn
+from discovery.selected import Asked
+from discovery.services.selection import select_capabilities
+from discovery.services.turns import select_for_turn
+from tests.access.people import People
+from tests.factories import UserFactory, take_away
+from tests.learning.conftest import bob_of, one, use
+
+pytestmark = pytest.mark.django_db
+MOON = "what phase is the moon in tonight?"
+LIKE_IT = "which phase will the moon be in tomorrow night?"
+
+
+def answer(caller: Caller, message: str = MOON) -> tuple[object, ...]:
+    """All that a selection tells, but for the time it took."""
+    selection = select_capabilities(Asked(message, caller))
+    return (selection.selected, selection.ranking, selection.excluded_count, selection.reason)
+
+
+def test_what_was_called_comes_first_when_the_message_comes_again(people: People) -> None:
+    assert one(people.caller, MOON, people.read_page) is None  # nothing speaks for it
+
+    use(bob_of(people), MOON, people.read_page)
+
+    after = one(people.caller, MOON, people.read_page)
+    assert after is not None
+    assert "used before for messages like this one" in after.reasons
+    assert after.score > after.evidence["use"] > 0.1
+    assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
+    assert select_capabilities(Asked(MOON, people.caller)).ranking[0] == after.identifier
+
+
+def test_it_counts_for_messages_that_are_like_it_and_for_no_others(people: People) -> None:
+    other = "send an email to everybody about the invoices"
+    far = answer(people.caller, other)
+    assert one(people.caller, LIKE_IT, people.read_page) is None
+
+    use(people.caller, MOON, people.read_page)
+
+    after = one(people.caller, LIKE_IT, people.read_page)
+    assert after is not None
+    assert after.evidence["use"] > 0
+    assert answer(people.caller, other) == far
+
+
+def test_failures_count_against(people: People) -> None:
+    message = "read the page about the moon"
+    before = one(people.caller, message, people.read_page)
+
+    use(people.caller, message, people.read_page, score=0.0)
+
+    after = one(people.caller, message, people.read_page)
+    assert before is not None
+    assert after is not None
+    assert after.score < before.score
+    assert "use" not in after.evidence
+    assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
+
+
+def test_one_statement_selects_and_none_is_added_for_the_turn(people: People) -> None:
+    use(people.caller, MOON, people.read_page)
+
+    with CaptureQueriesContext(connection) as statements:
+        turn = select_for_turn(Asked(LIKE_IT, people.caller)).turn_id
+
+    assert len(statements) == 2
+    assert Turn.objects.get(pk=str(turn)).noted is not None
+
+
+def test_note_is_gone_once_the_outcome_is_known_and_has_no_words(people: People) -> None:
+    turn = use(people.caller, MOON, people.read_page)
+
+    experience = Experience.objects.get()
+    assert (experience.turn, experience.worth) == (turn.pk, 1.0)
+    assert len(experience.vector) == 384
+    assert b"moon" not in bytes(turn.noted or b"")
+    turn.refresh_from_db()
+    assert turn.noted is None
+
+
+def test_other_groups_notice_nothing(people: People) -> None:
+    people.charlie.groups.add(people.support)
+    in_finance = Caller(people.charlie.pk, people.finance.pk)
+    before = answer(in_finance), answer(people.stranger, "send an email")
+
+    for message in (MOON, LIKE_IT, "send an email"):
+        use(Caller(people.charlie.pk, people.support.pk), message, people.read_page, people.send)
+
+    assert (answer(in_finance), answer(people.stranger, "send an email")) == before
+
+
+def test_what_a_colleague_may_use_alone_moves_nothing(people: People) -> None:
+    use(people.caller, MOON, people.read_page)
+    before = answer(people.caller), answer(people.caller, LIKE_IT)
+
+    for number in range(12):
+        use(bob_of(people), f"{MOON} {number}", people.delete_page)
+        use(bob_of(people), MOON, people.delete_page, score=number / 12)
+
+    assert (answer(people.caller), answer(people.caller, LIKE_IT)) == before
+    after = one(bob_of(people), MOON, people.delete_page)
+    assert after is not None
+    assert "used before for messages like this one" in after.reasons
+
+
+def test_what_is_revoked_has_no_vote(people: People) -> None:
+    use(people.caller, MOON, people.read_page)
+
+    take_away(people.read_page, people.support)
+
+    assert one(people.caller, MOON, people.read_page) is None
+    assert "wiki" not in str(answer(people.caller))
+
+
+def test_nobody_outvotes_the_others_by_repeating_themselves(people: People) -> None:
+    for number in range(3):
+        user = UserFactory.create(groups=[people.support])
+        use(Caller(user.pk, people.support.pk), f"{LIKE_IT} {number}", people.read_page)
+    for number in range(30):
+        use(people.caller, f"{MOON} {number}", people.search)
+
+    with_all = select_capabilities(Asked(MOON, people.caller))
+
+    scores = {item.pk: item.evidence.get("use", 0) for item in with_all.selected}
+    assert scores[people.read_page.pk] > scores[people.search.pk] / 2 > 0
+
+
+def test_switched_off_nothing_is_kept_and_nothing_counts(people: People, settings: object) -> None:
+    before = answer(people.caller)
+    use(people.caller, MOON, people.read_page)
+    settings.PEGBOARD_LEARNING = False  # type: ignore[attr-defined]
+
+    turn = use(people.caller, LIKE_IT, people.read_page)
+
+    assert answer(people.caller) == before
+    assert turn.noted is None
+    assert Experience.objects.count() == 1
+
+
+def test_vectors_of_another_model_are_not_compared(people: People) -> None:
+    before = answer(people.caller)
+    use(people.caller, MOON, people.read_page)
+
+    other = EmbeddingModel.objects.create(name="another", dimension=384)
+    Experience.objects.update(model=other)
+
+    assert answer(people.caller) == before
+
+
+def test_the_same_again_replaces_and_the_oldest_go(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "MOST_KEPT", 2)
+    first = use(people.caller, MOON, people.read_page)
+    again = use(people.caller, MOON, people.read_page)
+    assert [row.turn for row in Experience.objects.all()] == [again.pk] != [first.pk]
+
+    for message in ("bake a cake", "book a train"):
+        use(people.caller, message, people.read_page)
+    use(bob_of(people), "buy stocks", people.read_page)
+
+    assert Experience.objects.filter(user=people.alice).count() == 2
+    assert not Experience.objects.filter(turn=again.pk).exists()
+    assert Experience.objects.filter(user=people.bob).count() == 1
+
+
+def test_old_experiences_and_notes_are_forgotten(people: People, settings: object) -> None:
+    old, new = use(people.caller, MOON, people.send), use(people.caller, LIKE_IT, people.send)
+    waiting = select_for_turn(Asked(MOON, people.caller)).turn_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE discovery_experience SET created_at = now() - '91 days'::interval"
+            " WHERE turn = %s",
+            [old.pk],
+        )
+        cursor.execute("UPDATE discovery_turn SET created_at = now() - '8 days'::interval")
+
+    assert forget_old() == 1
+
+    assert [row.turn for row in Experience.objects.all()] == [new.pk]
+    assert Turn.objects.get(pk=str(waiting)).noted is None
+
+
+def test_deleted_capabilities_and_people_take_their_experiences_along(people: People) -> None:
+    use(people.caller, MOON, people.read_page, people.send)
+    use(bob_of(people), MOON, people.send)
+
+    people.read_page.delete()
+    people.bob.delete()
+
+    assert [row.capability for row in Experience.objects.all()] == [people.send]

@@ -1,0 +1,125 @@
+"""Votes, by themselves."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discovery.learning.notes import Note, read_note, write_note
+from discovery.ranking.use import (
+    LEVELS,
+    OFF,
+    REPEAT_WEIGHT,
+    START,
+    Checked,
+    Experience,
+    bonuses,
+    count_votes,
+    gains_by_level,
+    level_for,
+    worth_of,
+)
+
+MAIL, WIKI, CHAT = 1, 2, 3
+HIGHEST = len(LEVELS) - 1
+experiences = st.lists(
+    st.builds(
+        Experience,
+        st.integers(1, 4),
+        st.integers(1, 6),
+        st.floats(-1, 1),
+        st.floats(-0.5, 1),
+    ),
+    max_size=24,
+    unique_by=lambda each: (each.capability, each.turn),
+)
+
+
+def test_nearer_messages_say_more() -> None:
+    votes = count_votes([Experience(MAIL, 1, 0.9, 1.0), Experience(WIKI, 2, 0.6, 1.0)])
+
+    assert votes[MAIL].share > 3 * votes[WIKI].share > 0
+    assert votes[MAIL].repeated == votes[WIKI].repeated == 0
+
+
+def test_one_far_message_says_little_and_one_beyond_the_gate_nothing() -> None:
+    assert count_votes([Experience(MAIL, 1, 0.45, 1.0)])[MAIL].share < 0.2
+    assert count_votes([Experience(MAIL, 1, 0.3, 1.0)])[MAIL].share == 0
+
+
+def test_message_that_led_to_several_is_one_message() -> None:
+    both = count_votes([Experience(MAIL, 1, 0.8, 1.0), Experience(WIKI, 1, 0.8, 1.0)])
+
+    assert both[MAIL] == both[WIKI] == count_votes([Experience(MAIL, 1, 0.8, 1.0)])[MAIL]
+
+
+def test_failures_count_against_but_half_as_much() -> None:
+    assert [worth_of(score) for score in (0, 0.5, 1)] == [-0.5, 0.25, 1]
+    went_badly = count_votes([Experience(MAIL, 1, 0.8, worth_of(0))])
+    went_well = count_votes([Experience(MAIL, 1, 0.8, worth_of(1))])
+    assert went_badly[MAIL].share == pytest.approx(-went_well[MAIL].share / 2)
+
+
+def test_repeated_message_counts_before_anything_was_checked() -> None:
+    votes = count_votes([Experience(MAIL, 1, 0.99, 1.0), Experience(WIKI, 2, 0.6, 1.0)])
+
+    assert bonuses(votes, 0) == {MAIL: REPEAT_WEIGHT, WIKI: 0.0}
+    assert bonuses(votes, OFF) == {}
+
+
+@given(experiences, st.sampled_from([OFF, *range(len(LEVELS))]))
+def test_votes_never_move_more_than_their_weight(near: list[Experience], level: int) -> None:
+    turns = {each.turn: each.likeness for each in near}
+    near = [each._replace(likeness=turns[each.turn]) for each in near]
+
+    gained = bonuses(count_votes(near), level)
+
+    most = max(LEVELS[level], REPEAT_WEIGHT)
+    assert all(-most / 2 - 1e-9 <= bonus <= most + 1e-9 for bonus in gained.values())
+
+
+@pytest.mark.parametrize(
+    ("gains", "squares", "level"),
+    [
+        ([0] * 5, [0] * 5, START),
+        # More at every step, and surely.
+        ([1, 5, 9, 12, 15], [1, 4, 4, 4, 4], HIGHEST),
+        # The highest gains less than the one before it.
+        ([1, 5, 9, 12, 11], [1, 4, 4, 4, 4], 3),
+        # A gain that may be chance.
+        ([0, 1, 2, 3, 3], [0, 4, 4, 4, 4], START),
+        # Votes do harm, repeated messages do not.
+        ([1, -3, -5, -8, -9], [1, 4, 4, 4, 4], 0),
+        ([-3, -3, -5, -8, -9], [4, 4, 4, 4, 4], OFF),
+    ],
+)
+def test_later_messages_decide_how_much_votes_count(
+    gains: list[float], squares: list[float], level: int
+) -> None:
+    assert level_for(Checked(gains, squares)) == level
+
+
+def test_gains_are_those_of_the_rank() -> None:
+    strengths = {MAIL: 0.5, WIKI: 0.45, CHAT: 0.1}
+    votes = count_votes([Experience(WIKI, 1, 0.9, 1.0)])
+
+    gains = gains_by_level(strengths, votes)
+
+    second_to_first = 1 - 1 / math.log2(3)
+    assert gains[WIKI] == pytest.approx((0, *[second_to_first] * 4))
+    assert gains[MAIL] == pytest.approx((0, *[-second_to_first] * 4))
+    assert CHAT not in gains
+    assert gains_by_level(strengths, {}) == {}
+
+
+def test_note_is_read_as_it_was_written() -> None:
+    vector = np.linspace(-1, 1, 384, dtype=np.float32)
+
+    note = read_note(write_note(Note("modèle", vector, {2**40: (0.0, 0.37, -1.0, 1.0, 0.05)})))
+
+    assert note.model == "modèle"
+    assert np.abs(note.vector - vector).max() < 0.001
+    assert note.gains_for(2**40) == pytest.approx((0, 0.37, -1, 1, 0.05))
+    assert note.gains_for(7) == (0.0,) * len(LEVELS)
