@@ -45,7 +45,10 @@ def _of_answer(problem: MCPError) -> ServerProblemError:
         return ServerProblemError(Reason.TOO_LARGE)
     if problem.code == types.REQUEST_TIMEOUT:
         return ServerProblemError(Reason.NO_ANSWER)
-    if problem.code in (types.PARSE_ERROR, types.CONNECTION_CLOSED):
+    # The SDK's own words, where its code says only that the request was not accepted.
+    if problem.code in (types.PARSE_ERROR, types.CONNECTION_CLOSED) or problem.message.startswith(
+        "Unexpected content type"
+    ):
         return ServerProblemError(Reason.WRONG_ANSWER)
     return ServerProblemError(Reason.REFUSED, problem.message)
 

@@ -86,7 +86,8 @@ def test_no_launcher_unless_an_operator_names_it(settings: Settings, tmp_path: P
     [
         "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
         "PATH", "HOME", "BASH_ENV", "npm_config_registry", "UV_INDEX_URL", "PIP_INDEX_URL",
-        "GIT_SSH_COMMAND", "DATABASE_URL", "PEGBOARD_SECRET_KEY", "JAVA_TOOL_OPTIONS", "A=B", "", "A B", "1A", "A\n",
+        "GIT_SSH_COMMAND", "DATABASE_URL", "PEGBOARD_SECRET_KEY", "JAVA_TOOL_OPTIONS",
+        "A=B", "", "A B", "1A", "A\n",
     ],
 )  # fmt: skip
 def test_variable_that_decides_what_is_loaded_is_refused(name: str) -> None:
