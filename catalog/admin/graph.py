@@ -43,10 +43,10 @@ class EdgeAdmin(AuditedAdmin):
 
     form = EdgeForm
     fields = ("source", "target", "kind", "weight")
-    list_display = ("source", "kind", "target", "weight", "origin", "preset")
-    list_filter = ("kind", "origin")
+    list_display = ("source", "kind", "target", "weight", "origin", "preset", "group")
+    list_filter = ("kind", "origin", "group")
     search_fields = ("source__full_name", "target__full_name")
-    list_select_related = ("source", "target", "preset")
+    list_select_related = ("source", "target", "preset", "group")
     autocomplete_fields = ("source", "target")
     ordering = ("source__full_name", "kind", "target__full_name", "pk")
 
@@ -72,10 +72,16 @@ class EdgeAdmin(AuditedAdmin):
         """Nothing hangs on an edge."""
 
     def delete_model(self, request: HttpRequest, obj: Edge) -> None:
-        unrelate(by=cast(User, request.user), source=obj.source, target=obj.target, kind=obj.kind)
+        unrelate(
+            by=cast(User, request.user),
+            source=obj.source,
+            target=obj.target,
+            kind=obj.kind,
+            group=obj.group,
+        )
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Edge]) -> None:
-        for edge in queryset.select_related("source", "target"):
+        for edge in queryset.select_related("source", "target", "group"):
             self.delete_model(request, edge)
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -15,6 +16,7 @@ from acl.api.callers import person_of
 from acl.api.permissions import HasScope
 from acl.api.serializers import Text
 from acl.models import ApiKey
+from catalog.api.access_callers import own_group
 from catalog.api.lookups import LookupView, MayLookUp
 from catalog.api.serializers import CallerSerializer
 from catalog.graph.neighbours import Neighbour
@@ -77,6 +79,9 @@ class EdgeSerializer(serializers.Serializer[Any]):
     type = serializers.ChoiceField(Edge.Kind.choices)
     weight = serializers.FloatField()
     origin = serializers.CharField()
+    for_group = serializers.CharField(
+        allow_null=True, help_text="The one group for whose callers it holds; null for everybody."
+    )
 
 
 class MayRelate(MayLookUp):
@@ -123,8 +128,10 @@ class GraphView(LookupView):
         responses={200: EdgeSerializer, 201: EdgeSerializer},
     )
     def post(self, request: Request, full_name: str) -> Response:
-        """For admins. The weight replaces what was worked out; both must be the caller's."""
+        """For admins. The weight replaces what was worked out; both must be the caller's. Staff
+        decide for everybody, a key for the callers of its group."""
         source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
+        group = _own_group(request)
         try:
             edge, is_new = relate(
                 by=person_of(request),
@@ -132,11 +139,13 @@ class GraphView(LookupView):
                 target=target,
                 kind=wanted["type"],
                 weight=wanted["weight"],
+                group=group,
             )
         except EdgeRefused as refused:
             raise ValidationError({"target": str(refused)}) from refused
         shown = {"type": edge.kind, "weight": edge.weight, "origin": edge.origin}
-        body = {"source": full_name, "target": str(target), **shown}
+        for_group = group.name if group else None
+        body = {"source": full_name, "target": str(target), **shown, "for_group": for_group}
         return Response(body, status=201 if is_new else 200)
 
     @extend_schema(
@@ -148,16 +157,22 @@ class GraphView(LookupView):
         responses={204: None},
     )
     def delete(self, request: Request, full_name: str) -> Response:
-        """For admins. An edge that comes from a source or a preset stays away, too."""
+        """For admins. An edge that comes from a source or a preset stays away, too: for everybody,
+        or, by a key, for the callers of its group."""
         query = request.query_params.dict()
         source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
         try:
-            if not unrelate(
-                by=person_of(request), source=source, target=target, kind=wanted["type"]
-            ):
-                raise Http404
+            was_there = unrelate(
+                by=person_of(request),
+                source=source,
+                target=target,
+                kind=wanted["type"],
+                group=_own_group(request),
+            )
         except EdgeRefused as refused:
             raise ValidationError({"target": str(refused)}) from refused
+        if not was_there:
+            raise Http404
         return Response(status=204)
 
     def _ends(
@@ -171,6 +186,12 @@ class GraphView(LookupView):
         if any(name not in found for name in names):
             raise Http404
         return found[names[0]], found[names[1]], wanted
+
+
+def _own_group(request: Request) -> Group | None:
+    """The group that a key decides for; None for staff."""
+    own = own_group(request)
+    return None if own is None else Group.objects.get(pk=own)
 
 
 def _shown(one: Neighbour) -> dict[str, Any]:

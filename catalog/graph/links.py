@@ -89,7 +89,7 @@ _EDGES = (
     ) found
     CROSS JOIN LATERAL (SELECT kind IN ('DEPENDS_ON', 'DECLARED')) d (directed)
     GROUP BY 1, 2, 3, 5
-    ON CONFLICT (source_id, target_id, kind, origin, preset_id)
+    ON CONFLICT (source_id, target_id, kind, origin, preset_id, group_id)
     DO UPDATE SET weight = EXCLUDED.weight
     """,  # noqa: S608 - names of our own columns
 )

@@ -22,6 +22,8 @@ LARGEST_CATEGORY = 8
 # one in the smallest catalogue, and more than fifty are no neighbourhood.
 MOST_WITH_A_TAG = "GREATEST(5, LEAST(50, {usable} / 10))"
 _MOST_WITH_A_TAG = MOST_WITH_A_TAG.format(usable="(SELECT count(*) FROM usable)")
+# Everybody's edges, and those that an admin of the caller's group has decided, which come first.
+FOR_THE_GROUP = "(group_id IS NULL OR group_id = (SELECT group_id FROM who))"
 Direction = Literal["out", "in", "both"]
 
 
@@ -57,7 +59,7 @@ def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourh
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if not rows:
         return None
-    found = _merged(Neighbour(*row) for row in rows if row[0] is not None)
+    found = _merged((row[-1], Neighbour(*row[:-1])) for row in rows if row[0] is not None)
     return Neighbourhood(
         tuple(_strongest(one for one in found if not one.disconnected)),
         tuple(_strongest(one for one in found if one.disconnected)),
@@ -71,18 +73,20 @@ def count_edges(caller: Caller) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _merged(found: Iterable[Neighbour]) -> list[Neighbour]:
-    """One for each type and direction: an admin's word where there is one, else the strongest."""
-    best: dict[tuple[str, str, str], Neighbour] = {}
-    for one in found:
+def _merged(found: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
+    """One for each type and direction: the word of the group's admin where there is one, else that
+    of an admin, else the strongest."""
+    best: dict[tuple[str, str, str], tuple[bool, Neighbour]] = {}
+    for of_group, one in found:
         key = (one.full_name, one.type, one.direction)
-        if key not in best or _word(one) > _word(best[key]):
-            best[key] = one
-    return [replace(one, weight=round(one.weight, 4)) for one in best.values() if one.weight > 0]
+        if key not in best or _word(of_group, one) > _word(*best[key]):
+            best[key] = of_group, one
+    kept = [one for _, one in best.values() if one.weight > 0]
+    return [replace(one, weight=round(one.weight, 4)) for one in kept]
 
 
-def _word(one: Neighbour) -> tuple[bool, float, str]:
-    return one.origin == Edge.Origin.ADMIN, one.weight, one.origin
+def _word(of_group: bool, one: Neighbour) -> tuple[bool, bool, float, str]:
+    return of_group, one.origin == Edge.Origin.ADMIN, one.weight, one.origin
 
 
 def _strongest(found: Iterable[Neighbour]) -> Iterable[Neighbour]:
@@ -115,21 +119,24 @@ shared AS MATERIALIZED (
 ),
 related AS (
   SELECT e.target_id AS id, e.kind, e.weight, e.origin,
-         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'out' ELSE 'both' END AS direction
-  FROM own JOIN catalog_edge e ON e.source_id = own.id
+         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'out' ELSE 'both' END AS direction,
+         e.group_id IS NOT NULL AS of_group
+  FROM own JOIN catalog_edge e ON e.source_id = own.id AND {FOR_THE_GROUP}
   UNION ALL
   SELECT e.source_id, e.kind, e.weight, e.origin,
-         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'in' ELSE 'both' END
-  FROM own JOIN catalog_edge e ON e.target_id = own.id
+         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'in' ELSE 'both' END,
+         e.group_id IS NOT NULL
+  FROM own JOIN catalog_edge e ON e.target_id = own.id AND {FOR_THE_GROUP}
   UNION ALL
-  SELECT id, 'TAGGED_WITH', LEAST({MOST_BY_TAGS}, {PER_TAG} * count(*)), 'metadata', 'both'
+  SELECT id, 'TAGGED_WITH', LEAST({MOST_BY_TAGS}, {PER_TAG} * count(*)), 'metadata', 'both', false
   FROM shared, unnest(ids) id WHERE name LIKE '#%%' GROUP BY id HAVING count(*) >= 2
   UNION ALL
-  SELECT id, 'SAME_CATEGORY', {BY_CATEGORY}, 'metadata', 'both'
+  SELECT id, 'SAME_CATEGORY', {BY_CATEGORY}, 'metadata', 'both', false
   FROM shared, unnest(ids) id WHERE name NOT LIKE '#%%'
 )
 SELECT c.identifier, c.full_name, c.kind, i.slug, i.connection = 'disconnected',
-       c.id IN (SELECT id FROM usable WHERE mode = 1), r.kind, r.weight, r.origin, r.direction
+       c.id IN (SELECT id FROM usable WHERE mode = 1), r.kind, r.weight, r.origin, r.direction,
+       r.of_group
 FROM own LEFT JOIN (
   related r
   JOIN catalog_capability c ON c.id = r.id AND c.id IN (SELECT id FROM usable)
@@ -153,18 +160,21 @@ member AS MATERIALIZED (
   SELECT name, id FROM counting, unnest(ids) id WHERE id IN (SELECT id FROM shown)
 ),
 edge AS (
-  SELECT source_id AS one, target_id AS other, kind, weight, origin = 'admin' AS decided
+  SELECT source_id AS one, target_id AS other, kind, weight,
+         CASE WHEN origin <> 'admin' THEN 0 WHEN group_id IS NULL THEN 1 ELSE 2 END AS decided
   FROM catalog_edge
   WHERE source_id IN (SELECT id FROM shown) AND target_id IN (SELECT id FROM shown)
+    AND {FOR_THE_GROUP}
   UNION ALL
-  SELECT a.id, b.id, 'TAGGED_WITH', 1, false FROM member a JOIN member b USING (name)
+  SELECT a.id, b.id, 'TAGGED_WITH', 1, 0 FROM member a JOIN member b USING (name)
   WHERE a.id < b.id AND name LIKE '#%%' GROUP BY a.id, b.id HAVING count(*) >= 2
   UNION ALL
-  SELECT a.id, b.id, 'SAME_CATEGORY', 1, false FROM member a JOIN member b USING (name)
+  SELECT a.id, b.id, 'SAME_CATEGORY', 1, 0 FROM member a JOIN member b USING (name)
   WHERE a.id < b.id AND name NOT LIKE '#%%'
 ),
 worded AS (
-  SELECT COALESCE(max(weight) FILTER (WHERE decided), max(weight)) AS weight
+  SELECT COALESCE(max(weight) FILTER (WHERE decided = 2), max(weight) FILTER (WHERE decided = 1),
+                  max(weight)) AS weight
   FROM edge GROUP BY one, other, kind
 )
 SELECT count(*) FROM worded WHERE weight > 0

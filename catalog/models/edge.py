@@ -1,5 +1,6 @@
 """How capabilities are related, and what that is worked out from."""
 
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 
@@ -12,7 +13,7 @@ class Edge(models.Model):
 
     What also depends on how many others share something (most TAGGED_WITH and SAME_CATEGORY) is no
     row: it is worked out for each caller from `Trait`. An edge without a direction has the lower
-    key as its source.
+    key as its source. What an admin of one group has decided holds for that group's callers alone.
     """
 
     class Kind(models.TextChoices):
@@ -36,12 +37,21 @@ class Edge(models.Model):
     preset = models.ForeignKey(
         Preset, models.CASCADE, null=True, blank=True, related_name="edges", editable=False
     )
+    group = models.ForeignKey(
+        Group,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
+        help_text="Whose callers alone it holds for; empty: for everybody.",
+    )
 
     class Meta:
         ordering = ["source", "kind", "target", "origin", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["source", "target", "kind", "origin", "preset"],
+                fields=["source", "target", "kind", "origin", "preset", "group"],
                 nulls_distinct=False,
                 name="catalog_edge_once",
             ),
@@ -59,6 +69,9 @@ class Edge(models.Model):
                 condition=Q(origin="preset", preset__isnull=False)
                 | (~Q(origin="preset") & Q(preset__isnull=True)),
                 name="catalog_edge_preset",
+            ),
+            models.CheckConstraint(
+                condition=Q(origin="admin") | Q(group__isnull=True), name="catalog_edge_group"
             ),
         ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 
 from acl.callers import Caller
@@ -38,9 +38,16 @@ def find_neighbours(*, caller: Caller, full_name: str, kind: str = "") -> Neighb
 
 @transaction.atomic
 def relate(
-    *, by: User | None, source: Capability, target: Capability, kind: str, weight: float
+    *,
+    by: User | None,
+    source: Capability,
+    target: Capability,
+    kind: str,
+    weight: float,
+    group: Group | None = None,
 ) -> tuple[Edge, bool]:
-    """An admin's edge, whose weight replaces what was worked out; and whether it is new."""
+    """An admin's edge, whose weight replaces what was worked out; and whether it is new. It holds
+    for everybody, or for the callers of one group, where it replaces everybody's, too."""
     one, other = _ends(source, target, kind)
     edge, is_new = Edge.objects.update_or_create(
         source=one,
@@ -48,41 +55,48 @@ def relate(
         kind=kind,
         origin=Edge.Origin.ADMIN,
         preset=None,
+        group=group,
         defaults={"weight": weight},
     )
-    record(
-        by=by,
-        action="edge.add",
-        target=str(source),
-        details={"type": kind, "target": str(target), "weight": weight},
-    )
+    details = {**_details(target, kind, group), "weight": weight}
+    record(by=by, action="edge.add", target=str(source), details=details)
     return edge, is_new
 
 
 @transaction.atomic
-def unrelate(*, by: User | None, source: Capability, target: Capability, kind: str) -> bool:
-    """No such edge any longer, wherever it comes from; whether there was one.
+def unrelate(
+    *,
+    by: User | None,
+    source: Capability,
+    target: Capability,
+    kind: str,
+    group: Group | None = None,
+) -> bool:
+    """No such edge any longer, wherever it comes from, for everybody or for the callers of one
+    group; whether there was one.
 
-    What an admin added is deleted. What a source, a preset or shared tags give is outweighed by an
-    edge without weight, or it would be back with the next import.
+    What was added for them is deleted. What a source, a preset, shared tags or, for a group,
+    an edge of everybody's give is outweighed by an edge without weight, or it would be back.
     """
     lock_catalog()
     one, other = _ends(source, target, kind)
-    same = Edge.objects.filter(source=one, target=other, kind=kind)
-    by_admin = same.filter(origin=Edge.Origin.ADMIN)
-    elsewhere = same.exclude(origin=Edge.Origin.ADMIN).exists() or _share(one, other, kind)
-    decided = by_admin.values_list("weight", flat=True).first()
-    if decided == 0 or (decided is None and not elsewhere):
+    words = Edge.objects.filter(source=one, target=other, kind=kind, origin=Edge.Origin.ADMIN)
+    word = words.filter(group=group).first()
+    elsewhere = _is_there(one, other, kind, words.filter(group=None).first() if group else None)
+    if (word is None and not elsewhere) or (word is not None and word.weight == 0):
         return False
     if elsewhere:
-        defaults = {"weight": 0.0}
-        by_admin.update_or_create(
-            source=one, target=other, kind=kind, origin=Edge.Origin.ADMIN, defaults=defaults
+        words.update_or_create(
+            source=one,
+            target=other,
+            kind=kind,
+            origin=Edge.Origin.ADMIN,
+            group=group,
+            defaults={"weight": 0.0},
         )
     else:
-        by_admin.delete()
-    details = {"type": kind, "target": str(target)}
-    record(by=by, action="edge.remove", target=str(source), details=details)
+        words.filter(group=group).delete()
+    record(by=by, action="edge.remove", target=str(source), details=_details(target, kind, group))
     return True
 
 
@@ -110,6 +124,19 @@ def _ends(source: Capability, target: Capability, kind: str) -> tuple[Capability
     if kind in WITHOUT_DIRECTION and source.pk > target.pk:
         return target, source
     return source, target
+
+
+def _details(target: Capability, kind: str, group: Group | None) -> dict[str, object]:
+    details: dict[str, object] = {"type": kind, "target": str(target)}
+    return details | ({"group": group.name} if group else {})
+
+
+def _is_there(one: Capability, other: Capability, kind: str, word: Edge | None) -> bool:
+    """Whether there is an edge by an admin's word for everybody, or else without any."""
+    if word is not None:
+        return word.weight > 0
+    same = Edge.objects.filter(source=one, target=other, kind=kind)
+    return same.exclude(origin=Edge.Origin.ADMIN).exists() or _share(one, other, kind)
 
 
 def _share(one: Capability, other: Capability, kind: str) -> bool:
