@@ -1,6 +1,6 @@
 """Texts within a number of tokens. Nothing here leaves half a word or half a line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from catalog.tokens import token_counter
 
@@ -18,13 +18,10 @@ def cut(before: str, text: str, after: str, budget: int) -> str:
     words = text.split()
     if fits(whole := f"{before}{' '.join(words)}{after}", budget):
         return whole
-    fewest, most = 0, len(words)
-    while most - fewest > 1:
-        middle = (fewest + most) // 2
-        if fits(f"{before}{_ended(words[:middle])}{after}", budget):
-            fewest = middle
-        else:
-            most = middle
+    fewest = largest(
+        max(len(words) - 1, 0),
+        lambda number: fits(f"{before}{_ended(words[:number])}{after}", budget),
+    )
     if fewest:
         return f"{before}{_ended(words[:fewest])}{after}"
     bare = f"{before.rstrip(' :')}{after}"
@@ -33,3 +30,22 @@ def cut(before: str, text: str, after: str, budget: int) -> str:
 
 def _ended(words: Sequence[str]) -> str:
     return " ".join(words).rstrip(" ,;:-") + "…"
+
+
+def largest(most: int, holds: Callable[[int], bool]) -> int | None:
+    """The largest number up to `most` for which it holds, where it holds for all below; None where
+    it does not even hold for 0."""
+    if holds(most):
+        return most
+    if most == 0 or not holds(0):
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def cost(text: str) -> int:
+    """What the text costs in tokens."""
+    return token_counter().count(text)
