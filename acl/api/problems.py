@@ -81,8 +81,8 @@ def plain_problem(status: int, *, detail: str = "") -> JsonResponse:
 
 
 def wants_problem(request: HttpRequest) -> bool:
-    """Whether the request is for the API, so that a page of HTML would be no answer."""
-    return request.path.startswith("/api/")
+    """Whether a program asks, so that a page of HTML would be no answer."""
+    return request.path.startswith("/api/") or request.path == "/mcp"
 
 
 def _as_api_exception(error: Exception) -> exceptions.APIException | None:

@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
-from acl.api.permissions import HasScope, has_scope
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer
 from acl.callers import Caller
@@ -20,35 +19,12 @@ from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
 from catalog.tokens import estimate_tokens
 from discovery.api import meta_serializers as bodies
+from discovery.api.meta_permissions import MayCallSome, MayCallThis
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
 from discovery.services.execution import NotFoundError, execute
 from discovery.services.metatools.calling import call_meta_tool
-
-
-def may_call(principal: Any, tool: MetaTool) -> bool:
-    """A key that may select may look around as well, as with lookups."""
-    scopes = {tool.scope, ApiKey.Scope.SELECT} if tool.scope == "discover" else {tool.scope}
-    return any(has_scope(principal, scope) for scope in scopes)
-
-
-class MayCallSome(HasScope):
-    """Whoever may call one of them may read about all."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        return any(may_call(request.user, tool) for tool in META_TOOLS.values())
-
-
-class MayCallThis(HasScope):
-    """Asks for the scope of the tool that the address names; there is nothing to hide in a name
-    that no tool has."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        tool = META_TOOLS.get(view.kwargs["name"])
-        if tool is None:
-            return MayCallSome().has_permission(request, view)
-        return may_call(request.user, tool)
 
 
 class MetaToolsView(APIView):

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from acl.api.docs import DocsView, SchemaView
 from acl.api.failures import no_such_call
+from discovery.mcp.view import McpView
 from discovery.views.session import admin_sign_in
 from marketplace.config.health import ReadyView, alive
 from marketplace.config.metrics import MetricsView
@@ -25,6 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("discovery.urls")),
     path("api/v1/", include("acl.urls")),
     re_path(r"^api/v1/", no_such_call),
+    path("mcp", McpView.as_view(), name="mcp"),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("discovery.page_urls")),

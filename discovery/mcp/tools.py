@@ -1,0 +1,56 @@
+"""The meta-tools as an MCP server lists and calls them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+
+from acl.callers import Caller
+from discovery.api.meta_permissions import may_call
+from discovery.arguments import ArgumentsRefusedError
+from discovery.metatools.definition import MetaTool
+from discovery.metatools.registry import META_TOOLS
+from discovery.services.execution import NotFoundError
+from discovery.services.metatools.calling import call_meta_tool
+
+LIST_IS_GOOD_FOR = 60_000  # milliseconds: a key's scopes rarely change
+
+
+class UnknownToolError(Exception):
+    """No tool of that name, or none that this key may call."""
+
+
+def list_tools(principal: Any) -> ListToolsResult:
+    """Those that the key or person may call. Which these are is nobody else's business."""
+    tools = [_listed(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
+    return ListToolsResult(tools=tools, ttl_ms=LIST_IS_GOOD_FOR, cache_scope="private")
+
+
+def call_tool(
+    principal: Any, caller: Callable[[], Caller], name: str, arguments: dict[str, Any]
+) -> CallToolResult:
+    """The answer, or what was wrong with the call, for the model to read."""
+    tool = META_TOOLS.get(name)
+    if tool is None or not may_call(principal, tool):
+        raise UnknownToolError(f"Unknown tool: {name[:80]}")
+    try:
+        result = call_meta_tool(caller=caller(), name=name, arguments=arguments)
+    except (ArgumentsRefusedError, NotFoundError) as refused:
+        return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
+    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
+
+
+def _listed(tool: MetaTool) -> Tool:
+    return Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=tool.side_effect == "read",
+            destructive_hint=tool.side_effect != "read",
+            open_world_hint=tool.side_effect != "read",
+        ),
+    )

@@ -1,0 +1,42 @@
+"""MCP's messages by hand, for what no proper client would send."""
+
+import json
+from typing import Any
+
+from django.test import Client
+
+MODERN, OLDEST = "2026-07-28", "2024-11-05"
+HANDSHAKES = (OLDEST, "2025-03-26", "2025-06-18", "2025-11-25")
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def ask(raw: str, method: str, params: dict[str, Any] | None = None, **headers: str) -> Any:
+    """A request of the older protocol, whose version is a header."""
+    return send(
+        raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}, **headers
+    )
+
+
+def ask_modern(raw: str, method: str, params: dict[str, Any] | None = None, **headers: str) -> Any:
+    """A request of the newer protocol: everything is in the message, and in headers once more."""
+    params = {**(params or {}), "_meta": ENVELOPE}
+    named = {"Mcp-Name": params["name"]} if "name" in params else {}
+    more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
+    return send(raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, **more)
+
+
+def send(raw: str, message: Any, **headers: str) -> Any:
+    """Any body at all."""
+    body = message if isinstance(message, str) else json.dumps(message)
+    own = {"Authorization": f"Bearer {raw}", "X-Request-ID": "story"} if raw else {}
+    client = Client(headers={**own, **headers})
+    return client.post("/mcp", body, content_type="application/json")
+
+
+def call(raw: str, tool: str, /, **arguments: Any) -> Any:
+    """The result of a tool's call."""
+    params = {"name": tool, "arguments": arguments}
+    return ask(raw, "tools/call", params).json()["result"]
