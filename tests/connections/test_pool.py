@@ -1,0 +1,187 @@
+"""Connections that are kept: reused, bounded, renewed, and left alone when they fail."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from catalog.connections.breaker import BackOff, Breaker, Policy
+from catalog.connections.pool import Connections, keep_tidy
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from tests.mcp_client.test_stdio import QUICK, server, text_of
+
+IMPATIENT = Policy(
+    failures=3, rest_seconds=60, turn_seconds=0.05, first_pause=0.001, longest_pause=0.002
+)
+
+
+def in_pool(
+    ask: Callable[[Connections], Awaitable[Any]], policy: Policy = IMPATIENT, **more: Any
+) -> Any:
+    async def run() -> Any:
+        connections = Connections(policy=policy, limits=QUICK, **more)
+        try:
+            return await ask(connections)
+        finally:
+            await connections.close_all()
+
+    return asyncio.run(run())
+
+
+async def reason_of(asked: Awaitable[Any]) -> Reason | None:
+    try:
+        await asked
+    except ServerProblemError as problem:
+        return problem.reason
+    return None
+
+
+def test_second_call_starts_nothing_and_a_changed_server_does() -> None:
+    async def ask(connections: Connections) -> list[str]:
+        asked = [("a", server()), ("a", server()), ("b", server()), ("a", server(TOKEN="new"))]
+        answers = [await connections.call(key, which, "pid", {}) for key, which in asked]
+        assert sorted(connections.open_keys()) == ["a", "b"]
+        return [text_of(answer) for answer in answers]
+
+    first, second, other, changed = in_pool(ask)
+
+    assert first == second
+    assert len({first, other, changed}) == 3
+
+
+def test_many_at_once_open_one_connection() -> None:
+    async def ask(connections: Connections) -> set[str]:
+        calls = (connections.call("a", server(), "pid", {}) for _ in range(8))
+        return {text_of(answer) for answer in await asyncio.gather(*calls)}
+
+    assert len(in_pool(ask)) == 1
+
+
+def test_idle_connection_ends_and_the_next_call_opens_another() -> None:
+    async def ask(connections: Connections) -> tuple[str, str]:
+        tidying = asyncio.create_task(keep_tidy(connections))
+        first = text_of(await connections.call("a", server(), "pid", {}))
+        while connections.open_keys():
+            await asyncio.sleep(0.01)
+        second = text_of(await connections.call("a", server(), "pid", {}))
+        tidying.cancel()
+        return first, second
+
+    first, second = in_pool(ask, Policy(idle_seconds=0.1))
+
+    assert first != second
+
+
+def test_server_that_ended_in_between_is_started_again() -> None:
+    async def ask(connections: Connections) -> list[str]:
+        answers = []
+        for _ in range(3):
+            answers.append(text_of(await connections.call("a", server("flap"), "echo", {})))
+            while connections.open_keys():
+                await asyncio.sleep(0.01)
+        return answers
+
+    assert in_pool(ask) == ["1: None"] * 3
+
+
+def test_failing_server_rests_and_others_do_not() -> None:
+    async def ask(connections: Connections) -> tuple[list[Reason | None], Reason | None]:
+        reasons = [
+            await reason_of(connections.call("bad", server("crash"), "echo", {})) for _ in range(4)
+        ]
+        return reasons, await reason_of(connections.call("good", server(), "echo", {}))
+
+    reasons, good = in_pool(ask)
+
+    assert reasons == [Reason.CRASHED] * 3 + [Reason.RESTING]
+    assert good is None
+
+
+def test_hanging_calls_fill_their_own_places_only() -> None:
+    async def ask(connections: Connections) -> tuple[list[Reason | None], Reason | None]:
+        hanging = [
+            asyncio.create_task(
+                reason_of(connections.call("bad", server("hang_at_call"), "echo", {}, seconds=1))
+            )
+            for _ in range(3)
+        ]
+        fine = await reason_of(connections.call("good", server(), "echo", {}))
+        return await asyncio.gather(*hanging), fine
+
+    reasons, fine = in_pool(ask, Policy(at_once=2, turn_seconds=0.05))
+
+    assert sorted(filter(None, reasons)) == [Reason.BUSY, Reason.NO_ANSWER, Reason.NO_ANSWER]
+    assert fine is None
+
+
+def test_room_is_made_by_ending_the_one_idle_for_longest() -> None:
+    async def ask(connections: Connections) -> list[str]:
+        for key in ("first", "second", "third"):
+            await connections.call(key, server(), "echo", {})
+        return connections.open_keys()
+
+    assert in_pool(ask, Policy(connections=2)) == ["second", "third"]
+
+
+def test_changes_of_tools_are_told_by_key() -> None:
+    told: list[str] = []
+
+    async def ask(connections: Connections) -> None:
+        await connections.call("a", server(), "change", {})
+        for _ in range(200):
+            if told:
+                break
+            await asyncio.sleep(0.01)
+
+    in_pool(ask, changed=told.append)
+
+    assert told == ["a"]
+
+
+def test_connecting_is_not_tried_at_every_call() -> None:
+    async def ask(connections: Connections) -> list[tuple[Reason, bool]]:
+        told = []
+        for _ in range(2):
+            with pytest.raises(ServerProblemError) as problem:
+                await connections.tools("bad", server("crash_at_start"))
+            told.append((problem.value.reason, "ImportError" in problem.value.detail))
+        return told
+
+    assert in_pool(ask, Policy(first_pause=60)) == [(Reason.CRASHED, True)] * 2
+
+
+def test_breaker_by_the_clock() -> None:
+    breaker = Breaker(Policy(failures=3, within_seconds=30, rest_seconds=10))
+    for moment in (0, 40, 50):
+        breaker.failed(moment)
+    assert breaker.allows(50)  # only two within half a minute
+
+    breaker.failed(60)
+
+    assert [breaker.allows(moment) for moment in (60, 69, 70, 70.1)] == [False, False, True, False]
+    breaker.succeeded()
+    assert breaker.allows(71)
+
+
+def test_pauses_grow_up_to_a_limit() -> None:
+    back_off = BackOff(Policy(first_pause=1, longest_pause=8))
+    for _ in range(10):
+        back_off.failed(100)
+
+    assert not back_off.allows(103.9)
+    assert back_off.allows(108)
+    back_off.succeeded()
+    assert back_off.allows(0)
+
+
+def test_surroundings_of_two_servers_are_apart() -> None:
+    async def ask(connections: Connections) -> list[Any]:
+        calls = [connections.call(key, server(TOKEN=key), "surroundings", {}) for key in ("a", "b")]
+        return [json.loads(text_of(answer)) for answer in await asyncio.gather(*calls)]
+
+    first, second = in_pool(ask)
+
+    assert (first["environment"]["TOKEN"], second["environment"]["TOKEN"]) == ("a", "b")
+    assert first["folder"] != second["folder"]
