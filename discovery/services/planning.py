@@ -18,7 +18,7 @@ from discovery import everything
 from discovery.lifecycle import State, take_step
 from discovery.models import Turn
 from discovery.selected import Asked, Selection
-from discovery.services.injection import Injection, inject_everything
+from discovery.services.injection import Injection, inject_everything, inject_selected
 from discovery.services.outcomes import store_failure, window_at
 from discovery.services.selection import select_capabilities
 from discovery.services.turns import store_turn
@@ -55,20 +55,17 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer. Either `selection` or `injection` is there; neither, where nothing is offered."""
+    """The answer: `selection` names what was selected for the message, nothing where everything is
+    offered or nothing is; `injection` is what goes to the model."""
 
     turn_id: UUID
     state: State
     course: Course
     attempts: int
     decision: str
-    degraded: tuple[str, ...]
     offered: int
-    tokens_all: int
-    tokens_offered: int
-    timings: dict[str, float]
-    selection: Selection | None = None
-    injection: Injection | None = None
+    selection: Selection
+    injection: Injection
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +93,15 @@ def plan_turn(
         plan = _everything(wanted, course, Found(None, 0))
     else:
         found = _discover(wanted.asked, discover, sleep)
-        if not found.failure:
-            plan = _discovered(course, found)
+        if not found.failure and found.selection:
+            plan = _discovered(wanted, course, found, found.selection)
         elif course.policy == "fail_open":
             plan = _everything(wanted, course, found)
         else:
-            plan = _nothing(course, found)
-    total = (time.perf_counter() - started) * 1000
-    return _stored(wanted, replace(plan, timings={**plan.timings, "total": total}))
+            plan = _nothing(wanted, course, found)
+    spent = (time.perf_counter() - started) * 1000
+    timings = {**plan.selection.timings, "total": spent}
+    return _stored(wanted, replace(plan, selection=replace(plan.selection, timings=timings)))
 
 
 def decide(wanted: Wanted) -> Course:
@@ -171,18 +169,17 @@ def _failure_of(selection: Selection) -> str:
     return "" if fits else "Discovery found nothing for a message that asks for something."
 
 
-def _discovered(course: Course, found: Found) -> Plan:
-    selection = found.selection
-    assert selection is not None  # noqa: S101 - without a failure there is one
+def _discovered(wanted: Wanted, course: Course, found: Found, selection: Selection) -> Plan:
+    offered = "everything that the caller may use" if course.policy == "fail_open" else "nothing"
     return _plan(
         course,
         found,
-        state=State.PLANNED,
-        decision=f"What fits the message, since {course.because}. {_if_it_fails(course)}",
-        offered=len(selection.selected),
-        tokens_all=selection.tokens_all,
-        tokens_offered=selection.tokens_selected,
+        State.PLANNED,
+        f"What fits the message, since {course.because}. Had discovery failed, {offered} would be"
+        f" offered ({course.policy}{course.opened}).",
         selection=selection,
+        injection=inject_selected(selection, provider=wanted.provider),
+        offered=len(selection.selected),
     )
 
 
@@ -190,57 +187,66 @@ def _everything(wanted: Wanted, course: Course, found: Found) -> Plan:
     """All that the caller may use, in the mode that fits the budget; degraded where discovery was
     meant to answer."""
     asked = wanted.asked
-    measured = everything.measure(asked.caller, kind=asked.kind)
+    count, tokens = everything.measure(asked.caller, kind=asked.kind)
     injection = inject_everything(
         caller=asked.caller,
         provider=wanted.provider,
         kind=asked.kind,
         context_window=wanted.context_window,
-        known=measured,
+        known=(count, tokens),
     )
     why = (
-        f"{found.failure} The policy is fail_open." if found.failure else f"Since {course.because}."
+        f"{found.failure} The policy is fail_open{course.opened}."
+        if found.failure
+        else f"Since {course.because}."
     )
+    decision = f"Everything that the caller may use. {why} {injection.choice.reason}"
     return _plan(
         course,
         found,
-        state=State.DEGRADED if found.failure else State.PLANNED,
-        decision=f"Everything that the caller may use. {why} {injection.choice.reason}",
-        offered=measured[0],
-        tokens_all=measured[1],
-        tokens_offered=injection.tokens,
+        State.DEGRADED if found.failure else State.PLANNED,
+        decision,
+        selection=_without_names(found, decision, tokens=tokens, offered=injection.tokens),
         injection=injection,
+        offered=count,
     )
 
 
-def _nothing(course: Course, found: Found) -> Plan:
+def _nothing(wanted: Wanted, course: Course, found: Found) -> Plan:
+    tokens = found.selection.tokens_all if found.selection else 0
+    decision = f"Nothing. {found.failure} The policy is fail_closed."
+    selection = _without_names(found, decision, tokens=tokens, offered=0)
     return _plan(
         course,
         found,
-        state=State.ERRORED,
-        decision=f"Nothing. {found.failure} The policy is fail_closed.",
+        State.ERRORED,
+        decision,
+        selection=selection,
+        injection=inject_selected(selection, provider=wanted.provider),
         offered=0,
-        tokens_all=found.selection.tokens_all if found.selection else 0,
-        tokens_offered=0,
     )
 
 
-def _if_it_fails(course: Course) -> str:
-    offered = "everything that the caller may use" if course.policy == "fail_open" else "nothing"
-    return f"Had discovery failed, {offered} would be offered ({course.policy}{course.opened})."
-
-
-def _plan(course: Course, found: Found, **more: Any) -> Plan:
+def _without_names(found: Found, reason: str, *, tokens: int, offered: int) -> Selection:
+    """A selection of nothing, with what discovery did without."""
     notes = found.selection.degraded if found.selection else ()
-    failure = (found.failure,) if found.failure else ()
-    return Plan(
-        turn_id=UUID(int=0),  # until it is stored
-        course=course,
-        attempts=found.attempts,
-        degraded=(*failure, *notes),
+    return Selection(
+        selected=(),
+        core_included=(),
+        excluded_count=0,
+        reason=reason,
+        discovery_suggested=False,
+        direct=None,
+        degraded=(found.failure, *notes) if found.failure else (),
+        tokens_all=tokens,
+        tokens_selected=offered,
         timings=dict(found.selection.timings) if found.selection else {},
-        **more,
     )
+
+
+def _plan(course: Course, found: Found, state: State, decision: str, **more: Any) -> Plan:
+    # It gets its turn's id when it is stored.
+    return Plan(UUID(int=0), state, course, found.attempts, decision, **more)
 
 
 # Discovery is the first thing that a turn executes.
@@ -254,15 +260,12 @@ _WAYS = {
 @transaction.atomic
 def _stored(wanted: Wanted, plan: Plan) -> Plan:
     """The plan with its turn's row; one that failed closed has ended, and badly."""
+    everything_is_offered = plan.course.mode == "all" or plan.state == State.DEGRADED
     turn = store_turn(
         wanted.asked,
         plan.selection,
-        mode=Turn.Mode.ALL if plan.injection else Turn.Mode.DISCOVERED,
+        mode=Turn.Mode.ALL if everything_is_offered else Turn.Mode.DISCOVERED,
         plan=told_of(wanted, plan),
-        tokens_all=plan.tokens_all,
-        tokens_selected=plan.tokens_offered,
-        degraded=list(plan.degraded),
-        milliseconds=plan.timings["total"],
     )
     now = timezone.now()
     for state in _WAYS[plan.state]:
@@ -282,6 +285,6 @@ def told_of(wanted: Wanted, plan: Plan) -> dict[str, Any]:
         "attempts": plan.attempts,
         "decision": plan.decision,
         "adapted": plan.course.window is not None,
-        "injection": plan.injection.choice.mode if plan.injection else "selected",
+        "injection": plan.injection.choice.mode,
         "offered": plan.offered,
     }

@@ -122,7 +122,7 @@ def tell_turn(turn: Turn) -> TurnTold:
 
 
 def _usable_ones(turn: Turn, identifiers: Collection[str]) -> set[str]:
-    """Asked for an empty list, too: how many statements it takes tells nothing."""
+    """Of these, what the turn's caller may use now."""
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
     named = usable.filter(identifier__in=identifiers)
     return set(named.values_list("identifier", flat=True))
