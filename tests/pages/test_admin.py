@@ -304,3 +304,26 @@ def test_spaces_are_made_moved_and_renamed_by_the_service(
     assert "cannot be moved under itself" in ring.content.decode()
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions)[-3:] == ["space.created", "space.renamed", "space.moved"]
+
+
+def test_what_the_database_would_refuse_is_told_beside_the_form(
+    as_admin: Client, office: dict[str, Space], admin: User, support: Group, gmail: Capability
+) -> None:
+    rule = {"space": office["root"].pk, "effect": "0", "capability": gmail.pk}
+    wrong: list[tuple[str, dict[str, object]]] = [
+        ("catalog/rule", {**rule, "integration": gmail.integration_id}),
+        ("catalog/rule", {**rule, "user": admin.pk, "group": support.pk}),
+        ("catalog/rule", {"space": office["root"].pk, "effect": "0"}),
+        ("acl/grouppolicy", {"group": support.pk}),
+        (
+            "acl/space",
+            {"group": GroupFactory.create().pk, "parent": office["root"].pk, "name": "x"},
+        ),
+        ("acl/space", {"group": support.pk, "name": " "}),
+    ]
+
+    answers = [as_admin.post(f"/admin/{place}/add/", body) for place, body in wrong]
+
+    for (place, body), answer in zip(wrong, answers, strict=True):
+        assert answer.status_code == 200, (place, body)
+        assert answer.context["errors"], (place, body)

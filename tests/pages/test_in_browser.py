@@ -1,5 +1,7 @@
 """The pages as people use them, in a real browser."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
@@ -43,6 +45,7 @@ def test_a_category_is_chosen_within_a_search(
     alices_page.goto("/tools/?q=e")
 
     alices_page.get_by_role("link", name="Planning").click()
+    expect(alices_page).to_have_url(re.compile("category=planning"))
     alices_page.get_by_label("Search my tools").fill("ev")
 
     expect(alices_page).to_have_url(f"{_origin(alices_page)}/tools/?q=ev&category=planning")

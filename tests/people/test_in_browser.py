@@ -34,6 +34,7 @@ def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> No
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Go on").click()
     secret = page.locator(".secret").inner_text()
+    expect(page.locator(".qr")).to_have_js_property("complete", True)
     assert page.locator(".qr").evaluate("image => image.naturalWidth") > 0
     page.get_by_label("Code").fill(code_of(secret))
     page.get_by_role("button", name="Turn on codes").click()
@@ -109,7 +110,7 @@ def test_the_list_is_searched_while_typing(
 
     expect(page.get_by_text("1 person")).to_be_visible()
     expect(page.get_by_role("link", name="bob")).to_have_count(0)
-    assert re.search(r"q=ali", page.url)
+    expect(page).to_have_url(re.compile("q=ali"))
 
 
 def places(admin: User, alice: User, support: Group, settings: Settings) -> dict[str, list[str]]:
