@@ -2,11 +2,25 @@
 
 from django.urls import path
 
+from discovery.api.discover import DiscoverView
+from discovery.api.figures import AlertsView, FiguresView, WindowsView
+from discovery.api.learning import LearningView
 from discovery.api.meta import ExecuteView, MetaToolsView, MetaToolView
+from discovery.api.planning import PlanView
 from discovery.api.selection import SelectView
+from discovery.api.turns import OutcomeView, StartView, TurnView
 
 urlpatterns = [
     path("select", SelectView.as_view(), name="api-select"),
+    path("discover", DiscoverView.as_view(), name="api-discover"),
+    path("plan", PlanView.as_view(), name="api-plan"),
+    path("turns/<uuid:turn_id>", TurnView.as_view(), name="api-turn"),
+    path("turns/<uuid:turn_id>/start", StartView.as_view(), name="api-turn-start"),
+    path("turns/<uuid:turn_id>/outcome", OutcomeView.as_view(), name="api-turn-outcome"),
+    path("outcomes/windows", WindowsView.as_view(), name="api-outcome-windows"),
+    path("outcomes/alerts", AlertsView.as_view(), name="api-outcome-alerts"),
+    path("figures", FiguresView.as_view(), name="api-figures"),
+    path("learning", LearningView.as_view(), name="api-learning"),
     path("meta", MetaToolsView.as_view(), name="api-meta"),
     path("meta/<str:name>", MetaToolView.as_view(), name="api-meta-tool"),
     path("execute", ExecuteView.as_view(), name="api-execute"),

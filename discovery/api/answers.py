@@ -1,17 +1,27 @@
 """Turns a selection into the body that a chat backend gets."""
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 from catalog.detail import Detail, description_at, schema_at, with_tokens
-from discovery.rendering.formats import render_tools
-from discovery.rendering.prompt import render_prompt
+from discovery.rendering.formats import renamed
 from discovery.selected import Selected, Selection
+from discovery.services.injection import Injection, inject_selected
 
 
-def answer(selection: Selection, *, provider: str, detail: Detail, explain: bool) -> dict[str, Any]:
-    """The whole answer; the time that writing it took is part of its timings."""
+def answer(
+    selection: Selection,
+    *,
+    provider: str,
+    detail: Detail,
+    explain: bool,
+    injection: Injection | None = None,
+) -> dict[str, Any]:
+    """The whole answer; the time that writing it took is part of its timings. What goes to the
+    model is what was selected, unless it is something else."""
     started = time.perf_counter()
+    injected = injection or inject_selected(selection, provider=provider)
     body = {
         "selected": [_selected(item, detail, explain) for item in selection.selected],
         "core_included": selection.core_included,
@@ -22,9 +32,10 @@ def answer(selection: Selection, *, provider: str, detail: Detail, explain: bool
         "degraded": bool(selection.degraded),
         "degraded_because": selection.degraded,
         "turn_id": selection.turn_id,
-        "tokens": _tokens(selection),
-        "prompt": render_prompt(selection),
-        "tools": render_tools(selection, provider),
+        "tokens": _tokens(selection, injected),
+        "prompt": injected.prompt,
+        "tools": injected.written,
+        "renamed": renamed(injected.tools, provider),
     }
     return body | {"timings": _timings(selection, (time.perf_counter() - started) * 1000)}
 
@@ -56,12 +67,21 @@ def _selected(item: Selected, detail: Detail, explain: bool) -> dict[str, Any]:
     return with_tokens(body)
 
 
-def _tokens(selection: Selection) -> dict[str, int]:
-    saved = selection.tokens_all - selection.tokens_selected
+def mode_of(injection: Injection) -> dict[str, Any]:
+    """Why so much is put before the model; and what answers a search, where definitions wait."""
+    waiting = {"search_result": injection.search_result} if injection.search_result else {}
+    return {"mode": asdict(injection.choice), **waiting}
+
+
+def _tokens(selection: Selection, injected: Injection) -> dict[str, int]:
+    """Where everything is shown, that is what is saved by; else what the selected ones cost."""
+    is_selection = injected.choice.mode == "selected"
+    after = selection.tokens_selected if is_selection else injected.tokens
     return {
         "all": selection.tokens_all,
-        "selected": selection.tokens_selected,
-        "saved": max(0, saved),
+        "selected": after,
+        "saved": max(0, selection.tokens_all - after),
+        "injected": injected.tokens,
     }
 
 

@@ -8,10 +8,11 @@ from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
 from acl.models import ApiKey
-from discovery.api.answers import answer
-from discovery.api.serializers import SelectionSerializer, SelectRequestSerializer
+from discovery.api.answers import answer, mode_of
+from discovery.api.serializers import SelectInModeRequestSerializer, SelectionInModeSerializer
 from discovery.metrics import observe_selection
 from discovery.selected import Asked
+from discovery.services.injection import inject
 from discovery.services.turns import select_for_turn
 
 
@@ -24,8 +25,8 @@ class SelectView(APIView):
         operation_id="select",
         tags=["Selection"],
         summary="Select the tools for a message",
-        request=SelectRequestSerializer,
-        responses={200: SelectionSerializer},
+        request=SelectInModeRequestSerializer,
+        responses={200: SelectionInModeSerializer},
         examples=[
             OpenApiExample(
                 "A message from alice",
@@ -40,7 +41,7 @@ class SelectView(APIView):
     )
     def post(self, request: Request) -> Response:
         """What fits the message and this caller may use, each with its reasons."""
-        serializer = SelectRequestSerializer(data=request.data)
+        serializer = SelectInModeRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
         caller = caller_of(
@@ -49,23 +50,30 @@ class SelectView(APIView):
             group=wanted.get("group"),
             space=wanted.get("space"),
         )
-        selection = select_for_turn(
-            Asked(
-                message=wanted["message"],
-                caller=caller,
-                history=tuple(wanted.get("history", ())),
-                max_tools=wanted.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
-                kind=wanted["kind"],
-                only_available=wanted["only_available"],
-                use_graph=wanted["use_graph"],
-            )
+        asked = Asked(
+            message=wanted["message"],
+            caller=caller,
+            history=tuple(wanted.get("history", ())),
+            max_tools=wanted.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
+            kind=wanted["kind"],
+            only_available=wanted["only_available"],
+            use_graph=wanted["use_graph"],
         )
+        selection = select_for_turn(asked)
         observe_selection(selection)
-        return Response(
-            answer(
-                selection,
-                provider=wanted["format"],
-                detail=wanted["detail"],
-                explain=wanted["explain"],
-            )
+        injection = inject(
+            selection,
+            asked,
+            mode=wanted["mode"],
+            provider=wanted["format"],
+            context_window=wanted.get("context_window"),
+            deferred=wanted["defer_loading"],
         )
+        body = answer(
+            selection,
+            provider=wanted["format"],
+            detail=wanted["detail"],
+            explain=wanted["explain"],
+            injection=injection,
+        )
+        return Response(body | mode_of(injection))

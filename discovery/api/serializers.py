@@ -9,12 +9,14 @@ from acl.api.serializers import Flag, Number, StrictSerializer, Text
 from catalog.api.serializers import KINDS
 from catalog.detail import DETAILS
 from catalog.models import Capability
-from discovery.rendering.formats import FORMATS, NO_TOOLS
+from discovery.rendering.formats import FORMATS, NO_TOOLS, SEARCHING
+from discovery.rendering.modes import AUTO, MODES
 
 MOST_HISTORY = 20
+LARGEST_WINDOW = 100_000_000
 
 
-class SelectRequestSerializer(StrictSerializer):
+class MessageSerializer(StrictSerializer):
     """A message and who it is from."""
 
     message = Text(min_length=1, help_text="What the user wrote.")
@@ -42,11 +44,9 @@ class SelectRequestSerializer(StrictSerializer):
         max_length=MOST_HISTORY,
         help_text="The conversation's last messages, oldest first.",
     )
-    max_tools = Number(required=False, min_value=1, max_value=50)
     kind = serializers.ChoiceField(
         KINDS, default="any", help_text="`any` and `all` mean every kind."
     )
-    only_available = Flag(default=True)
     use_graph = Flag(
         default=True,
         help_text="Whether related results gain, and what they need is pulled in.",
@@ -54,16 +54,55 @@ class SelectRequestSerializer(StrictSerializer):
     format = serializers.ChoiceField(
         (*FORMATS, NO_TOOLS), default="mcp", help_text="How `tools` is written; null for `none`."
     )
-    detail = serializers.ChoiceField(
-        DETAILS, default="full_schema", help_text="How much `selected` says about each."
-    )
-    explain = Flag(default=False, help_text="Adds the shares of evidence to each.")
 
     def validate_message(self, message: str) -> str:
         return _short_enough(message)
 
     def validate_history(self, history: list[str]) -> list[str]:
         return [_short_enough(message) for message in history]
+
+
+class SelectRequestSerializer(MessageSerializer):
+    """A message, and how much is wanted for it."""
+
+    max_tools = Number(required=False, min_value=1, max_value=50)
+    only_available = Flag(default=True)
+    detail = serializers.ChoiceField(
+        DETAILS, default="full_schema", help_text="How much `selected` says about each."
+    )
+    explain = Flag(default=False, help_text="Adds the shares of evidence to each.")
+
+
+class RoomSerializer(serializers.Serializer[Any]):
+    """What a model has room for, and whether its provider keeps definitions until they are
+    found."""
+
+    context_window = Number(
+        required=False,
+        min_value=1_000,
+        max_value=LARGEST_WINDOW,
+        help_text="The model's, in tokens; without it the deployment's.",
+    )
+    defer_loading = Flag(
+        default=False,
+        help_text=f"Definitions wait until a search finds them: {', '.join(SEARCHING)} only.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["defer_loading"] and attrs["format"] not in SEARCHING:
+            reason = f"Only with the formats {', '.join(SEARCHING)}."
+            raise serializers.ValidationError({"defer_loading": [reason]})
+        return attrs
+
+
+class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
+    """A message, and in which mode capabilities are put before the model."""
+
+    mode = serializers.ChoiceField(
+        (*MODES, AUTO),
+        default="selected",
+        help_text="`auto` takes the first of `direct`, `compact_direct` and `discovery` that fits.",
+    )
 
 
 class SelectedSerializer(serializers.Serializer[Any]):
@@ -110,6 +149,40 @@ class TokensSerializer(serializers.Serializer[Any]):
     all = serializers.IntegerField()
     selected = serializers.IntegerField()
     saved = serializers.IntegerField()
+    injected = serializers.IntegerField(
+        required=False, help_text="What `prompt` and `tools` cost as they are written."
+    )
+
+
+class ModeSerializer(serializers.Serializer[Any]):
+    """How much is put before the model, and why."""
+
+    mode = serializers.ChoiceField(MODES)
+    reason = serializers.CharField()
+    budget = serializers.IntegerField(help_text="In tokens; 0 where none was asked for.")
+
+
+class RenamedSerializer(serializers.Serializer[Any]):
+    """What a provider calls otherwise than the catalogue does."""
+
+    full_name = serializers.CharField()
+    arguments = serializers.DictField(
+        child=serializers.CharField(), help_text="The arguments' own names by the others."
+    )
+
+
+class ToolsSerializer(serializers.Serializer[Any]):
+    """What goes into the request to the model."""
+
+    tools = serializers.ListField(child=serializers.DictField(), allow_null=True)
+    renamed = serializers.DictField(
+        child=RenamedSerializer(),
+        help_text="By names in `tools`: what to call instead. Most have no entry.",
+    )
+    search_result = serializers.JSONField(
+        required=False,
+        help_text="With `defer_loading`: what answers the model's search, in its provider's form.",
+    )
 
 
 class SelectionSerializer(serializers.Serializer[Any]):
@@ -132,6 +205,12 @@ class SelectionSerializer(serializers.Serializer[Any]):
     timings = serializers.DictField(
         child=serializers.FloatField(), help_text="Milliseconds by part."
     )
+
+
+class SelectionInModeSerializer(ToolsSerializer, SelectionSerializer):
+    """The answer to a message, in the mode that was asked for."""
+
+    mode = ModeSerializer()
 
 
 def _short_enough(message: str) -> str:

@@ -41,16 +41,18 @@ def write_tools(tools: Iterable[Tool], provider: str) -> list[dict[str, Any]] | 
 
 
 def write_searchable(
-    tools: Iterable[Tool], search: Tool, provider: str
+    tools: Iterable[Tool], found: Iterable[Tool], search: Tool, provider: str
 ) -> tuple[list[dict[str, Any]], Any]:
-    """`tools` in which only the search is loaded, and what answers a search that finds these
-    tools, best first."""
-    found = list(tools)
+    """`tools` of which only the search is loaded, and what answers a search that finds some of
+    them, best first."""
     if provider == "anthropic":
-        deferred = anthropic.render_deferred(in_order(found))
+        # Whatever a search refers to must be declared.
+        found = list(found)
+        deferred = anthropic.render_deferred(in_order([*tools, *found]))
         return [*anthropic.render([search]), *deferred], anthropic.search_result(found)
     if provider == "openai_responses":
-        return [openai_responses.render_search(search)], openai_responses.search_result(found)
+        declared = [openai_responses.render_search(search)]
+        return declared, openai_responses.search_result(list(found))
     raise ValueError(f"{provider} has no search")
 
 

@@ -66,6 +66,13 @@ def render_discovery(count: int) -> str:
     )
 
 
+def render_deferred(search: Tool) -> str:
+    """Where definitions wait until a search finds them."""
+    return (
+        f"Your tools are loaded as you look for them: call {search.name} with what is to be done."
+    )
+
+
 def _compact_line(tool: Tool) -> str:
     """Within its tokens; only a name is never cut."""
     marks = " [asks first]" if tool.asks_first else ""

@@ -4,12 +4,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from discovery.metatools.registry import META_TOOLS
 from discovery.rendering.common import Tool, tools_of
 from discovery.rendering.fitting import cost
 from discovery.rendering.modes import ModeChoice, choose_mode
 from discovery.selected import Asked, Selection
-from discovery.services.injection import as_tools
 from discovery.services.turns import select_for_turn
 from discovery.tiers.details import BETWEEN, Details, write_details
 from discovery.tiers.matches import Lines, Match, foremost, write_lines
@@ -17,8 +15,6 @@ from discovery.tiers.options import TierOptions
 from discovery.tiers.state import categories_at, read_state
 from discovery.tiers.summary import Category, Summary, write_summary
 
-# Always beside what was found: by it a model looks for what the tiers miss.
-SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
 # Places for what is pinned, which may fit nothing that was said.
 _BESIDE = 2
 
@@ -49,8 +45,10 @@ class Discovery:
 
     @property
     def found(self) -> list[Tool]:
-        """What fits the message and can be called."""
-        return tools_of(match.item for match in self.matches)
+        """What fits the message and can be called, best first."""
+        by_name = {tool.name: tool for tool in tools_of(match.item for match in self.matches)}
+        names = (match.item.full_name for match in self.matches)
+        return [by_name[name] for name in names if name in by_name]
 
 
 def discover(asked: Asked, *, options: TierOptions, context_window: int | None = None) -> Discovery:

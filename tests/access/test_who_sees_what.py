@@ -69,6 +69,11 @@ WAYS = [
     Way("api-graph", "graph/NAME", names_one=True),
     Way("api-graph", "graph/NAME", query={"type": "TAGGED_WITH"}, names_one=True),
     Way("api-select", "select", {"message": MESSAGE}),
+    Way("api-select", "select", {"message": MESSAGE, "mode": "compact_direct"}),
+    Way("api-discover", "discover", {"message": MESSAGE, "relevance": 0, "format": "gemini"}),
+    Way("api-learning", "learning"),
+    Way("api-plan", "plan", {"message": MESSAGE}),
+    Way("api-plan", "plan", {"message": MESSAGE, "selection_mode": "all"}),
     *(
         Way(
             "api-meta-tool",

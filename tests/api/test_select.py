@@ -48,8 +48,9 @@ def test_answer_has_every_field_of_the_interface(key: str) -> None:
     assert set(answer) == {
         "selected", "core_included", "excluded_count", "reason", "discovery_suggested", "direct",
         "degraded", "degraded_because", "turn_id", "tokens", "prompt", "tools", "timings",
+        "renamed", "mode",
     }  # fmt: skip
-    assert set(answer["tokens"]) == {"all", "selected", "saved"}
+    assert set(answer["tokens"]) == {"all", "selected", "saved", "injected"}
     assert {"rendering", "total"} <= set(answer["timings"])
 
 

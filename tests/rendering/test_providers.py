@@ -65,7 +65,7 @@ def test_wrong_payload_is_noticed() -> None:
 
 
 def test_anthropic_loads_what_a_search_of_ours_refers_to() -> None:
-    tools, result = write_searchable(TOOLS[:3], SEARCH, "anthropic")
+    tools, result = write_searchable(TOOLS, TOOLS[:3], SEARCH, "anthropic")
 
     assert as_read(list[anthropic.types.ToolParam], tools) == tools
     assert [tool["name"] for tool in tools if not tool.get("defer_loading")] == [SEARCH.name]
@@ -76,7 +76,7 @@ def test_anthropic_loads_what_a_search_of_ours_refers_to() -> None:
 
 
 def test_search_that_finds_nothing_says_so() -> None:
-    _, result = write_searchable([], SEARCH, "anthropic")
+    _, result = write_searchable([], [], SEARCH, "anthropic")
 
     answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result}
     assert as_read(anthropic.types.ToolResultBlockParam, answer) == answer
@@ -84,7 +84,7 @@ def test_search_that_finds_nothing_says_so() -> None:
 
 
 def test_openai_is_given_definitions_by_a_search_that_the_client_executes() -> None:
-    tools, result = write_searchable(TOOLS[:3], SEARCH, "openai_responses")
+    tools, result = write_searchable(TOOLS, TOOLS[:3], SEARCH, "openai_responses")
 
     assert as_read(list[ToolParam], tools) == tools
     item = {**result, "call_id": "call_1"}
@@ -95,7 +95,7 @@ def test_openai_is_given_definitions_by_a_search_that_the_client_executes() -> N
 @pytest.mark.parametrize("provider", ["openai", "gemini", "mcp"])
 def test_format_without_a_search_says_so(provider: str) -> None:
     with pytest.raises(ValueError, match="has no search"):
-        write_searchable(TOOLS, SEARCH, provider)
+        write_searchable(TOOLS, TOOLS, SEARCH, provider)
 
 
 NAMES = {

@@ -203,7 +203,7 @@ def test_content_cannot_leave_its_fence() -> None:
 
 
 def test_long_lists_say_how_many_more_there_are() -> None:
-    properties = {f"p{number}": {} for number in range(22)}
+    properties: dict[str, Any] = {f"p{number}": {} for number in range(22)}
     schema = {"properties": properties, "required": ["p21"]}
     lines = write_lines([match("a__x", input_schema=schema)], 200)
 

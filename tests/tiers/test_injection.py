@@ -1,11 +1,13 @@
 """Everything that a caller may use, in the mode that fits the window: D5."""
 
+import json
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from acl.models import Space
 from catalog.models import Rule
-from catalog.tokens import estimate_tokens, token_counter
+from catalog.tokens import token_counter
 from discovery.rendering.formats import write_tools
 from discovery.services.injection import Injection, inject_everything
 from tests.access.people import People
@@ -20,8 +22,8 @@ def names(injection: Injection) -> list[str]:
 
 
 def cost(injection: Injection, provider: str) -> int:
-    written = estimate_tokens(write_tools(injection.tools, provider))
-    return written + token_counter().count(injection.prompt)
+    written = json.dumps(write_tools(injection.tools, provider), ensure_ascii=False)
+    return token_counter().count(written) + token_counter().count(injection.prompt)
 
 
 def test_small_catalogue_is_given_whole(

@@ -1,0 +1,31 @@
+"""The tiers on the starter collection: how much they say of real messages."""
+
+import json
+import statistics
+from pathlib import Path
+
+from catalog.tokens import token_counter
+from discovery.selected import Asked
+from discovery.services.discover import discover
+from discovery.tiers.options import TierOptions
+from marketplace.sources import starter
+from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
+
+MESSAGES = Path(starter.__file__).parent.parent / "starter" / "labelled" / "queries.jsonl"
+
+
+def test_tiers_stay_within_their_tokens(shop: Shop) -> None:  # noqa: F811
+    lines = MESSAGES.read_text().splitlines()[::9]
+    options = TierOptions.of_the_deployment()
+    told = [
+        discover(Asked(json.loads(line)["query"], shop.alice), options=options) for line in lines
+    ]
+
+    totals = [token_counter().count(one.context) for one in told]
+    assert statistics.median(totals) <= 1_850
+    assert max(totals) <= 3_000
+    assert all(one.summary.text == told[0].summary.text for one in told)
+    assert token_counter().count(told[0].summary.text) > 100
+    assert any(detail.content_lines for one in told for detail in one.details.shown)
+    nobody = discover(Asked("send an email", shop.charlie), options=options)
+    assert (nobody.context, nobody.found) == ("", [])
