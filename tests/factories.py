@@ -6,6 +6,7 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
 
 from hashlib import sha256
+from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
 from factory.declarations import LazyAttribute, Sequence, SubFactory
@@ -24,6 +25,7 @@ from catalog.models import (
     LexicalVector,
     Rule,
 )
+from discovery.models import Experience
 
 
 class GroupFactory(DjangoModelFactory[Group]):
@@ -110,6 +112,20 @@ def active_model() -> EmbeddingModel:
         active=True, defaults={"name": "made-up", "dimension": 3}
     )
     return model
+
+
+def remember(capability: Capability, user: User, group: Group) -> Experience:
+    """That the user called it for a message that is like every other."""
+    return Experience.objects.create(
+        capability=capability,
+        user=user,
+        group=group,
+        model=active_model(),
+        turn=uuid4(),
+        vector=[1, 0, 0],
+        worth=1.0,
+        gains=[0, 0.1, 0.2, 0.3, 0.4],
+    )
 
 
 def give(target: Integration | Capability, to: User | Group) -> None:

@@ -12,8 +12,6 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from acl.callers import Caller
 from acl.services.audit import record
-from catalog.embedding.base import EmbedderUnavailable
-from catalog.embedding.choice import answering_embedder
 from catalog.models import Capability
 from discovery.models import Experience
 from discovery.ranking.use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
@@ -32,12 +30,21 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """What votes of this weight would have gained on average for what was called, in the worth of
+    its rank from 0 to 1, and the standard error of that."""
+
+    weight: float
+    gain: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """What of a group's memory counts for a caller, by the model that answers now.
 
     `weight` is what all votes together are worth, in cosine, `repeats` what those of repeated
-    messages are. `check` says by level what the votes would have gained on average for what was
-    called, in the worth of its rank from 0 to 1, and the standard error of that.
+    messages are, whatever the weight.
     """
 
     on: bool
@@ -48,7 +55,7 @@ class Review:
     newest_at: datetime | None
     weight: float
     repeats: float
-    check: tuple[tuple[float, float, float], ...]
+    check: tuple[Check, ...]
     capabilities: tuple[Learned, ...]
 
 
@@ -58,7 +65,7 @@ def review(*, caller: Caller) -> Review:
         group=caller.group_id,
         capability__in=Capability.objects.usable_by(caller).values("pk"),
     )
-    comparable = usable.filter(model__name=_model())
+    comparable = usable.filter(model__active=True)
     about = comparable.aggregate(
         experiences=Count("pk"),
         turns=Count("turn", distinct=True),
@@ -86,13 +93,6 @@ def reset(*, by: User | None, group: Group) -> int:
     return number
 
 
-def _model() -> str:
-    try:
-        return answering_embedder().name
-    except EmbedderUnavailable:
-        return ""
-
-
 def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
     """As the statement that selects has it, of the same experiences."""
     newest = comparable.order_by("-pk").values_list("gains", flat=True)
@@ -103,10 +103,10 @@ def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
     return Checked(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
 
 
-def _by_level(checked: Checked, number: int) -> tuple[tuple[float, float, float], ...]:
+def _by_level(checked: Checked, number: int) -> tuple[Check, ...]:
     each = max(1, number)
     return tuple(
-        (weight, round(gain / each, 4), round(square**0.5 / each, 4))
+        Check(weight, round(gain / each, 4), round(square**0.5 / each, 4))
         for weight, gain, square in zip(LEVELS, checked.gains, checked.squares, strict=True)
     )
 

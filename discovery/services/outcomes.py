@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from catalog.models import Capability
 from discovery.alerts import raise_alert
+from discovery.learning.recording import record
 from discovery.lifecycle import State, take_step
 from discovery.models import Called, Outcome, OutcomeAlert, Turn
 from discovery.services.turns import TurnEnded, caller_of_turn
@@ -89,6 +90,10 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
 @transaction.atomic
 def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
     _end(turn, Status(outcome.status), outcome.at)
+    called = [call.capability_id for call in calls if call.capability_id is not None]
+    # What is worked out judges the selection, and says nothing against what was called.
+    worked_out = outcome.source == Outcome.Source.WORKED_OUT
+    record(turn=turn, called=called, score=1.0 if worked_out else outcome.score)
     return _store_row(turn, outcome, calls)
 
 

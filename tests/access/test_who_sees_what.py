@@ -17,11 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acl.models import Space
-from catalog.models import Rule
+from catalog.models import Capability, Rule
 from catalog.services.lookups import list_names
 from tests.access.people import People, client_of, invite
 from tests.examples import EXAMPLES
-from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down, take_away
+from tests.factories import (
+    CapabilityFactory,
+    IntegrationFactory,
+    give,
+    lay_down,
+    remember,
+    take_away,
+)
 
 MESSAGE = "send an email, search the pages, pay the salaries"
 META_CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -89,6 +96,12 @@ WAYS = [
 ]
 # Ways in for admins only, with tests of their own.
 OTHERS = {
+    "api-turn",  # by the turn's id: tests/turns/test_api.py
+    "api-turn-start",
+    "api-turn-outcome",
+    "api-outcome-windows",
+    "api-outcome-alerts",
+    "api-figures",
     "api-keys",
     "api-key",
     "api-key-rotate",
@@ -115,6 +128,7 @@ def told(response: HttpResponse, *names: str) -> tuple[int, str, dict[str, str]]
 
 @pytest.fixture
 def client(people: People) -> Client:
+    remember(people.send, people.alice, people.support)
     return client_of(people.support)
 
 
@@ -169,6 +183,9 @@ def hide_something(people: People, random: Random) -> None:
         case 6:
             away = IntegrationFactory.create(slug=f"b-{action}", connection="disconnected")
             CapabilityFactory.create(integration=away, core=True, **words)
+    hidden = Capability.objects.latest("pk")
+    for user in (people.bob, people.alice):
+        remember(hidden, user, people.support)
 
 
 @pytest.mark.django_db
@@ -179,6 +196,7 @@ def test_what_is_hidden_changes_no_answer(seed: int) -> None:
     with transaction.atomic():
         people = invite()
         client = client_of(people.support)
+        remember(people.send, people.alice, people.support)
         before = [told(way.ask(client, "alice")) for way in WAYS]
 
         for _ in range(random.randint(1, 4)):

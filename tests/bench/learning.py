@@ -114,28 +114,32 @@ def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Ran
         record(turn=Turn.objects.get(pk=str(turn)), called=keys, score=1.0)
 
 
-def recall(room: Room, messages: Sequence[Labelled], places: int = 5) -> float:
-    """recall@5 in per cent of what is asked and taken no notice of."""
+def recall(room: Room, messages: Sequence[Labelled], *depths: int) -> list[float]:
+    """recall at these depths, in per cent, of what is asked and taken no notice of."""
     found = []
     for labelled in messages:
         ranking = select_capabilities(Asked(labelled.query, room.asking)).ranking
-        found.append(score_ranking(labelled, ranking)[f"recall@{places}"])
-    return 100 * statistics.fmean(found)
+        scores = score_ranking(labelled, ranking)
+        found.append([scores[f"recall@{depth}"] for depth in depths])
+    return [100 * statistics.fmean(column) for column in zip(*found, strict=True)]
 
 
 def curve(
-    room: Room, queries: Sequence[Labelled], seed: int, noise: str
+    room: Room, queries: Sequence[Labelled], seed: int, noise: str, start: Point | None
 ) -> list[Point]:
-    """How many turns were learned, recall@5 of the other half, and the weight that votes had."""
+    """The points of one half; `start` is that without learning, where it is known."""
     learned, measured = halves(queries, seed)
     Experience.objects.all().delete()
     dice, before = random.Random(seed), 0
     points: list[Point] = []
     for step in (*STEPS, len(learned)):
+        if step == 0 and start is not None:
+            points.append(start)
+            continue
         learn(room, learned[before:step], noise, dice)
         before = step
         weight = review(caller=room.asking).weight
-        points.append(Point(step, recall(room, measured), weight))
+        points.append(Point(step, recall(room, measured, 5)[0], weight))
     return points
 
 
@@ -146,8 +150,8 @@ def asked_again(room: Room, queries: Sequence[Labelled], seed: int) -> dict[str,
     for name, change in WAYS.items():
         said = [_said(labelled, change(labelled.query, dice)) for labelled in learned]
         with override_settings(PEGBOARD_LEARNING=False):
-            without = [recall(room, said, places) for places in (5, 1)]
-        figures[name] = [*without, *(recall(room, said, places) for places in (5, 1))]
+            without = recall(room, said, 5, 1)
+        figures[name] = [*without, *recall(room, said, 5, 1)]
     return figures
 
 
@@ -176,7 +180,8 @@ def measure(folder: Path, seeds: Sequence[int]) -> None:
         curves: dict[str, list[list[Point]]] = {}
         for noise in NOISES:
             for seed in seeds:
-                curves.setdefault(noise, []).append(curve(made, queries, seed, noise))
+                known = curves["none"][seeds.index(seed)][0] if noise != "none" else None
+                curves.setdefault(noise, []).append(curve(made, queries, seed, noise, known))
                 if noise == "none":
                     again.append(asked_again(made, queries, seed))
     for place, point in enumerate(curves["none"][0]):

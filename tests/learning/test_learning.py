@@ -1,14 +1,18 @@
 """What a group learns from what it calls, and who notices."""
 
+from collections import Counter
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from acl.callers import Caller
+from catalog.embedding.queries import embed_queries
 from catalog.models import EmbeddingModel
 from discovery.learning import recording
 from discovery.learning.forgetting import forget_old
 from discovery.models import Experience, Turn
+from discovery.retrieval import find_candidates
 from discovery.selected import Asked
 from discovery.services.selection import select_capabilities
 from discovery.services.turns import select_for_turn
@@ -125,14 +129,21 @@ def test_what_is_revoked_has_no_vote(people: People) -> None:
 def test_nobody_outvotes_the_others_by_repeating_themselves(people: People) -> None:
     for number in range(3):
         user = UserFactory.create(groups=[people.support])
-        use(Caller(user.pk, people.support.pk), f"{LIKE_IT} {number}", people.read_page)
+        use(Caller(user.pk, people.support.pk), f"{MOON} {number + 50}", people.read_page)
     for number in range(30):
         use(people.caller, f"{MOON} {number}", people.search)
 
-    with_all = select_capabilities(Asked(MOON, people.caller))
+    said = embed_queries([MOON])
+    candidates = find_candidates(
+        caller=people.caller,
+        model=said.model,
+        vectors=said.vectors,
+        words=[{}],
+        use_experience=True,
+    )
 
-    scores = {item.pk: item.evidence.get("use", 0) for item in with_all.selected}
-    assert scores[people.read_page.pk] > scores[people.search.pk] / 2 > 0
+    votes = Counter(experience.capability for experience in candidates.experiences)
+    assert votes == {people.search.pk: 3, people.read_page.pk: 3}
 
 
 def test_switched_off_nothing_is_kept_and_nothing_counts(people: People, settings: object) -> None:
