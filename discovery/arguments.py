@@ -46,7 +46,8 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
         return
     _check_effort(schema)
     try:
-        validator = jsonschema_rs.validator_for(schema, retriever=_refuse)
+        # Reasons speak of "it": the value may be long, or nobody's business.
+        validator = jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
     except (ValueError, jsonschema_rs.ReferencingError):  # a ValidationError is a ValueError
         raise ArgumentsRefusedError("", "The tool's own schema is not valid.") from None
     if validator.is_valid(arguments):

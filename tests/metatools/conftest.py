@@ -1,0 +1,31 @@
+"""The people of the stories, and a way to call a meta-tool for alice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from acl.redis_circuit import redis_circuit
+from discovery.services.metatools.calling import call_meta_tool
+from tests.access.people import People, invite
+
+Call = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def call(people: People) -> Call:
+    def for_alice(tool: str, /, **arguments: Any) -> dict[str, Any]:
+        return call_meta_tool(caller=people.caller, name=tool, arguments=arguments)
+
+    return for_alice
+
+
+@pytest.fixture(autouse=True)
+def _working_redis() -> None:
+    """A test that broke Redis leaves nothing behind."""
+    redis_circuit.close()
