@@ -5,12 +5,16 @@ from celery.signals import heartbeat_sent
 from acl.redis_circuit import attempt
 
 KEY = "pegboard:worker"
+CONNECTIONS = "servers@"  # how the process that keeps connections is named: it embeds nothing
 SECONDS = 15  # Celery's own heartbeat is every two
 
 
 @heartbeat_sent.connect(dispatch_uid="pegboard-heartbeat")  # type: ignore[untyped-decorator]
-def note_heartbeat(**_: object) -> None:
+def note_heartbeat(sender: object = None, **_: object) -> None:
     """Tell whoever asks in the next seconds that this worker lives."""
+    hostname = getattr(getattr(sender, "eventer", None), "hostname", None) or ""
+    if str(hostname).startswith(CONNECTIONS):
+        return
     attempt(lambda redis: redis.set(KEY, b"1", ex=SECONDS), default=None)
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a container does: set-up, web, worker, beat, or any of manage.py's commands.
+# What a container does: set-up, web, worker, connections, beat, or any of manage.py's commands.
 set -eu
 
 for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY; do
@@ -20,6 +20,10 @@ case $command in
   worker)
     exec celery --app=marketplace.config.celery worker --loglevel=INFO \
       --concurrency="${WORKER_CONCURRENCY:-1}" "$@"
+    ;;
+  connections)
+    exec celery --app=marketplace.config.celery worker --loglevel=INFO --queues=servers \
+      --hostname=servers@%h --pool=threads --concurrency="${CONNECTIONS_CONCURRENCY:-16}" "$@"
     ;;
   beat)
     exec celery --app=marketplace.config.celery beat --loglevel=INFO \

@@ -10,6 +10,7 @@ from catalog.models.access import (
 from catalog.models.capability import Capability
 from catalog.models.edge import Edge, Mention, Trait
 from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
+from catalog.models.health import HealthCheck
 from catalog.models.integration import Integration
 from catalog.models.manifest import ManifestFile
 from catalog.models.preset import Preset, PresetMember
@@ -24,6 +25,7 @@ __all__ = [
     "Edge",
     "Embedding",
     "EmbeddingModel",
+    "HealthCheck",
     "Integration",
     "IntegrationGroupPermission",
     "IntegrationUserPermission",

@@ -384,6 +384,13 @@ SETTINGS = (
         "Look at manifests every second, where the file system tells of no changes",
     ),
     Setting(
+        "PEGBOARD_CHECK_SECONDS",
+        300,
+        "How often servers at addresses, and programs that failed, are looked at",
+        10,
+        86_400,
+    ),
+    Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
         "Programs that may start MCP servers: whole paths, or names as they are found here",

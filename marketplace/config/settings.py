@@ -85,6 +85,7 @@ PEGBOARD_CAPABILITY_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_CAPABILITY_
 PEGBOARD_RELOAD_DEBOUNCE_MS: int = _env["PEGBOARD_RELOAD_DEBOUNCE_MS"]
 PEGBOARD_RELOAD_POLLING: bool = _env["PEGBOARD_RELOAD_POLLING"]
 PEGBOARD_MAX_BODY_BYTES: int = _env["PEGBOARD_MAX_BODY_BYTES"]
+PEGBOARD_CHECK_SECONDS: int = _env["PEGBOARD_CHECK_SECONDS"]
 PEGBOARD_LAUNCHERS: tuple[str, ...] = _env["PEGBOARD_LAUNCHERS"]
 PEGBOARD_ALLOWED_PRIVATE_HOSTS: tuple[tuple[str, int | None], ...] = hosts_with_ports(
     _env["PEGBOARD_ALLOWED_PRIVATE_HOSTS"]
@@ -240,7 +241,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
     "interval_max": 0,
 }
 CELERY_TASK_PUBLISH_RETRY = False  # the row is the promise: a request never waits for the broker
+# Only the process that keeps connections to servers reads this queue.
+CELERY_TASK_ROUTES = {"servers.*": {"queue": "servers"}}
 CELERY_BEAT_SCHEDULE = {
+    "check-integrations": {
+        "task": "servers.check_integrations",
+        "schedule": float(PEGBOARD_CHECK_SECONDS),
+        "options": {"expires": PEGBOARD_CHECK_SECONDS},
+    },
     "sweep-embeddings": {
         "task": "catalog.sweep_embeddings",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
@@ -345,6 +353,10 @@ SPECTACULAR_SETTINGS = {
         "WantedKind": "catalog.api.serializers.KINDS",
         "Detail": "catalog.detail.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
+        "OutcomeScope": "discovery.api.turn_serializers.SCOPES",
+        "OutcomeStatus": "discovery.models.Outcome.Status",
+        "InjectionMode": "discovery.rendering.modes.MODES",
+        "SelectionMode": "discovery.models.Turn.Mode",
         "Effect": "catalog.api.access_serializers.EFFECTS",
         "Decision": "catalog.services.steps.DECISIONS",
         "StepKind": "catalog.api.access_serializers.KINDS",

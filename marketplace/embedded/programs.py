@@ -1,4 +1,4 @@
-"""Pegboard's own three programs: the web server, the worker, and who watches for manifests."""
+"""Pegboard's own programs: the web server, two workers, and who watches for manifests."""
 
 import errno
 import os
@@ -86,6 +86,26 @@ class Worker(Program):
         ]
         log = data / "logs" / "worker.log"
         super().__init__("Worker", arguments, log=log, environment=environment)
+
+
+class Connections(Program):
+    """Celery with threads: the one process that keeps connections to MCP servers."""
+
+    def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
+        arguments = [
+            "celery",
+            "--app=marketplace.config.celery",
+            "worker",
+            "--queues=servers",
+            "--hostname=servers@%h",
+            "--pool=threads",
+            "--concurrency=16",
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel=INFO",
+        ]
+        log = logs / "connections.log"
+        super().__init__("Connections", arguments, log=log, environment=environment)
 
 
 class Watcher(Program):

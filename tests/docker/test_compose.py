@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 COMPOSE = Path(__file__).parents[2] / "docker" / "compose.yaml"
-OURS = ["set-up", "web", "worker", "beat", "manifests"]
+OURS = ["set-up", "web", "worker", "connections", "beat", "manifests"]
 
 
 @pytest.fixture

@@ -37,6 +37,10 @@ def test_missing_setting_is_one_sentence(name: str) -> None:
     [
         (["web"], "gunicorn --config=python:marketplace.embedded.web --bind=0.0.0.0:8000 "),
         (["worker"], "celery --app=marketplace.config.celery worker "),
+        (
+            ["connections"],
+            "celery --app=marketplace.config.celery worker --loglevel=INFO --queues=",
+        ),
         (["beat"], "celery --app=marketplace.config.celery beat "),
         (["set-up"], "python manage.py set_up --only=database"),
         (["watch_capabilities"], "python manage.py watch_capabilities"),

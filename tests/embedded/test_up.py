@@ -82,6 +82,7 @@ def test_first_run_tells_each_step_and_the_way_in(run: Run) -> None:
         "Starter collection",
         "Web",
         "Worker",
+        "Connections",
         "Manifests",
     ]
     assert re.search(r"admin with the password \S{16} \(shown only now\)", run.told)
@@ -121,7 +122,7 @@ def test_second_run_on_the_same_folder_is_refused(run: Run) -> None:
 
 
 def test_dead_worker_is_told_and_started_again(run: Run) -> None:
-    worker = next(child for child in run.descendants() if "celery" in child.cmdline())
+    worker = next(child for child in run.descendants() if "--beat" in child.cmdline())
 
     worker.kill()
 

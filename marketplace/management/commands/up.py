@@ -15,7 +15,7 @@ from catalog.secrets.keys import add_key, key_file
 from marketplace.embedded.folders import Lock, key_in, open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.problems import CannotRun
-from marketplace.embedded.programs import Watcher, Web, Worker, check_port, set_up
+from marketplace.embedded.programs import Connections, Watcher, Web, Worker, check_port, set_up
 from marketplace.embedded.redis import EmbeddedRedis
 from marketplace.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
 
@@ -69,6 +69,7 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     set_up(environment)
     supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
     supervisor.start(Worker(data=data, environment=environment))
+    supervisor.start(Connections(logs=data / "logs", environment=environment))
     supervisor.start(Watcher(logs=data / "logs", environment=environment))
     supervisor.say(f"\nPegboard runs on http://localhost:{port}/ and Ctrl-C stops it.")
     supervisor.watch()

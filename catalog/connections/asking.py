@@ -1,0 +1,70 @@
+"""What tasks ask of servers: by integration, in the process that holds the connections."""
+
+import time
+from typing import Any
+
+from catalog.connections.health import note_health
+from catalog.connections.loop import connection_loop
+from catalog.connections.pool import NO_FAILURE
+from catalog.connections.reaching import server_of
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.mcp_client.session import Result, Tools
+from catalog.models import Integration, Secret
+
+# Told before by the failures that led to them.
+_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING}
+
+
+def call_tool(
+    integration: Integration,
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    user_id: int | None = None,
+    seconds: float | None = None,
+) -> Result:
+    """Call a tool over the connection that is kept. Rights are checked by whoever calls this."""
+    try:
+        server, key = server_of(integration, user_id=user_id), _key(integration, user_id)
+        result = connection_loop.run(
+            lambda kept: kept.call(key, server, name, arguments, seconds=seconds)
+        )
+    except ServerProblemError as problem:
+        if problem.reason not in _NOT_NEWS:
+            note_health(integration, problem)
+        raise
+    if integration.connection != Integration.Connection.CONNECTED:
+        note_health(integration)
+    return result
+
+
+def check_server(integration: Integration) -> Tools:
+    """List its tools, and write down how that went."""
+    started = time.monotonic()
+    try:
+        server, key = server_of(integration), _key(integration, None)
+        tools = connection_loop.run(lambda kept: kept.tools(key, server))
+    except ServerProblemError as problem:
+        if problem.reason not in _NOT_NEWS:
+            note_health(integration, problem, milliseconds=_since(started))
+        raise
+    note_health(integration, milliseconds=_since(started), tools=len(tools.tools))
+    return tools
+
+
+def close_connection(integration: Integration) -> None:
+    """End the connection that everybody shares: it was disabled, changed or removed."""
+    connection_loop.run(lambda kept: kept.close(_key(integration, None)))
+
+
+def _key(integration: Integration, user_id: int | None) -> str:
+    """Shared by everybody, unless a person has secrets of their own there."""
+    own = (
+        user_id is not None
+        and Secret.objects.filter(integration=integration, user_id=user_id).exists()
+    )
+    return f"{integration.pk}/{user_id if own else 'all'}"
+
+
+def _since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

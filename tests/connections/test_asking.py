@@ -1,0 +1,174 @@
+"""Asking by integration: secrets reach their server and no other, and health is written down."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django.fixtures import Settings
+
+from catalog.connections import asking
+from catalog.connections.asking import call_tool, check_server, close_connection
+from catalog.connections.health import KEPT, note_health
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.connections.reaching import server_of
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.mcp_client.servers import HttpServer
+from catalog.models import HealthCheck, Integration
+from catalog.secrets.keys import SecretUnavailableError
+from catalog.server_tasks import check_integration
+from catalog.services.secrets import set_secret
+from tests.factories import IntegrationFactory, UserFactory
+from tests.mcp_client.test_stdio import EVIL, QUICK, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield loop
+    loop.stop()
+
+
+def program(mode: str = "", **fields: Any) -> Integration:
+    return IntegrationFactory.create(
+        transport="stdio",
+        command=[sys.executable, "-I", str(EVIL), mode],
+        connection=Integration.Connection.DISCONNECTED,
+        **fields,
+    )
+
+
+def test_secrets_reach_their_own_server() -> None:
+    alice = UserFactory.create(username="alice")
+    mail, other = program(required_secrets=["TOKEN"]), program()
+    set_secret(integration=mail, name="TOKEN", value="of all", by=alice)
+    set_secret(integration=mail, name="TOKEN", value="of alice", by=alice, user=alice)
+
+    told = [
+        json.loads(text_of(call_tool(integration, "surroundings", {}, user_id=user_id)))
+        for integration, user_id in ((mail, None), (mail, alice.pk), (other, alice.pk))
+    ]
+
+    tokens = [each["environment"].get("TOKEN") for each in told]
+    assert tokens == ["of all", "of alice", None]
+
+
+def test_nothing_starts_without_its_secrets(settings: Settings, loop: ConnectionLoop) -> None:
+    mail = program(required_secrets=["TOKEN"])
+
+    with pytest.raises(ServerProblemError) as missing:
+        call_tool(mail, "pid", {})
+    set_secret(integration=mail, name="TOKEN", value="x", by=UserFactory.create())
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    with pytest.raises(SecretUnavailableError):
+        call_tool(mail, "pid", {})
+
+    assert (missing.value.reason, missing.value.detail) == (Reason.SIGN_IN_NEEDED, "Not set: TOKEN")
+    assert loop.run(_open_keys) == []
+
+
+async def _open_keys(connections: Connections) -> list[str]:
+    return connections.open_keys()
+
+
+def test_command_is_checked_again_before_it_starts(settings: Settings) -> None:
+    settings.PEGBOARD_LAUNCHERS = ()
+
+    with pytest.raises(ServerProblemError) as problem:
+        call_tool(program(), "pid", {})
+
+    assert problem.value.reason is Reason.NOT_ALLOWED
+    assert "PEGBOARD_LAUNCHERS" in problem.value.detail
+
+
+def test_health_is_written_in_words_and_bounded() -> None:
+    good, bad = program(), program("crash_at_start")
+
+    tools = check_server(good)
+    check_integration(bad.pk)
+    for _ in range(KEPT + 5):
+        note_health(good, milliseconds=1)
+    for integration in (good, bad):
+        integration.refresh_from_db()
+
+    assert [tool["name"] for tool in tools.tools] == ["echo"]
+    assert (good.connection, good.health) == ("connected", "")
+    assert bad.connection == "failing"
+    assert bad.health.startswith("It ended by itself.")
+    assert [(check.reason, "ImportError" in check.detail) for check in bad.checks.all()] == [
+        ("crashed", True)
+    ]
+    assert HealthCheck.objects.filter(integration=good).count() == KEPT
+
+
+def test_second_call_starts_nothing_until_the_connection_is_closed() -> None:
+    fine = program()
+
+    first, second = (text_of(call_tool(fine, "pid", {})) for _ in range(2))
+    close_connection(fine)
+    third = text_of(call_tool(fine, "pid", {}))
+
+    assert first == second != third
+    assert fine.checks.count() == 1  # the first connection; calls that go well are not counted
+
+
+def test_secrets_of_addresses_go_where_the_source_says() -> None:
+    alice = UserFactory.create()
+    laid_out = IntegrationFactory.create(
+        transport="http",
+        endpoint="https://example.com/${SPACE}/mcp",
+        required_secrets=["SPACE", "TOKEN"],
+        source_ref={"headers": {"X-Key": "Key ${TOKEN}"}},
+    )
+    bearer = IntegrationFactory.create(transport="sse", endpoint="https://example.com/")
+    for integration, name, value in (
+        (laid_out, "SPACE", "a/../b"),
+        (laid_out, "TOKEN", "t1"),
+        (bearer, "TOKEN", "t2"),
+    ):
+        set_secret(integration=integration, name=name, value=value, by=alice)
+
+    assert server_of(laid_out) == HttpServer(
+        "https://example.com/a%2F..%2Fb/mcp", {"X-Key": "Key t1"}
+    )
+    assert server_of(bearer) == HttpServer(
+        "https://example.com/", {"Authorization": "Bearer t2"}, "sse"
+    )
+
+
+def test_secret_becomes_no_option() -> None:
+    mail = program(required_secrets=["FOLDER"])
+    Integration.objects.update(command=[*mail.command, "${FOLDER}"])
+    mail.refresh_from_db()
+    set_secret(integration=mail, name="FOLDER", value="--eval=x", by=UserFactory.create())
+
+    with pytest.raises(ServerProblemError) as problem:
+        server_of(mail)
+
+    assert "--eval" not in f"{problem.value}{problem.value.detail}"
+
+
+def test_web_loads_nothing_that_goes_out() -> None:
+    """Beyond what the import contract sees: as the web server loads it, with every address."""
+    code = (
+        "import sys; import marketplace.config.wsgi\n"
+        "from django.urls import get_resolver; get_resolver().url_patterns\n"
+        "from catalog.tasks import embed_capabilities; embed_capabilities.app.tasks\n"
+        "print([name for name in sys.modules if name.startswith(('catalog.mcp_client',"
+        " 'catalog.connections', 'catalog.outgoing.'))])"
+    )
+
+    told = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.strip() == "[]"
