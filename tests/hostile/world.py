@@ -21,7 +21,7 @@ from acl.services.keys import create_key, revoke_key
 from acl.services.service_accounts import create_service_account
 from catalog.models import Capability, CatalogVersion, Edge, Integration, Rule
 from catalog.services.graph import relate
-from discovery.models import Turn
+from discovery.models import Called, Outcome, OutcomeAlert, Turn
 from marketplace.models import Listing
 from tests.factories import (
     CapabilityFactory,
@@ -30,6 +30,7 @@ from tests.factories import (
     UserFactory,
     give,
     lay_down,
+    remember,
 )
 from tests.hostile.tables import number_rows_from
 
@@ -125,6 +126,8 @@ def _fill_the_other_tables(world: World) -> None:
     key, _ = create_key(by=alice, name="quince", group=mulberry, scopes=["select"], owner=alice)
     entry = record(by=alice, action="story.told", target="mulberry quince")
     turn = Turn.objects.create(user=alice, group=mulberry, message="quince")
+    _tell_of_another_turn(world, root)
+    remember(world.send, alice, mulberry)
     other = CapabilityFactory.create(integration=world.mail, action="search_mail")
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
@@ -157,6 +160,23 @@ def _fill_the_other_tables(world: World) -> None:
         "invitation_pk": invitation.pk,
     }
     world.foreign = _things_of_finance(world)
+
+
+def _tell_of_another_turn(world: World, space: Space) -> None:
+    ended = Turn.objects.create(
+        user=world.alice, group=world.mulberry, state="completed", ended_at=Now()
+    )
+    about: dict[str, Any] = {"group": world.mulberry, "at": Now()}
+    outcome = Outcome.objects.create(
+        turn=ended, status="failed", score=0, source="reported", note="quince", **about
+    )
+    Called.objects.create(
+        outcome=outcome, capability=world.send, full_name=world.send.full_name, selected=True
+    )
+    OutcomeAlert.objects.create(
+        scope="mulberry", space=space, severity="warning", reason="mulberry", threshold=0.5,
+        value=0, samples=8, **about,
+    )  # fmt: skip
 
 
 def _things_of_finance(world: World) -> dict[str, Any]:
