@@ -7,8 +7,9 @@ from catalog.models import Integration, Rule
 from catalog.tokens import estimate_tokens
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.registry import META_TOOLS
+from discovery.models import Turn
 from discovery.services.execution import NotFoundError
-from discovery.services.metatools.calling import ANSWERS
+from discovery.services.metatools.calling import ANSWERS, call_meta_tool
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down
 from tests.metatools.conftest import Call
@@ -194,3 +195,19 @@ def test_what_is_pinned_is_no_result_of_a_search(people: People, call: Call) -> 
     found = call("search_tools", query="read page")
 
     assert [tool["name"] for tool in found["tools"]] == ["wiki__read_page"]
+
+
+def test_search_counts_for_the_turn_that_it_names(people: People) -> None:
+    turn = Turn.objects.create(user=people.alice, group=people.support)
+    others = Turn.objects.create(user=people.charlie, group=people.finance)
+
+    for query, of in (("send an email", turn), ("zzz", turn), ("send an email", others)):
+        arguments = {"query": query}
+        call_meta_tool(
+            caller=people.caller, name="search_tools", arguments=arguments, turn_id=of.pk
+        )
+
+    turn.refresh_from_db()
+    others.refresh_from_db()
+    assert (turn.discovery_calls, turn.discovery_empty) == (2, 1)
+    assert others.discovery_calls == 0

@@ -18,6 +18,7 @@ from discovery.selected import Asked, Selected, Selection
 from discovery.services.metatools.call import MetaCall
 from discovery.services.metatools.rows import access_of, found, said
 from discovery.services.selection import select_capabilities
+from discovery.services.turns import note_discovery
 
 MOST_FOUND = 50  # what a selection has at most; paging goes through these
 MOST_NEAREST = 3
@@ -75,6 +76,8 @@ def find(call: MetaCall) -> Found:
     items = tuple(item for item in fitting if item.integration not in away)
     hint = hint_for(item for item in fitting if item.integration in away)
     nearest = () if fitting else selection.ranking
+    if call.turn_id:
+        note_discovery(call.turn_id, call.caller, len(items))
     return Found(items, nearest, hint, selection.degraded)
 
 
