@@ -1,5 +1,6 @@
 """Looking around: the categories, and what one of them has."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from acl.callers import Caller
@@ -17,14 +18,7 @@ MOST_TOKENS = 1_200
 def list_categories(call: MetaCall) -> JSONObject:
     """Every category in which the caller has something, with counts and a few names."""
     categories, hint = lookups.list_categories(caller=call.caller)
-    rows = within([_category(each) for each in categories], MOST_TOKENS)
-    left_out = [each.category for each in categories[len(rows) :]]
-    return said(
-        categories=rows,
-        others=left_out or None,
-        total=sum(len(each.names) for each in categories),
-        hint=hint,
-    )
+    return said(**index_of(categories), hint=hint)
 
 
 def browse_category(call: MetaCall) -> JSONObject:
@@ -52,6 +46,14 @@ def page_of(caller: Caller, category: str, *, limit: int, offset: int = 0) -> lo
         near = near_names(category, (each.category for each in categories))
         raise NotFoundError(category, near, what="category")
     return page
+
+
+def index_of(categories: Sequence[lookups.CategorySummary]) -> JSONObject:
+    """The categories within what an answer may cost; those that are too many by name alone."""
+    rows = within([_category(each) for each in categories], MOST_TOKENS)
+    left_out = [each.category for each in categories[len(rows) :]]
+    total = sum(len(each.names) for each in categories)
+    return said(categories=rows, others=left_out or None, total=total)
 
 
 def _category(summary: lookups.CategorySummary) -> dict[str, Any]:
