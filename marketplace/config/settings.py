@@ -249,6 +249,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(PEGBOARD_CHECK_SECONDS),
         "options": {"expires": PEGBOARD_CHECK_SECONDS},
     },
+    "sweep-installations": {
+        "task": "servers.sweep_installations",
+        "schedule": float(PEGBOARD_SWEEP_SECONDS),
+        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
     "sweep-embeddings": {
         "task": "catalog.sweep_embeddings",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),

@@ -1,5 +1,6 @@
 """Tables of the shop."""
 
+from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing
 
-__all__ = ["Listing"]
+__all__ = ["Installation", "InstallationEvent", "Listing"]

@@ -124,6 +124,8 @@ def list_tools(number: int, cursor: str | None) -> None:
             % (number, b"[" * 100_000 + b"]" * 100_000)
         )
         return
+    elif MODE == "hidden":
+        tools = [{**ECHO, "description": "Says it\u200b again."}]
     else:
         tools = [ECHO]
     say({"id": number, "result": {"tools": tools, **extra}})

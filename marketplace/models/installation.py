@@ -1,0 +1,99 @@
+"""Installing as rows: what was asked for, how far it is, and what happened on the way."""
+
+import uuid
+
+from django.contrib.auth.models import Group, User
+from django.db import models
+from django.db.models.functions import Now
+
+from catalog.models import Integration
+
+
+class Installation(models.Model):
+    """One integration on its way into the catalogue. It moves by conditional updates only: of two
+    workers, one moves it."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        FETCHING = "fetching"
+        CHECKING = "checking"
+        CONNECTING = "connecting"
+        LISTING = "listing"
+        STORING = "storing"
+        EMBEDDING = "embedding"
+        NEEDS_APPROVAL = "needs_approval", "needs approval"
+        READY = "ready"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    # In this order; a worker that takes over begins again at the first that can be repeated.
+    WORKING = (
+        State.QUEUED,
+        State.FETCHING,
+        State.CHECKING,
+        State.CONNECTING,
+        State.LISTING,
+        State.STORING,
+        State.EMBEDDING,
+    )
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="installations")
+    groups = models.ManyToManyField(Group, blank=True, related_name="+")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
+    message = models.TextField(blank=True, help_text="How it stands, in words that say what to do.")
+    command_digest = models.CharField(
+        max_length=64, blank=True, help_text="What was shown and confirmed; nothing else starts."
+    )
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(db_default=Now())
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        permissions = [("install_stdio", "Can install servers that run programs on this machine")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["integration"],
+                condition=models.Q(
+                    state__in=(
+                        "queued",
+                        "fetching",
+                        "checking",
+                        "connecting",
+                        "listing",
+                        "storing",
+                        "embedding",
+                        "needs_approval",
+                    )
+                ),
+                name="one_installation_at_once",
+            ),
+            models.UniqueConstraint(
+                fields=["by", "idempotency_key"],
+                condition=~models.Q(idempotency_key=""),
+                name="one_installation_of_a_key",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.integration} {self.state}"
+
+
+class InstallationEvent(models.Model):
+    """A line of the progress that the page shows."""
+
+    installation = models.ForeignKey(Installation, models.CASCADE, related_name="events")
+    state = models.CharField(max_length=16, choices=Installation.State.choices)
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.message or self.state

@@ -1,0 +1,212 @@
+"""Installing: from what a person confirmed to tools that a group may use, or to words that help."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Permission, User
+from pytest_django.fixtures import Settings
+
+from acl.callers import Caller
+from acl.models import AuditEntry
+from catalog.connections import asking
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.descriptors import IntegrationDescriptor
+from catalog.indexing import embed_pending
+from catalog.mcp_client.commands import CommandNotAllowedError, command_digest
+from catalog.models import Capability, Integration
+from catalog.outgoing.problems import EndpointNotAllowedError
+from marketplace.installing import MOST_ATTEMPTS, install, overdue
+from marketplace.models import Installation
+from marketplace.moving import move
+from marketplace.services.installs import (
+    AlreadyThereError,
+    NotPermittedError,
+    approve_install,
+    cancel_install,
+    retry_install,
+    start_install,
+)
+from tests.catalog.conftest import embedder as embedder
+from tests.factories import GroupFactory, UserFactory
+from tests.mcp_client.test_stdio import EVIL, QUICK
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
+State = Installation.State
+
+
+@pytest.fixture(autouse=True)
+def _connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield
+    loop.stop()
+
+
+@pytest.fixture
+def alice() -> User:
+    """An admin who may install programs."""
+    alice = UserFactory.create(username="alice", is_staff=True)
+    alice.user_permissions.add(Permission.objects.get(codename="install_stdio"))
+    return alice
+
+
+def evil(mode: str = "", **more: Any) -> IntegrationDescriptor:
+    command = (sys.executable, "-I", str(EVIL), mode)
+    return IntegrationDescriptor("evil", "mcp", "Evil", transport="stdio", command=command, **more)
+
+
+def begin(by: User, descriptor: IntegrationDescriptor, **more: Any) -> Installation:
+    digest = command_digest(descriptor.command, descriptor.required_secrets)
+    return start_install(by=by, descriptor=descriptor, confirmed=digest, **more)
+
+
+def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) -> None:
+    group = GroupFactory.create()
+    bob = UserFactory.create(username="bob", groups=[group])
+    usable = Capability.objects.usable_by(Caller(bob.pk, group.pk)).values_list(
+        "full_name", flat=True
+    )
+    installation = begin(
+        alice, evil(required_secrets=("TOKEN",)), groups=[group], secrets={"TOKEN": "x"}
+    )
+
+    waits = install(installation.pk)
+    before = (list(usable.all()), Integration.objects.get(slug="evil").enabled)
+    embed_pending()
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert waits
+    assert before == ([], False)
+    assert list(usable.all()) == ["evil__echo"]
+    assert installation.state == State.READY
+    assert [event.state for event in installation.events.all()] == [
+        "fetching", "checking", "connecting", "listing", "storing", "embedding", "ready",
+    ]  # fmt: skip
+    assert AuditEntry.objects.filter(action="install.start", by=alice).count() == 1
+
+
+def test_failed_installation_says_why_and_can_be_tried_again(
+    alice: User, settings: Settings
+) -> None:
+    installation = begin(alice, evil())
+    settings.PEGBOARD_LAUNCHERS = ()
+    install(installation.pk)
+    installation.refresh_from_db()
+    failed = (installation.state, installation.reason, Capability.objects.count())
+    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
+
+    retried = retry_install(by=alice, installation=installation)
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert failed == (State.FAILED, "command_not_allowed", 0)
+    assert retried
+    assert installation.state == State.EMBEDDING
+
+
+def test_crash_is_told_with_the_last_words(alice: User) -> None:
+    installation = begin(alice, evil("crash_at_start"))
+
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert (installation.state, installation.reason) == (State.FAILED, "crashed")
+    assert "another version may work" in installation.message
+    assert "ImportError" in installation.message
+    assert "canary" not in installation.message
+
+
+def test_other_command_than_the_confirmed_one_starts_nothing(alice: User) -> None:
+    installation = begin(alice, evil())
+    Integration.objects.update(command=[sys.executable, "-I", str(EVIL), "modern"])
+
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert installation.reason == "command_not_allowed"
+    assert "connecting" not in installation.events.values_list("state", flat=True)
+
+
+def test_hidden_characters_wait_for_a_person(alice: User) -> None:
+    installation = begin(alice, evil("hidden"))
+    install(installation.pk)
+    installation.refresh_from_db()
+    waiting = installation.state
+
+    approved = approve_install(by=alice, installation=installation)
+    embed_pending()
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert (waiting, approved, installation.state) == (State.NEEDS_APPROVAL, True, State.READY)
+
+
+def test_cancelled_installation_moves_no_further(alice: User) -> None:
+    installation = begin(alice, evil())
+    of_a_worker = Installation.objects.get(pk=installation.pk)
+
+    cancelled = cancel_install(by=alice, installation=installation)
+
+    assert cancelled
+    assert not move(of_a_worker, State.FETCHING)
+    assert not install(installation.pk)
+    assert not cancel_install(by=alice, installation=installation)
+    assert list(installation.events.values_list("state", flat=True)) == ["cancelled"]
+
+
+def test_programs_need_a_permission_and_the_whole_command_confirmed(
+    alice: User, settings: Settings
+) -> None:
+    staff, root = UserFactory.create(is_staff=True), UserFactory.create(is_superuser=True)
+    for by, confirmed in ((staff, None), (alice, "0" * 64), (alice, "")):
+        digest = command_digest(evil().command, []) if confirmed is None else confirmed
+        with pytest.raises(NotPermittedError):
+            start_install(by=by, descriptor=evil(), confirmed=digest)
+    settings.PEGBOARD_LAUNCHERS = ()
+    with pytest.raises(CommandNotAllowedError):
+        begin(root, evil())
+
+    assert not Integration.objects.exists()
+
+
+def test_private_address_is_refused_before_a_row_exists(alice: User) -> None:
+    inside = IntegrationDescriptor(
+        "inside", "mcp", "Inside", transport="http", endpoint="https://10.0.0.1/mcp"
+    )
+
+    with pytest.raises(EndpointNotAllowedError):
+        start_install(by=alice, descriptor=inside)
+
+    assert not Integration.objects.exists()
+
+
+def test_installing_twice_gives_one(alice: User) -> None:
+    first = begin(alice, evil(), idempotency_key="k")
+    again = begin(alice, evil(), idempotency_key="k")
+    with pytest.raises(AlreadyThereError):
+        begin(alice, evil())
+
+    assert first == again
+    assert Installation.objects.count() == Integration.objects.count() == 1
+
+
+def test_lost_installation_is_found_and_not_for_ever(alice: User, settings: Settings) -> None:
+    settings.PEGBOARD_SWEEP_AFTER_SECONDS = 0
+    installation = begin(alice, evil())
+    found = overdue()
+    Installation.objects.update(state=State.CONNECTING)
+    within_a_step = overdue()
+    Installation.objects.update(attempts=MOST_ATTEMPTS)
+
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert (found, within_a_step) == ([installation.pk], [])
+    assert (installation.state, installation.reason) == (State.FAILED, "gave_up")
