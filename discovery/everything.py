@@ -1,13 +1,12 @@
 """Everything that a caller may use, for the modes that show all of it."""
 
 import json
-from typing import Any, cast
-
-from django.db import connection
+from typing import Any
 
 from acl.callers import Caller
 from acl.querysets import rights_parameters, rights_sql
 from catalog.querysets import TABLES
+from discovery.prepared import rows_of
 from discovery.rendering.common import Tool
 
 _MEASURE = f"""
@@ -47,6 +46,4 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
 
 def _rows(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
     kind = "" if kind in {"any", "all"} else kind
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {**rights_parameters(caller, kind=kind), **more})
-        return cast("list[Any]", cursor.fetchall())
+    return rows_of(statement, {**rights_parameters(caller, kind=kind), **more})

@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from acl.callers import Caller
 from acl.querysets import rights_parameters, rights_sql
 from catalog.cache import listing_cache
 from catalog.querysets import TABLES
 from catalog.usable import VERSION_SQL
+from discovery.prepared import rows_of
 from discovery.tiers.summary import Category, categories_of
 
 KEPT = 1_000
@@ -80,10 +79,10 @@ def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> 
 def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
     """The caller's categories, read only where nobody with the same rights has asked since the last
     change."""
-    return _kept.get(key, lambda: _read_categories(caller))
+    return _kept.get(key, lambda: read_categories(caller))
 
 
-def _read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
+def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
     """With the key of the very rows that were read: rights may have changed since it was asked."""
     [(version, usable, off, ids, disconnected)] = _rows(_IDS, caller, {})
     listing = listing_cache.at(version).entries
@@ -123,6 +122,4 @@ def _texts(examples: str) -> tuple[str, ...]:
 
 
 def _rows(statement: str, caller: Caller, more: dict[str, Any]) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {**rights_parameters(caller), **more})
-        return list(cursor.fetchall())
+    return rows_of(statement, {**rights_parameters(caller), **more})

@@ -2,15 +2,22 @@
 
     python -m tests.bench.tokens ../shared/eval
     python -m tests.bench.tokens ../shared/eval --tokenizer tokenizer.json
+    python -m tests.bench.tokens ../shared/eval --told
 
 Prints the tables of docs/benchmarks.md, as Markdown. Needs no database: the entries are written by
-the product's own code, from the catalogues of the labelled sets and the starter collection.
+the product's own code, from the catalogues of the labelled sets and the starter collection. With
+`--told` instead what a whole catalogue costs in each mode, and what the tiers cost for messages, by
+the selector on embedded servers started for the purpose.
 """
 
 import argparse
+import json
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +48,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="holds the labelled sets")
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json to compare with")
+    parser.add_argument("--told", action="store_true", help="modes and tiers, on servers")
     options = parser.parse_args()
+    if options.told:
+        _print_told(options.folder)
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
     django.setup()
     written = {name: _write(each) for name, each in _catalogues(options.folder)}
@@ -159,6 +170,58 @@ def _error(estimates: Sequence[int], counts: Sequence[int]) -> str:
     cuts = statistics.quantiles(errors, n=20)
     together = 100 * (sum(estimates) / sum(counts) - 1)
     return f"{statistics.median(errors):+.0f} ({cuts[0]:+.0f} to {cuts[-1]:+.0f}), {together:+.0f}"
+
+
+def _print_told(folder: Path) -> None:
+    toucan = [str(folder / "toucan-mcp-catalog" / "catalog.jsonl")]
+    starter = ["starter", str(Path("marketplace/starter/labelled/queries.jsonl"))]
+    told = _on_servers({"toucan-mcp-catalog": toucan, "starter collection": starter})
+    whole = [name for name, value in next(iter(told.values())).items() if isinstance(value, int)]
+    _print("A whole catalogue", _columns(told, whole, str))
+    spread = [name for name in next(iter(told.values())) if name not in whole]
+    _print("For messages: median, 95th percentile, most", _columns(told, spread, _three))
+
+
+def _columns(
+    told: Mapping[str, Mapping[str, Any]], names: Sequence[str], write: Callable[[Any], str]
+) -> list[list[str]]:
+    rows = [[name, *(write(figures[name]) for name in names)] for name, figures in told.items()]
+    return [["set", *names], *rows]
+
+
+def _three(values: Sequence[int]) -> str:
+    return " / ".join(f"{value:,}" for value in values)
+
+
+def _on_servers(wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """What `told` prints of each, in a database each."""
+    from catalog.embedding.convert import convert_model
+    from marketplace.embedded.folders import open_data_folder
+    from marketplace.embedded.postgres import EmbeddedPostgres
+    from marketplace.embedded.redis import EmbeddedRedis
+    from tests.bench.__main__ import _environment
+
+    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
+        data = Path(name)
+        open_data_folder(data)
+        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
+        postgres.start()
+        redis.start()
+        convert_model(data / "model")
+        told = {}
+        try:
+            for number, (label, arguments) in enumerate(wanted.items()):
+                postgres.create_database(f"told_{number}")
+                command = [sys.executable, "-m", "tests.bench.told", *arguments]
+                variables = _environment(data, postgres, redis, f"told_{number}")
+                done = subprocess.run(  # noqa: S603 - our own module
+                    command, env=variables, stdout=subprocess.PIPE, check=True
+                )
+                told[label] = json.loads(done.stdout.splitlines()[-1])
+        finally:
+            redis.stop()
+            postgres.stop()
+    return told
 
 
 def _print(title: str, rows: Sequence[Sequence[str]]) -> None:
