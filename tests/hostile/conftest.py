@@ -1,10 +1,13 @@
 """The world and what its pages need to be shown in tests."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from pytest_django import Settings
+from django.db import transaction
+from pytest_django import DjangoDbBlocker, Settings
 
 from acl.redis_circuit import redis_circuit
 from tests.hostile.world import World, build
@@ -33,6 +36,15 @@ def _working_redis() -> None:
     redis_circuit.close()
 
 
+@pytest.fixture(scope="module")
+def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One world for all tests of a file, in a transaction around theirs that is taken back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield build()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world(db: None) -> World:
-    return build()
+def world(built: World, db: None) -> World:
+    """The file's world as if it had just been made: what a test does to it is undone."""
+    return deepcopy(built)

@@ -1,5 +1,7 @@
 """Texts that try to become more than text, wherever they are stored."""
 
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Any
 
 from django.contrib.auth.models import Group, User
@@ -54,30 +56,31 @@ MARKDOWN = [
 ALL = "\n\n".join(PAYLOADS)
 
 
-def spread(world: World, payload: str) -> None:
-    """Put `payload` into every text that is stored, and all payloads where there is room."""
+def spread(world: World, payloads: Sequence[str]) -> None:
+    """Put these into every text that is stored, in turn, and all payloads where there is room."""
+    payload, turn = payloads[0], cycle(payloads)
     for model, fields in TEXTS.items():
-        values = {name: payload[:most] for name, most in fields.items()}
+        values = {name: next(turn)[:most] for name, most in fields.items()}
         model._default_manager.update(**values)
     Capability.objects.update(
         description=f"{payload} {ALL}",
         content="\n\n".join(MARKDOWN),
-        tags=[payload[:60], "</a><script>alert(1)</script>"],
-        required_secrets=[payload[:120]],
-        required_tools=[payload[:200]],
-        examples=[payload, {"input": payload}],
-        input_schema=_schema(payload),
-        output_schema=_schema(payload),
-        unavailable_reason=payload[:300],
-        source_ref={payload: payload},
-        annotations={"title": payload},
+        tags=[next(turn)[:60], "</a><script>alert(1)</script>"],
+        required_secrets=[next(turn)[:120]],
+        required_tools=[next(turn)[:200]],
+        examples=[payload, {"input": next(turn)}],
+        input_schema=_schema(next(turn)),
+        output_schema=_schema(next(turn)),
+        unavailable_reason=next(turn)[:300],
+        source_ref={payload: next(turn)},
+        annotations={"title": next(turn)},
     )
     Integration.objects.update(
         description=ALL, homepage="javascript:alert(1)", command=[payload], source_ref={"x": ALL}
     )
     Listing.objects.update(description=ALL, homepage="javascript:alert(1)", details={"x": ALL})
     Turn.objects.update(message=ALL, selected=[{"id": payload}], degraded=[payload])
-    _name_people(world, payload)
+    _name_people(world, turn)
     world.alice.refresh_from_db()
     world.things["user"] = world.alice.username
     record(
@@ -97,13 +100,15 @@ TEXTS: dict[type[models.Model], dict[str, int]] = {
 }
 
 
-def _name_people(world: World, payload: str) -> None:
+def _name_people(world: World, turn: Iterator[str]) -> None:
     """Names are unique: a number goes before."""
     for number, group in enumerate(Group.objects.order_by("pk")):
-        Group.objects.filter(pk=group.pk).update(name=f"{number}{payload}"[:150])
+        Group.objects.filter(pk=group.pk).update(name=f"{number}{next(turn)}"[:150])
     for number, user in enumerate(User.objects.exclude(pk=world.root.pk).order_by("pk")):
         User.objects.filter(pk=user.pk).update(
-            username=f"{number}{payload}"[:150], first_name=payload[:150], last_name=payload[:150]
+            username=f"{number}{next(turn)}"[:150],
+            first_name=next(turn)[:150],
+            last_name=next(turn)[:150],
         )
 
 

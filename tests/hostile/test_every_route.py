@@ -3,6 +3,11 @@
 The routes come from the URLconf, what must come of a request from `routes.py`.
 """
 
+from contextlib import nullcontext
+
+import pytest
+from django.test import Client
+
 from tests.hostile.asking import ask, counted, outcomes_of, sent_by
 from tests.hostile.places import Place, each_place, places_where
 from tests.hostile.routes import (
@@ -42,19 +47,41 @@ def test_every_row_is_still_a_route() -> None:
 
 @each_place
 def test_who_has_no_business_is_refused_by_every_method(world: World, place: Place) -> None:
-    wrong = []
-    for row in place.rows:
-        sent = sent_by(world, row)
-        for who, expected in row.door.knocking.items():
-            client, before = world.client(who), contents()
-            for method in methods_of(row):
-                outcomes = outcomes_of(ask(world, client, row, method), sent)
-                if not outcomes & accepted(row, method, expected):
-                    wrong.append(f"{row.route}: {who} {method}: {outcomes}, not {expected}")
-            if not expected & LET_IN or "POST" not in row.methods:
-                assert changed(before) == set(), f"{row.route}: {who}"
+    wrong, before = [], contents()
+    knocks = [(row, who) for row in place.rows for who in row.door.knocking]
+    clients = {who: world.client(who) for _, who in knocks}
+    for row, who in knocks:
+        with undone() if may_change(row, who) else nullcontext():
+            wrong += knock(world, clients[who], row, who)
 
     assert wrong == []
+    if changed(before):
+        told = {f"{row.route}: {who}" for row, who in knocks if changes(world, row, who)}
+        pytest.fail(f"{changed(before)} were changed by one of {told or knocks}")
+
+
+def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
+    """What comes of it by each method, where it is not what the door says."""
+    sent, expected = sent_by(world, row), row.door.knocking[who]
+    wrong = []
+    for method in methods_of(row):
+        outcomes = outcomes_of(ask(world, client, row, method), sent)
+        if not outcomes & accepted(row, method, expected):
+            wrong.append(f"{row.route}: {who} {method}: {outcomes}, not {expected}")
+    return wrong
+
+
+def may_change(row: Row, who: str) -> bool:
+    """Who is let in may do what the route is for."""
+    return bool(row.door.knocking[who] & LET_IN) and "POST" in row.methods
+
+
+def changes(world: World, row: Row, who: str) -> bool:
+    """Whether a knock changes anything, and must not."""
+    with undone():
+        client, before = world.client(who), contents()
+        knock(world, client, row, who)
+        return not may_change(row, who) and bool(changed(before))
 
 
 def accepted(row: Row, method: str, expected: set[int | str]) -> set[int | str]:
@@ -75,7 +102,8 @@ def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
                 continue
             client = world.client(who)
             for method in row.methods.split():
-                ask(world, client, row, method, UNKNOWN)  # whatever is read once has been read
+                if method == row.methods.split()[0]:  # whatever is read once has been read
+                    ask(world, client, row, method, UNKNOWN)
 
                 theirs = counted(world, client, row, method)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client
+from drf_spectacular.settings import spectacular_settings
 from pytest_django import Settings
 
 from tests.hostile.world import World
@@ -130,6 +131,8 @@ def test_session_cookies_are_for_us_and_for_no_script(world: World, settings: Se
 
 
 def test_django_finds_nothing_wrong_with_production() -> None:
+    """Nor with the description of the API: its warnings are among these checks."""
+    assert spectacular_settings.ENABLE_DJANGO_DEPLOY_CHECK
     environment = {**os.environ, **PRODUCTION}
     environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the browser tests
 

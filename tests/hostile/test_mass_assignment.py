@@ -164,7 +164,8 @@ def forms_of(world: World, client: Client, row: Row) -> list[Form]:
         response = send(client, row, "GET", (query, {}, fill))
         if response.status_code == 200 and "html" in response["Content-Type"]:
             forms = post_forms(response.content.decode(), address)
-    if "POST" in row.methods and row.body:
+    # Of Django's admin, what its pages show is all there is to send.
+    if "POST" in row.methods and row.body and row.door is not DJANGO_ADMIN:
         fields = QueryDict(mutable=True)
         for name, value in body.items():
             fields[name] = value
