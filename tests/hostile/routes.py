@@ -128,7 +128,7 @@ KEY = Door(
 
 TURN = Door(
     "a turn of a user",
-    _api({"select"}, bob={404}, charlie={404}, **{"foreign key": {404}}),
+    _api({"select"}, bob={404}, charlie={404}) | {"foreign key": {404}},
     "own key",
 )
 A_TURN = {"turn_id": "{turn_pk}"}
@@ -142,16 +142,23 @@ RIGHTS = Door(
     "why somebody may use what", _api({"discover", "admin"}), "discover key", {"user": "{user}"}
 )
 
+_NO_KEY: Outcomes = {"anonymous": {401}, "revoked key": {401}, "expired key": {401}}
 META = Door(
     "how the meta-tools are described, for everybody who may ask anything",
-    {"anonymous": {401}, "revoked key": {401}, "expired key": {401}, "admin key": {403}}
+    _NO_KEY
+    | {"admin key": {403}}
     | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
     "own key",
 )
 MCP = Door(
     "the MCP server: a person, or the owner of a key",
-    {"anonymous": {401}, "revoked key": {401}, "expired key": {401}, "admin key": {403}}
-    | {"foreign key": {400}, "charlie": {TOLD_NOTHING}, "bob": {NOTHING_PRIVATE}},
+    _NO_KEY
+    | {
+        "admin key": {403},
+        "foreign key": {400},
+        "charlie": {TOLD_NOTHING},
+        "bob": {NOTHING_PRIVATE},
+    },
     "alice",
 )
 LIST_EVERYTHING = {
