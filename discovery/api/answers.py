@@ -17,10 +17,13 @@ def answer(
     detail: Detail,
     explain: bool,
     injection: Injection | None = None,
+    started: float | None = None,
 ) -> dict[str, Any]:
-    """The whole answer; the time that writing it took is part of its timings. What goes to the
-    model is what was selected, unless it is something else."""
-    started = time.perf_counter()
+    """The whole answer. What goes to the model is what was selected, unless it is something else.
+
+    The time that writing took is part of the timings, since `started` where that began before.
+    """
+    started = started or time.perf_counter()
     injected = injection or inject_selected(selection, provider=provider)
     body = {
         "selected": [_selected(item, detail, explain) for item in selection.selected],

@@ -1,5 +1,7 @@
 """POST select: a message in, the few tools that fit and that this caller may use out."""
 
+import time
+
 from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
@@ -61,6 +63,7 @@ class SelectView(APIView):
         )
         selection = select_for_turn(asked)
         observe_selection(selection)
+        started = time.perf_counter()
         injection = inject(
             selection,
             asked,
@@ -75,5 +78,6 @@ class SelectView(APIView):
             detail=wanted["detail"],
             explain=wanted["explain"],
             injection=injection,
+            started=started,
         )
         return Response(body | mode_of(injection))
