@@ -1,9 +1,9 @@
-"""The admin of the shop's listings: their sources describe them."""
+"""The admin of the shop: listings are their sources' word, installations move by themselves."""
 
 from django.contrib import admin
 
 from acl.admin.parts import ReadOnlyAdmin
-from marketplace.models import Listing
+from marketplace.models import Installation, InstallationEvent, Listing
 
 
 @admin.register(Listing)
@@ -11,3 +11,19 @@ class ListingAdmin(ReadOnlyAdmin):
     list_display = ("title", "slug", "kind", "source", "version", "publisher")
     list_filter = ("kind", "source")
     search_fields = ("title", "slug", "description", "publisher")
+
+
+@admin.register(Installation)
+class InstallationAdmin(ReadOnlyAdmin):
+    list_display = ("integration", "state", "message", "by", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("integration", "by")
+    search_fields = ("integration__slug", "message", "by__username")
+
+
+@admin.register(InstallationEvent)
+class InstallationEventAdmin(ReadOnlyAdmin):
+    list_display = ("installation", "state", "message", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("installation__integration",)
+    search_fields = ("installation__integration__slug", "message")

@@ -3,6 +3,7 @@
 from catalog.admin.entries import CapabilityAdmin, IntegrationAdmin, RuleAdmin
 from catalog.admin.graph import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
 from catalog.admin.manifests import ManifestFileAdmin
+from catalog.admin.servers import HealthCheckAdmin, SecretAdmin
 from catalog.admin.vectors import (
     CatalogVersionAdmin,
     EmbeddingAdmin,
@@ -16,11 +17,13 @@ __all__ = [
     "EdgeAdmin",
     "EmbeddingAdmin",
     "EmbeddingModelAdmin",
+    "HealthCheckAdmin",
     "IntegrationAdmin",
     "LexicalVectorAdmin",
     "ManifestFileAdmin",
     "MentionAdmin",
     "PresetAdmin",
     "RuleAdmin",
+    "SecretAdmin",
     "TraitAdmin",
 ]

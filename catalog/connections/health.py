@@ -21,7 +21,7 @@ def note_health(
     check = HealthCheck.objects.create(
         integration=integration,
         reason=problem.reason if problem else "",
-        detail=problem.detail if problem else "",
+        last_words=problem.detail if problem else "",
         milliseconds=milliseconds,
         tools=tools,
     )

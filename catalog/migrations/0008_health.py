@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('checked_at', models.DateTimeField(auto_now_add=True)),
                 ('reason', models.CharField(blank=True, help_text='Empty where all was well.', max_length=24)),
-                ('detail', models.TextField(blank=True, help_text='What the server said last, cleaned.')),
+                ('last_words', models.TextField(blank=True, help_text='What the server said last, cleaned.')),
                 ('milliseconds', models.PositiveIntegerField(blank=True, null=True)),
                 ('tools', models.PositiveIntegerField(blank=True, null=True)),
                 ('integration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='catalog.integration')),

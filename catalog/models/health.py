@@ -11,7 +11,7 @@ class HealthCheck(models.Model):
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="checks")
     checked_at = models.DateTimeField(auto_now_add=True)
     reason = models.CharField(max_length=24, blank=True, help_text="Empty where all was well.")
-    detail = models.TextField(blank=True, help_text="What the server said last, cleaned.")
+    last_words = models.TextField(blank=True, help_text="What the server said last, cleaned.")
     milliseconds = models.PositiveIntegerField(null=True, blank=True)
     tools = models.PositiveIntegerField(null=True, blank=True)
 

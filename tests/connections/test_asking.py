@@ -104,7 +104,7 @@ def test_health_is_written_in_words_and_bounded() -> None:
     assert (good.connection, good.health) == ("connected", "")
     assert bad.connection == "failing"
     assert bad.health.startswith("It ended by itself.")
-    assert [(check.reason, "ImportError" in check.detail) for check in bad.checks.all()] == [
+    assert [(check.reason, "ImportError" in check.last_words) for check in bad.checks.all()] == [
         ("crashed", True)
     ]
     assert HealthCheck.objects.filter(integration=good).count() == KEPT
