@@ -1,10 +1,17 @@
-"""The admin of turns, outcomes and alerts: to look at, since they are what happened."""
+"""The admin of turns, outcomes and alerts, to look at, since they are what happened; and of what
+was learned from them, to forget it."""
+
+from typing import cast
 
 from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 from unfold.admin import TabularInline
 
 from acl.admin.parts import ReadOnlyAdmin
-from discovery.models import Called, Outcome, OutcomeAlert, Turn
+from discovery.models import Called, Experience, Outcome, OutcomeAlert, Turn
+from discovery.services.learning import forget
 
 
 @admin.register(Turn)
@@ -42,3 +49,24 @@ class OutcomeAlertAdmin(ReadOnlyAdmin):
     list_filter = ("severity", "group", "at")
     search_fields = ("scope", "group__name", "reason")
     raw_id_fields = ("space",)
+
+
+@admin.register(Experience)
+class ExperienceAdmin(ReadOnlyAdmin):
+    """Deleting asks once more, as everywhere in the admin; the log has one entry for all of it."""
+
+    list_display = ("created_at", "group", "capability", "user", "worth", "model")
+    list_filter = ("group", "created_at")
+    list_select_related = ("group", "capability", "user", "model")
+    search_fields = ("capability__full_name", "user__username", "group__name")
+    fields = readonly_fields = (*list_display, "turn")
+    date_hierarchy = "created_at"
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("discovery.delete_experience"))
+
+    def delete_model(self, request: HttpRequest, obj: Experience) -> None:
+        self.delete_queryset(request, Experience.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Experience]) -> None:
+        forget(by=cast(User, request.user), experiences=queryset)

@@ -10,13 +10,14 @@ from discovery.ranking.use import GATE
 # outvotes the others by saying the same again and again.
 OF_USER, OF_USER_FOR_ONE, OF_ALL = 8, 3, 24
 
-# Every value is a parameter or a constant of ours.
+# Every value is a parameter or a constant of ours. `IS TRUE` keeps the rights a set in which each
+# row is looked up, in the order of the index: a join would have to sort rows with their vectors.
 _ARMS = f"""memory AS MATERIALIZED (
   SELECT x.id, x.capability_id, x.turn, x.user_id, x.worth, x.gains,
          1 - (x.vector <=> %(h0)s::halfvec) AS likeness
   FROM discovery_experience x
   WHERE x.group_id = %(group)s::bigint AND x.model_id = (SELECT id FROM model)
-    AND x.capability_id = ANY (ARRAY(SELECT id FROM usable))
+    AND (x.capability_id IN (SELECT id FROM usable)) IS TRUE
   ORDER BY x.id DESC LIMIT {{most}}
 ),
 called AS MATERIALIZED (

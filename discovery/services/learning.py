@@ -93,6 +93,15 @@ def reset(*, by: User | None, group: Group) -> int:
     return number
 
 
+@transaction.atomic
+def forget(*, by: User | None, experiences: QuerySet[Experience]) -> None:
+    """Forget some experiences; the log says of which groups and how many."""
+    numbers = experiences.order_by().values_list("group__name").annotate(number=Count("pk"))
+    for name, number in sorted(numbers):
+        record(by=by, action="learning.forget", target=name, details={"experiences": number})
+    Experience.objects.filter(pk__in=experiences.values("pk")).delete()
+
+
 def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
     """As the statement that selects has it, of the same experiences."""
     newest = comparable.order_by("-pk").values_list("gains", flat=True)

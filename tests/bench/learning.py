@@ -24,11 +24,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
 from django.test.utils import override_settings
 
 from acl.callers import Caller
+from catalog.embedding.convert import convert_model
 from catalog.indexing import embed_pending
 from catalog.models import Capability
 from catalog.normalizing.sources import load_path
@@ -42,6 +45,9 @@ from discovery.selected import Asked
 from discovery.services.learning import review
 from discovery.services.selection import select_capabilities
 from discovery.services.turns import select_for_turn
+from marketplace.embedded.folders import open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.redis import EmbeddedRedis
 from tests.bench.paraphrases import WAYS
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -217,8 +223,6 @@ def main() -> None:
     if "DATABASE_URL" not in os.environ:
         _run_on_embedded_servers()
         return
-    from django.core.management import call_command
-
     call_command("migrate", verbosity=0)
     with override_settings(PEGBOARD_QUERY_CACHE_SIZE=20_000):
         for name in wanted.sets:
@@ -226,12 +230,6 @@ def main() -> None:
 
 
 def _run_on_embedded_servers() -> None:
-    from catalog.embedding.convert import convert_model
-    from marketplace.embedded.folders import open_data_folder
-    from marketplace.embedded.postgres import EmbeddedPostgres
-    from marketplace.embedded.redis import EmbeddedRedis
-    from tests.bench.__main__ import _environment
-
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
         data = Path(name)
         open_data_folder(data)
@@ -241,14 +239,21 @@ def _run_on_embedded_servers() -> None:
         try:
             convert_model(data / "model")
             postgres.create_database("bench")
-            subprocess.run(  # noqa: S603 - ourselves
-                [sys.executable, "-m", "tests.bench.learning", *sys.argv[1:]],
-                env=_environment(data, postgres, redis, "bench"),
-                check=True,
+            _run_again(
+                DATABASE_URL=postgres.url("bench"),
+                REDIS_URL=f"unix://{quote(str(redis.socket))}",
+                PEGBOARD_DATA_DIR=str(data),
+                PEGBOARD_SECRET_KEY="only-for-benchmarks",
+                PEGBOARD_LOG_LEVEL="ERROR",
             )
         finally:
             redis.stop()
             postgres.stop()
+
+
+def _run_again(**environment: str) -> None:
+    command = [sys.executable, "-m", "tests.bench.learning", *sys.argv[1:]]
+    subprocess.run(command, env=os.environ | environment, check=True)  # noqa: S603 - ourselves
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ class Command(BaseCommand):
             Asked(message=options["message"], caller=caller, max_tools=options["max_tools"])
         )
         if options["json"]:
-            self.stdout.write(json.dumps(asdict(selection), default=str, indent=2))
+            told = asdict(selection)
+            del told["noted"]  # bytes, for the turn that there is none of here
+            self.stdout.write(json.dumps(told, default=str, indent=2))
         else:
             _show(selection)
 

@@ -1,0 +1,95 @@
+"""What learning costs a selection: the same messages with it and without, in turns, in one run.
+
+    DATABASE_URL=… python -m tests.bench.memory      # an empty database, which it fills
+
+Prints milliseconds of everything but the embedding, medians and their ratio, for one who may use
+all 5,000 capabilities: of a group that has learned nothing, and of one whose memory is full; and
+the same with the turn stored.
+"""
+
+import random
+import statistics
+import time
+import uuid
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import override_settings
+
+from acl.callers import Caller
+from catalog.embedding.choice import answering_embedder
+from catalog.embedding.queries import embed_queries
+from catalog.models import Capability, EmbeddingModel
+from discovery.models import Experience
+from discovery.selected import Asked
+from discovery.services.selection import select_capabilities
+from discovery.services.turns import select_for_turn
+from tests.bench.graph import SIZE, caller_of_everything
+from tests.bench.selection import texts
+from tests.bench.world import build_world
+
+FULL = 5000
+USERS = 20
+
+
+def main() -> None:
+    """Build the world, measure, learn, and measure again."""
+    call_command("migrate", verbosity=0)
+    build_world(capabilities=SIZE, users=1000, groups=50, model=answering_embedder().name)
+    caller = caller_of_everything()
+    _print("learned nothing", *measure(caller))
+    fill(caller)
+    _print(f"{FULL:,} experiences", *measure(caller))
+    _print("… and the turn stored", *measure(caller, store=True))
+
+
+def fill(caller: Caller) -> None:
+    """A full memory of messages like those that are asked, of twenty users."""
+    dice, noise = random.Random(5), np.random.default_rng(5)
+    said = embed_queries(texts("single", 400)).vectors
+    people = User.objects.bulk_create(User(username=f"learner-{n}") for n in range(USERS))
+    keys = list(Capability.objects.values_list("pk", flat=True))
+    model = EmbeddingModel.objects.get(active=True)
+    rows = []
+    for _ in range(FULL):
+        vector = dice.choice(said) + noise.standard_normal(said.shape[1]) * dice.random() / 20
+        rows.append(
+            Experience(
+                group_id=caller.group_id,
+                user=dice.choice(people),
+                capability_id=dice.choice(keys),
+                model=model,
+                turn=uuid.uuid4(),
+                vector=vector / np.linalg.norm(vector),
+                worth=1.0,
+                gains=[0, 0.01, 0.02, 0.02, 0.02],
+            )
+        )
+    Experience.objects.bulk_create(rows, batch_size=500)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)")
+
+
+def measure(caller: Caller, *, calls: int = 60, store: bool = False) -> tuple[float, float]:
+    """Medians with learning and without, of the same message one after the other."""
+    select = select_for_turn if store else select_capabilities
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for number, text in enumerate(texts("single", calls)):
+        asked = Asked(text, caller)
+        select_capabilities(asked)  # the vectors are known from now
+        for learns in (True, False, True, False) if number % 2 else (False, True, False, True):
+            with override_settings(PEGBOARD_LEARNING=learns):
+                started = time.perf_counter()
+                spent = select(asked).timings["embedding"]
+                taken[learns].append((time.perf_counter() - started) * 1000 - spent)
+    return statistics.median(taken[True]), statistics.median(taken[False])
+
+
+def _print(label: str, learning: float, without: float) -> None:
+    print(f"{label}: {without:.2f} without, {learning:.2f} with, {learning / without:.2f}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
