@@ -17,7 +17,10 @@ Parts = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 _NOT_SAID = {"Content-Length", "Expires"}  # the one follows the sent, the other the clock
 _TOKEN = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]*')
 _MILLISECONDS = re.compile(r"\d+\.\d(?=[^<>]* ms)")
-_NEW_EACH_TIME = re.compile(r'("turn_id": ?")[^"]*|("timings": ?\{)[^}]*')
+_NEW_EACH_TIME = re.compile(
+    r'("(?:turn_id|since|until)": ?")[^"]*|("(?:timings|added_latency_ms)": ?\{)[^}]*'
+    r'|("(?:median_ms|p95_ms)": ?)[^,}]*'
+)
 
 
 def ask(
@@ -84,7 +87,7 @@ def said(response: HttpResponse, sent: set[str]) -> str:
     headers = {name: text for name, text in response.items() if name not in _NOT_SAID}
     text = body.decode(errors="replace") + str(sorted(headers.items()))
     text = unquote(text)  # addresses to come back to have been quoted
-    text = _NEW_EACH_TIME.sub(r"\1\2", _TOKEN.sub(r"\1", text))
+    text = _NEW_EACH_TIME.sub(r"\1\2\3", _TOKEN.sub(r"\1", text))
     text = _MILLISECONDS.sub("0", text)
     for word in sorted(filter(None, sent), key=len, reverse=True):
         text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", "SENT", text)
