@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from acl.api.callers import principal_of
 from acl.api.problems import CONTENT_TYPE
-from acl.api.serializers import ProblemSerializer
+from acl.api.serializers import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
 from discovery.api import turn_serializers as bodies
 from discovery.models import Turn
@@ -65,6 +65,7 @@ class StartView(APIView):
     )
     def post(self, request: Request, turn_id: UUID) -> Response:
         """From planned to executing. Saying it twice changes nothing; after the end it is a 409."""
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
         try:
             turn = start_turn(_turn(request, turn_id))
         except TurnEnded as ended:
