@@ -3,12 +3,14 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from catalog.connections.breaker import BackOff, Breaker, Policy
 from catalog.connections.pool import Connections, keep_tidy
+from catalog.mcp_client.limits import Limits
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from tests.mcp_client.test_stdio import QUICK, server, text_of
 
@@ -18,10 +20,13 @@ IMPATIENT = Policy(
 
 
 def in_pool(
-    ask: Callable[[Connections], Awaitable[Any]], policy: Policy = IMPATIENT, **more: Any
+    ask: Callable[[Connections], Awaitable[Any]],
+    policy: Policy = IMPATIENT,
+    limits: Limits = QUICK,
+    **more: Any,
 ) -> Any:
     async def run() -> Any:
-        connections = Connections(policy=policy, limits=QUICK, **more)
+        connections = Connections(policy=policy, limits=limits, **more)
         try:
             return await ask(connections)
         finally:
@@ -114,6 +119,37 @@ def test_hanging_calls_fill_their_own_places_only() -> None:
 
     assert sorted(filter(None, reasons)) == [Reason.BUSY, Reason.NO_ANSWER, Reason.NO_ANSWER]
     assert fine is None
+
+
+def test_eight_evil_servers_do_not_disturb_a_good_one() -> None:
+    evil = {
+        "hang_at_connect": Reason.NO_ANSWER,
+        "hang_at_call": Reason.NO_ANSWER,
+        "crash": Reason.CRASHED,
+        "flap": None,
+        "drip": Reason.NO_ANSWER,
+        "garbage": Reason.WRONG_ANSWER,
+        "flood": Reason.FLOODING,
+        "huge": Reason.TOO_LARGE,
+    }
+
+    async def ask(connections: Connections) -> tuple[list[Reason | None], list[str]]:
+        misbehaving = [
+            asyncio.create_task(
+                reason_of(connections.call(mode, server(mode), "echo", {}, seconds=2))
+            )
+            for mode in evil
+        ]
+        answers = []
+        while not all(task.done() for task in misbehaving):
+            answers.append(text_of(await connections.call("good", server(), "pid", {})))
+            await asyncio.sleep(0.05)
+        return await asyncio.gather(*misbehaving), answers
+
+    reasons, answers = in_pool(ask, limits=replace(QUICK, connect_seconds=4))
+
+    assert dict(zip(evil, reasons, strict=True)) == evil
+    assert len(set(answers)) == 1  # one process answered all along
 
 
 def test_room_is_made_by_ending_the_one_idle_for_longest() -> None:

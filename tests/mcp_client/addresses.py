@@ -28,7 +28,7 @@ class Evil(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         message = json.loads(self.rfile.read(length) or b"{}")
         self.server.asked.append((self.path, dict(self.headers)))
-        mode, method = self.path.strip("/"), message.get("method", "")
+        mode, method = self.path.partition("?")[0].strip("/"), message.get("method", "")
         if mode in ("away", "upgrade", "loop"):
             targets = {
                 "away": f"http://127.0.0.1:{self.server.server_port}1/secret",

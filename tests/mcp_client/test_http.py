@@ -1,6 +1,8 @@
 """Servers at addresses: both ways to reach one, and all that it may do wrong."""
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
@@ -161,3 +163,17 @@ def test_address_and_headers_are_not_shown() -> None:
     for value in ("a\r\nX: y", "ü", "x" * 20_000):
         with pytest.raises(ValueError, match="cannot be sent"):
             HttpServer("https://example.com/", {"X-Key": value})
+
+
+@pytest.mark.parametrize("mode", ["fine", "garbage", "crash", "locked"])
+def test_logs_hold_no_secrets_and_no_arguments(
+    evil: EvilServer, caplog: pytest.LogCaptureFixture, mode: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = f"http://127.0.0.1:{evil.server_port}/{mode}?token=canary-in-address"
+    server = HttpServer(url, {"Authorization": "Bearer canary-in-header"})
+
+    with contextlib.suppress(ServerProblemError):
+        with_session(server, lambda session: session.call("echo", {"text": "canary-in-argument"}))
+
+    assert "canary" not in caplog.text
