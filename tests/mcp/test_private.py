@@ -1,6 +1,7 @@
 """What an MCP client is told is its key's owner's business alone (ACL-1, ACL-3, ACL-4)."""
 
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.factories import take_away
 from tests.mcp.asking import ask, ask_modern
 
 OURS = "gmail__send_email"
+# What Redis or the model was doing just then, which is nobody's secret.
+_DEGRADED = re.compile(rb',\\?"degraded\\?":\\?"[^"]*"')
 
 
 def _calls(name: str = OURS) -> list[tuple[str, dict[str, Any]]]:
@@ -35,7 +38,9 @@ def _told(raw: str, name: str = OURS) -> list[tuple[int, bytes, dict[str, str], 
         for way in (ask, ask_modern):
             with CaptureQueriesContext(connection) as statements:
                 answer = way(raw, method, params)
-            told.append((answer.status_code, answer.content, dict(answer.headers), len(statements)))
+            body = _DEGRADED.sub(b"", answer.content)
+            headers = {name: text for name, text in answer.items() if name != "Content-Length"}
+            told.append((answer.status_code, body, headers, len(statements)))
     return told
 
 
