@@ -18,7 +18,7 @@ APPS = ("marketplace", "discovery", "catalog", "acl")
 def test_docs_have_the_table_of_the_code() -> None:
     text = (PROJECT / "docs" / "settings.md").read_text("utf-8")
 
-    told = re.findall(r"^\| (`[A-Z_]+` \|.*)$", text, re.MULTILINE)
+    told = re.findall(r"^\| (`[A-Z0-9_]+` \|.*)$", text, re.MULTILINE)
 
     assert told == [_row(setting) for setting in SETTINGS]
 
