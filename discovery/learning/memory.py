@@ -9,6 +9,8 @@ from discovery.ranking.use import GATE
 # Of the nearest so many vote: of one user, of one user for one capability, and of all. Nobody
 # outvotes the others by saying the same again and again.
 OF_USER, OF_USER_FOR_ONE, OF_ALL = 8, 3, 24
+# More than this are not even sorted by whose they are; and so many of the newest are checked.
+NEAREST, MOST_CHECKED = 1000, 1000
 
 # Every value is a parameter or a constant of ours. `IS TRUE` keeps the rights a set in which each
 # row is looked up, in the order of the index: a join would have to sort rows with their vectors.
@@ -29,7 +31,9 @@ called AS MATERIALIZED (
       FROM (
         SELECT *, row_number() OVER (
           PARTITION BY user_id, capability_id ORDER BY likeness DESC, id) AS for_one
-        FROM memory WHERE likeness > {GATE}) each
+        FROM (
+          SELECT * FROM memory WHERE likeness > {GATE}
+          ORDER BY likeness DESC, id LIMIT {NEAREST}) near) each
       WHERE for_one <= {OF_USER_FOR_ONE}) own
     WHERE of_user <= {OF_USER} ORDER BY likeness DESC, id LIMIT {OF_ALL}) nearest
   GROUP BY capability_id
@@ -42,10 +46,11 @@ def arms(most: int) -> str:
     return _ARMS.format(most=most)
 
 
+_NEWEST = f"SELECT gains FROM memory ORDER BY id DESC LIMIT {MOST_CHECKED}"  # noqa: S608
 HITS = "UNION SELECT id FROM called"
-CHECKED = """,
-         (SELECT sum(gains)::real[] FROM memory) AS gains,
-         (SELECT sum(gains * gains)::real[] FROM memory) AS squares"""
+CHECKED = f""",
+         (SELECT sum(gains)::real[] FROM ({_NEWEST}) newest) AS gains,
+         (SELECT sum(gains * gains)::real[] FROM ({_NEWEST}) newest) AS squares"""  # noqa: S608
 COLUMNS = """,
        called.turns, called.likenesses, called.worths, totals.gains, totals.squares"""
 JOINED = """

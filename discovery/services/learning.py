@@ -13,6 +13,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from acl.callers import Caller
 from acl.services.audit import record
 from catalog.models import Capability
+from discovery.learning.memory import MOST_CHECKED
 from discovery.models import Experience
 from discovery.ranking.use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
 
@@ -105,7 +106,7 @@ def forget(*, by: User | None, experiences: QuerySet[Experience]) -> None:
 def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
     """As the statement that selects has it, of the same experiences."""
     newest = comparable.order_by("-pk").values_list("gains", flat=True)
-    rows = list(newest[: settings.PEGBOARD_LEARNING_MOST])
+    rows = list(newest[: min(MOST_CHECKED, settings.PEGBOARD_LEARNING_MOST)])
     if not rows:
         return Checked(), 0
     gains = np.array(rows)

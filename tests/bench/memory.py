@@ -72,7 +72,7 @@ def fill(caller: Caller) -> None:
         cursor.execute("VACUUM (ANALYZE)")
 
 
-def measure(caller: Caller, *, calls: int = 60, store: bool = False) -> tuple[float, float]:
+def measure(caller: Caller, *, calls: int = 40, store: bool = False) -> tuple[float, float]:
     """Medians with learning and without, of the same message one after the other."""
     select = select_for_turn if store else select_capabilities
     taken: dict[bool, list[float]] = {True: [], False: []}
