@@ -17,6 +17,8 @@ from catalog.outgoing.transport import GuardedTransport
 
 # Streams of events may be silent for long; what a call may take is bounded by the call.
 _SILENCE_SECONDS = 3_600.0
+# The SDK sends nothing else before a notification is taken: one that is not ends the session.
+_NOTIFICATION_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -55,11 +57,19 @@ def _client(
         elif response.status_code in (429, 502, 503, 504):
             traffic.refusal = Reason.NOT_REACHABLE
 
+    async def hurry_notifications(request: httpx2.Request) -> None:
+        try:
+            body = request.content
+        except httpx2.RequestNotRead:  # the SDK follows a redirect with the body it had
+            return
+        if request.method == "DELETE" or b'"method":"notifications/' in body[:200]:
+            request.extensions["timeout"]["read"] = _NOTIFICATION_SECONDS
+
     return httpx2.AsyncClient(
         transport=GuardedTransport(allowed, most_bytes=limits.body_bytes),
         headers=dict(headers),
         timeout=httpx2.Timeout(limits.connect_seconds, read=_SILENCE_SECONDS),
         trust_env=False,
         follow_redirects=False,
-        event_hooks={"response": [note_refusals]},
+        event_hooks={"request": [hurry_notifications], "response": [note_refusals]},
     )

@@ -161,9 +161,6 @@ class Session:
         if isinstance(problem, MCPError) and problem.code == types.CONNECTION_CLOSED:
             await asyncio.wait({self._task} if self._task else set(), timeout=1)
             return self._problem or explain(problem, self._traffic)
-        if isinstance(problem, TimeoutError) and isinstance(self._server, HttpServer):
-            # The SDK would send what comes next only after this one has been answered.
-            self._traffic.end(Reason.NO_ANSWER)
         return explain(problem, self._traffic)
 
     def _within_limits(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:

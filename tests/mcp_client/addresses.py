@@ -38,7 +38,7 @@ class Evil(BaseHTTPRequestHandler):
             self._head(307, Location=targets[mode], **{"Content-Length": "0"})
         elif mode == "locked":
             self._head(401, **{"Content-Length": "0", "WWW-Authenticate": "Bearer"})
-        elif mode == "silent":
+        elif mode == "silent" or (mode == "deaf" and "id" not in message):
             self.server.released.wait(20)
         elif "id" not in message:
             self._head(202, **{"Content-Length": "0"})

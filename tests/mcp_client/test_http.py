@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from catalog.mcp_client import http
 from catalog.mcp_client.limits import Limits
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.servers import HttpServer
@@ -118,6 +119,29 @@ def test_flapping_server_answers_in_between(evil: EvilServer) -> None:
         return problem.value.reason
 
     assert [with_session(server, ask) for _ in range(2)] == [Reason.NOT_REACHABLE] * 2
+
+
+def test_call_that_hangs_costs_only_itself(evil: EvilServer) -> None:
+    server = HttpServer(f"http://127.0.0.1:{evil.server_port}/hang_at_call")
+
+    async def ask(session: Session) -> list[str]:
+        with pytest.raises(ServerProblemError):
+            await session.call("echo", {}, seconds=0.2)
+        return [tool["name"] for tool in (await session.tools()).tools]
+
+    assert with_session(server, ask) == ["echo"]
+
+
+def test_server_that_takes_not_even_notifications_ends_its_session(
+    evil: EvilServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_NOTIFICATION_SECONDS", 0.1)
+    server = HttpServer(f"http://127.0.0.1:{evil.server_port}/deaf")
+
+    with pytest.raises(ServerProblemError) as problem:
+        with_session(server, lambda session: session.tools())
+
+    assert problem.value.reason in (Reason.NOT_REACHABLE, Reason.STOPPED)
 
 
 @pytest.mark.parametrize("mode", ["away", "upgrade"])
