@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps
 
-.PHONY: help run test lint bench python-tests npm-client venv install install-tests chromium
+.PHONY: help run test lint bench python-tests npm-client train-encoder venv install install-tests chromium
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -27,6 +27,13 @@ lint: install-tests
 
 bench: install-tests
 	$(BIN)/python -m tests.bench
+
+# Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
+SETS ?= $(wildcard ../shared/eval/*/queries.jsonl)
+train-encoder: install-tests
+	@$(call install_lock,discovery/training/requirements.lock,training.lock,--require-hashes)
+	$(BIN)/python manage.py train_encoder $(dir $(SETS)) \
+	  --work .pegboard/training --out .pegboard/training/choosing.safetensors
 
 # An installed lock file is copied into .venv: equal copies mean that there is nothing to do.
 define install_lock
