@@ -1,5 +1,6 @@
 """What every test may use; the servers are started by the plugin `tests.servers`."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,19 @@ def _passwords_are_quick() -> Iterator[None]:
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers for some seconds which model answers; the next test has another one."""
     monkeypatch.setattr(choice, "_answering", choice._Answering())
+
+
+@pytest.fixture(autouse=True)
+def _own_event_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Once a browser test has run, Playwright's event loop counts as running in this thread, also
+    while it rests: tests without a browser may run one of their own."""
+    loop = asyncio._get_running_loop()
+    if loop is None or "browser" in request.fixturenames:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")
