@@ -4,8 +4,10 @@
 PORT ?= 8000
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
+# One more than there are cores, since many tests wait for processes; four are enough.
+WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4)))
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
 .PHONY: help run test lint bench python-tests npm-client train-encoder venv install install-tests chromium
 
@@ -16,7 +18,7 @@ run: install
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
 test: install-tests chromium lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 lint: install-tests
 	$(BIN)/python -m ruff check .

@@ -2,16 +2,20 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from django.conf import settings
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
-from hypothesis import settings
+from hypothesis import settings as examples
 from playwright.sync_api import Browser, sync_playwright
 
 from catalog.embedding import choice
+from catalog.embedding.base import Vectors
+from catalog.embedding.onnx import OnnxEmbedder
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -26,8 +30,8 @@ FLAGS = [
 
 # The same examples each time: a rare find must not stop somebody else's commit. Elsewhere, and at
 # random, hypothesis is asked for with HYPOTHESIS_PROFILE=default.
-settings.register_profile("same", derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+examples.register_profile("same", derandomize=True)
+examples.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -48,6 +52,30 @@ def _passwords_are_quick() -> Iterator[None]:
     """Hashed once, not a million times: that is most of what making a person costs."""
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=quick):
+        yield
+
+
+class RememberingEmbedder(OnnxEmbedder):
+    """The starter collection is embedded by many tests, each time by the same model. What it has
+    said of a text is kept, since a vector does not depend on the texts beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._known: dict[str, Vectors] = {}
+        super().__init__(folder)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        for text in texts:
+            if text not in self._known:
+                self._known[text] = super().embed([text])
+        return np.concatenate([self._known[text] for text in texts]) if texts else super().embed([])
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _same_text_is_embedded_once() -> Iterator[None]:
+    """In the product's own way to its model; an embedder that a test makes itself is as it is."""
+    remembering = choice.LazyEmbedder(lambda: RememberingEmbedder(settings.PEGBOARD_MODEL_DIR))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(choice._providers, "onnx", remembering)
         yield
 
 
