@@ -22,7 +22,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 PATIENCE = 90  # seconds until something counts as not happening
 
-pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
+pytestmark = pytest.mark.processes
 
 
 class Run:
