@@ -22,7 +22,7 @@ case $command in
       --concurrency="${WORKER_CONCURRENCY:-1}" "$@"
     ;;
   connections)
-    exec celery --app=marketplace.config.celery worker --loglevel=INFO --queues=servers \
+    exec celery --app=marketplace.config.celery_servers worker --loglevel=INFO --queues=servers \
       --hostname=servers@%h --pool=threads --concurrency="${CONNECTIONS_CONCURRENCY:-16}" "$@"
     ;;
   beat)

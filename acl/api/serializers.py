@@ -23,6 +23,18 @@ class Number(serializers.IntegerField):
         return int(super().to_internal_value(int(data)))
 
 
+class Share(serializers.FloatField):
+    """A number from 0 to 1; "1" and true are not taken for one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0, max_value=1, **options)
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in {int, float}:
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
 class Flag(serializers.BooleanField):
     """true or false; "yes" and 1 are not taken for one."""
 

@@ -3,19 +3,18 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import caller_of
 from acl.models import ApiKey
 from catalog.api.lookups import MayLookUp
+from discovery.api.asking import asked_about, example
 from discovery.api.discover_serializers import DiscoverRequestSerializer, DiscoverySerializer
 from discovery.metrics import observe_selection
 from discovery.rendering.fitting import cost
 from discovery.rendering.formats import renamed
-from discovery.selected import Asked
 from discovery.services.discover import Discovery, discover
 from discovery.services.injection import Written, write_found
 from discovery.tiers.options import TierOptions
@@ -33,18 +32,7 @@ class DiscoverView(APIView):
         summary="Discover capabilities in tiers",
         request=DiscoverRequestSerializer,
         responses={200: DiscoverySerializer},
-        examples=[
-            OpenApiExample(
-                "A message from alice",
-                value={
-                    "message": "mail the team that the release is out",
-                    "user": "alice",
-                    "format": "anthropic",
-                    "tier2_tokens": 1500,
-                },
-                request_only=True,
-            )
-        ],
+        examples=[example(format="anthropic", tier2_tokens=1500)],
     )
     def post(self, request: Request) -> Response:
         """The caller's categories, a line about what fits the message, and the foremost in full,
@@ -52,17 +40,8 @@ class DiscoverView(APIView):
         serializer = DiscoverRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        caller = caller_of(
-            request, user=wanted.get("user"), group=wanted.get("group"), space=wanted.get("space")
-        )
         discovery = discover(
-            Asked(
-                message=wanted["message"],
-                caller=caller,
-                history=tuple(wanted.get("history", ())),
-                kind=wanted["kind"],
-                use_graph=wanted["use_graph"],
-            ),
+            asked_about(request, wanted),
             options=_options(wanted),
             context_window=wanted.get("context_window"),
         )

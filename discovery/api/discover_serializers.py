@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from acl.api.serializers import Number
+from acl.api.serializers import Number, Share
 from catalog.models import Capability
 from discovery.api.serializers import (
     MessageSerializer,
@@ -12,7 +12,6 @@ from discovery.api.serializers import (
     RoomSerializer,
     ToolsSerializer,
 )
-from discovery.api.turn_serializers import Share
 
 MOST_TOKENS = 20_000
 MOST_LINES, MOST_IN_FULL = 20, 5

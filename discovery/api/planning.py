@@ -3,22 +3,21 @@
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import caller_of
 from acl.models import ApiKey
 from discovery.api.answers import answer, mode_of
+from discovery.api.asking import asked_to_select, example
 from discovery.api.turn_serializers import (
     OutcomeWindowSerializer,
     PlanRequestSerializer,
     PlanSerializer,
 )
 from discovery.api.turns import window_for
-from discovery.selected import Asked
 from discovery.services.planning import Plan, Wanted, plan_turn, told_of
 
 OVERRIDES = ("failure_policy", "selection_mode", "kind")
@@ -35,17 +34,7 @@ class PlanView(APIView):
         summary="Plan a turn",
         request=PlanRequestSerializer,
         responses={200: PlanSerializer},
-        examples=[
-            OpenApiExample(
-                "A message from alice",
-                value={
-                    "message": "mail the team that the release is out",
-                    "user": "alice",
-                    "failure_policy": "fail_closed",
-                },
-                request_only=True,
-            )
-        ],
+        examples=[example(failure_policy="fail_closed")],
     )
     def post(self, request: Request) -> Response:
         """What fits the message, or everything that this caller may use where that is the mode or
@@ -70,19 +59,8 @@ class PlanView(APIView):
 
 
 def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
-    caller = caller_of(
-        request, user=asked.get("user"), group=asked.get("group"), space=asked.get("space")
-    )
     return Wanted(
-        asked=Asked(
-            message=asked["message"],
-            caller=caller,
-            history=tuple(asked.get("history", ())),
-            max_tools=asked.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
-            kind=asked["kind"],
-            only_available=asked["only_available"],
-            use_graph=asked["use_graph"],
-        ),
+        asked=asked_to_select(request, asked),
         policy=asked.get("failure_policy"),
         mode=asked.get("selection_mode"),
         provider=asked["format"],

@@ -2,18 +2,16 @@
 
 import time
 
-from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import caller_of
 from acl.models import ApiKey
 from discovery.api.answers import answer, mode_of
+from discovery.api.asking import asked_to_select, example
 from discovery.api.serializers import SelectInModeRequestSerializer, SelectionInModeSerializer
 from discovery.metrics import observe_selection
-from discovery.selected import Asked
 from discovery.services.injection import inject
 from discovery.services.turns import select_for_turn
 
@@ -29,38 +27,14 @@ class SelectView(APIView):
         summary="Select the tools for a message",
         request=SelectInModeRequestSerializer,
         responses={200: SelectionInModeSerializer},
-        examples=[
-            OpenApiExample(
-                "A message from alice",
-                value={
-                    "message": "mail the team that the release is out",
-                    "user": "alice",
-                    "format": "openai",
-                },
-                request_only=True,
-            )
-        ],
+        examples=[example(format="openai")],
     )
     def post(self, request: Request) -> Response:
         """What fits the message and this caller may use, each with its reasons."""
         serializer = SelectInModeRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        caller = caller_of(
-            request,
-            user=wanted.get("user"),
-            group=wanted.get("group"),
-            space=wanted.get("space"),
-        )
-        asked = Asked(
-            message=wanted["message"],
-            caller=caller,
-            history=tuple(wanted.get("history", ())),
-            max_tools=wanted.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
-            kind=wanted["kind"],
-            only_available=wanted["only_available"],
-            use_graph=wanted["use_graph"],
-        )
+        asked = asked_to_select(request, wanted)
         selection = select_for_turn(asked)
         observe_selection(selection)
         started = time.perf_counter()

@@ -73,9 +73,8 @@ class SelectRequestSerializer(MessageSerializer):
     explain = Flag(default=False, help_text="Adds the shares of evidence to each.")
 
 
-class RoomSerializer(serializers.Serializer[Any]):
-    """What a model has room for, and whether its provider keeps definitions until they are
-    found."""
+class WindowSerializer(serializers.Serializer[Any]):
+    """What a model has room for."""
 
     context_window = Number(
         required=False,
@@ -83,6 +82,12 @@ class RoomSerializer(serializers.Serializer[Any]):
         max_value=LARGEST_WINDOW,
         help_text="The model's, in tokens; without it the deployment's.",
     )
+
+
+class RoomSerializer(WindowSerializer):
+    """What a model has room for, and whether its provider keeps definitions until they are
+    found."""
+
     defer_loading = Flag(
         default=False,
         help_text=f"Definitions wait until a search finds them: {', '.join(SEARCHING)} only.",

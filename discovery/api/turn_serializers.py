@@ -5,8 +5,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from acl.api.serializers import Flag, Number, StrictSerializer, Text
-from discovery.api.serializers import SelectionInModeSerializer, SelectRequestSerializer
+from acl.api.serializers import Flag, Share, StrictSerializer, Text
+from discovery.api.serializers import (
+    SelectionInModeSerializer,
+    SelectRequestSerializer,
+    WindowSerializer,
+)
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.rendering.modes import MODES
 from discovery.services.figures import COMPARISONS
@@ -17,19 +21,7 @@ MOST_CALLED = 50
 SCOPES = ("space", "group", "global")
 
 
-class Share(serializers.FloatField):
-    """A number from 0 to 1; "1" and true are not taken for one."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(min_value=0, max_value=1, **options)
-
-    def to_internal_value(self, data: Any) -> float:
-        if type(data) not in {int, float}:
-            self.fail("invalid")
-        return float(super().to_internal_value(data))
-
-
-class PlanRequestSerializer(SelectRequestSerializer):
+class PlanRequestSerializer(WindowSerializer, SelectRequestSerializer):
     """A message to plan a turn for. Policy, mode and kind override what is set up."""
 
     failure_policy = serializers.ChoiceField(
@@ -43,12 +35,6 @@ class PlanRequestSerializer(SelectRequestSerializer):
         help_text="Whether what fits the message is offered, or everything.",
     )
     include_prompt = Flag(default=True, help_text="Whether `prompt` is written.")
-    context_window = Number(
-        required=False,
-        min_value=1000,
-        max_value=100_000_000,
-        help_text="The model's, in tokens: how everything is written depends on it.",
-    )
 
 
 class OutcomeWindowSerializer(serializers.Serializer[Any]):

@@ -94,7 +94,7 @@ class Connections(Program):
     def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
         arguments = [
             "celery",
-            "--app=marketplace.config.celery",
+            "--app=marketplace.config.celery_servers",
             "worker",
             "--queues=servers",
             "--hostname=servers@%h",

@@ -39,7 +39,7 @@ def test_missing_setting_is_one_sentence(name: str) -> None:
         (["worker"], "celery --app=marketplace.config.celery worker "),
         (
             ["connections"],
-            "celery --app=marketplace.config.celery worker --loglevel=INFO --queues=",
+            "celery --app=marketplace.config.celery_servers worker --loglevel=INFO --queues=",
         ),
         (["beat"], "celery --app=marketplace.config.celery beat "),
         (["set-up"], "python manage.py set_up --only=database"),

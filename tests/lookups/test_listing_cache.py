@@ -49,7 +49,8 @@ def entry(version: str) -> Entry:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_shared() -> None:
+def _nothing_shared(settings: Settings) -> None:
+    settings.PEGBOARD_REDIS_TIMEOUT_MS = 10_000  # a hundred threads on a busy machine are slow
     redis_client().delete(KEY, cache.LOCK_KEY)
 
 
