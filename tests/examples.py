@@ -7,5 +7,5 @@ run, or before a release.
 import os
 
 _WANTED = os.environ.get("PEGBOARD_TEST_EXAMPLES", "")
-EXAMPLES = int(_WANTED or 12)
-EXAMPLES_OF_PAGES = int(_WANTED or 5)  # every page and call twice for each
+EXAMPLES = int(_WANTED or 25)
+EXAMPLES_OF_PAGES = int(_WANTED or 8)  # every page and call twice for each

@@ -260,7 +260,7 @@ def test_after_each_change_everything_equals_the_oracle() -> None:
     run_state_machine_as_test(
         ChangingRights,
         settings=settings(
-            max_examples=6,
+            max_examples=10,
             stateful_step_count=15,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -274,7 +274,7 @@ def expected(before: World, after: World) -> set[Difference]:
 
 
 @pytest.mark.django_db
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_preview_equals_the_oracle_in_any_world(seed: int) -> None:
     random = Random(seed)

@@ -90,7 +90,7 @@ def callers_of(world: World, random: Random) -> list[Caller]:
 
 
 @pytest.mark.django_db
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
     random = Random(seed)

@@ -41,7 +41,7 @@ def ask(operation: APIOperation, headers: dict[str, str]) -> None:
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     def answers_as_described(case: schemathesis.Case) -> None:
         case.call_and_validate(headers=headers, checks=CHECKS)
