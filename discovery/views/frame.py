@@ -35,6 +35,7 @@ class Place:
 PLACES = (
     Place("playground", "Playground", "flask-conical", covers=False),
     Place("my-tools", "My tools", "layout-grid"),
+    Place("marketplace", "Marketplace", "store"),
 )
 PLACES_OF_ADMINS = (
     Place("access", "Access", "shield"),

@@ -25,9 +25,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("catalog.urls")),
     path("api/v1/", include("discovery.urls")),
     path("api/v1/", include("acl.urls")),
+    path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
     path("mcp", McpView.as_view(), name="mcp"),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
+    path("", include("marketplace.page_urls")),
     path("", include("discovery.page_urls")),
 ]

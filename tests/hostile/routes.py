@@ -235,6 +235,7 @@ ROUTES = [
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
+    Row("marketplace/", PAGE),
     Row("access/", ADMIN_PAGE),
     Row("access/changes/", ADMIN_PAGE, "POST", body={"changes": GIVE}),
     Row("access/changes/save/", ADMIN_PAGE, "POST", body={"changes": GIVE}, answers=409),

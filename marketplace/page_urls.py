@@ -1,0 +1,9 @@
+"""Where the pages of the marketplace live."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from marketplace.views import browse
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("marketplace/", browse.browse, name="marketplace"),
+]
