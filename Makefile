@@ -9,7 +9,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? c
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
-.PHONY: help run test lint bench python-tests npm-client train-encoder venv install install-tests chromium
+.PHONY: help run test lint bench soak python-tests npm-client train-encoder venv install install-tests chromium
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -29,6 +29,9 @@ lint: install-tests
 
 bench: install-tests
 	$(BIN)/python -m tests.bench
+
+soak: install-tests
+	$(BIN)/python -m tests.soak
 
 # Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
 SETS ?= $(wildcard ../shared/eval/*/queries.jsonl)

@@ -83,6 +83,10 @@ class Connections:
         """Which servers are connected now."""
         return [key for key, kept in self._kept.items() if kept.is_open]
 
+    def resting_keys(self) -> list[str]:
+        """Which servers are left alone now, since they failed several times in a row."""
+        return [key for key, kept in self._kept.items() if kept.is_resting]
+
     async def _ask(self, key: str, server: Server, what: Callable[[Session], Awaitable[T]]) -> T:
         kept = self._kept.get(key)
         if kept is None or kept.server != server:
@@ -130,6 +134,10 @@ class _Kept:
     @property
     def is_open(self) -> bool:
         return self._session is not None and self._session.is_open
+
+    @property
+    def is_resting(self) -> bool:
+        return self._breaker.is_resting
 
     @property
     def has_failed_lately(self) -> bool:

@@ -1,0 +1,129 @@
+"""Calls one healthy server steadily while another one misbehaves, and keeps what came of both."""
+
+import asyncio
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+
+import psutil
+
+from catalog.connections.breaker import Policy
+from catalog.connections.pool import Connections
+from catalog.mcp_client.limits import Limits
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.mcp_client.servers import StdioServer
+from tests.mcp_client.test_stdio import server
+
+# What each mode must be told as; None where it answers in between.
+MODES: dict[str, Reason | None] = {
+    "hang_at_connect": Reason.NO_ANSWER,
+    "hang_at_call": Reason.NO_ANSWER,
+    "crash": Reason.CRASHED,
+    "flap": None,
+    "drip": Reason.NO_ANSWER,
+    "garbage": Reason.WRONG_ANSWER,
+    "flood": Reason.FLOODING,
+    "huge": Reason.TOO_LARGE,
+}
+# Beyond the eight: what a program does to the machine rather than to the protocol.
+GREEDY: dict[str, Reason | None] = {
+    "grows": Reason.TOO_MUCH_MEMORY,
+    "forks": Reason.TOO_MANY_PROCESSES,
+}
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long, how often, and how patiently."""
+
+    seconds: float = 60.0
+    healthy_every: float = 0.2
+    evil_every: float = 0.2
+    evil_seconds: float = 2.0
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=lambda: Limits(connect_seconds=5.0))
+
+
+@dataclass(slots=True)
+class Soaked:
+    """What came of it. `left` counts processes that outlived their connections."""
+
+    healthy_ms: list[float] = field(default_factory=list)
+    healthy_failed: int = 0
+    healthy_processes: set[str] = field(default_factory=set)
+    evil: Counter[str] = field(default_factory=Counter)
+    rests: bool = False
+    grown: float = 0.0
+    left: int = 0
+
+    def p95(self) -> float:
+        """Of the healthy server's answers, in milliseconds."""
+        return statistics.quantiles(self.healthy_ms, n=20)[-1]
+
+
+def soak(mode: str | None, pace: Pace) -> Soaked:
+    """One mode for as long as the pace says; with None the healthy server is alone."""
+    told, before, others = Soaked(), _resident(), set(_children())
+    asyncio.run(_soak(mode, pace, told))
+    told.grown = (_resident() - before) / MB
+    _, alive = psutil.wait_procs(set(_children()) - others, timeout=5)
+    told.left = len(alive)
+    return told
+
+
+async def _soak(mode: str | None, pace: Pace, told: Soaked) -> None:
+    connections = Connections(policy=pace.policy, limits=pace.limits)
+    try:
+        await connections.call("healthy", server(), "pid", {})
+        steady = [_steadily(lambda: _call_healthy(connections, told), pace.healthy_every, pace)]
+        if mode is not None:
+            evil = server(mode)
+            steady.append(
+                _steadily(lambda: _call_evil(connections, evil, pace, told), pace.evil_every, pace)
+            )
+        await asyncio.gather(*steady)
+        told.rests = "evil" in connections.resting_keys()
+    finally:
+        await connections.close_all()
+
+
+async def _steadily(
+    call: Callable[[], Coroutine[None, None, None]], every: float, pace: Pace
+) -> None:
+    """Begin a call at each tick, whether or not the one before is over."""
+    running, until = [], time.monotonic() + pace.seconds
+    while time.monotonic() < until:
+        running.append(asyncio.create_task(call()))
+        await asyncio.sleep(every)
+    await asyncio.gather(*running)
+
+
+async def _call_healthy(connections: Connections, told: Soaked) -> None:
+    started = time.perf_counter()
+    try:
+        answer = await connections.call("healthy", server(), "pid", {})
+    except ServerProblemError:
+        told.healthy_failed += 1
+        return
+    told.healthy_ms.append((time.perf_counter() - started) * 1000)
+    told.healthy_processes.add(str(answer.content[0]["text"]))
+
+
+async def _call_evil(connections: Connections, evil: StdioServer, pace: Pace, told: Soaked) -> None:
+    try:
+        await connections.call("evil", evil, "echo", {}, seconds=pace.evil_seconds)
+    except ServerProblemError as problem:
+        told.evil[problem.reason] += 1
+    else:
+        told.evil["answered"] += 1
+
+
+def _resident() -> int:
+    return int(psutil.Process().memory_info().rss)
+
+
+def _children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)

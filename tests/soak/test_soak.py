@@ -1,0 +1,45 @@
+"""REL-7, shortened: a server that misbehaves disturbs nobody, is left alone, and leaves nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from catalog.connections.breaker import Policy
+from catalog.mcp_client.limits import MB, Limits
+from catalog.mcp_client.problems import Reason
+from tests.mcp_client.test_stdio import QUICK
+from tests.soak.soaking import GREEDY, MODES, Pace, soak
+
+SHORT = Pace(
+    seconds=0.6,
+    healthy_every=0.05,
+    evil_every=0.05,
+    evil_seconds=0.2,
+    policy=Policy(failures=3, rest_seconds=60, first_pause=0.001, longest_pause=0.002),
+    limits=replace(QUICK, connect_seconds=2, goodbye_seconds=0.1),
+)
+# A machine under load starts Python slowly: only the server that hangs has little time for it.
+PATIENT = replace(SHORT, limits=replace(SHORT.limits, connect_seconds=10))
+TIGHT = Limits(connect_seconds=10, goodbye_seconds=0.1, memory_bytes=200 * MB, processes=30)
+# A call that finds another in its place, or the server at rest, is told so.
+ALSO = {Reason.BUSY, Reason.RESTING, "answered"}
+
+
+@pytest.mark.parametrize("mode", [*MODES, *GREEDY])
+def test_evil_server_disturbs_no_other_and_leaves_nothing(mode: str) -> None:
+    expected = {**MODES, **GREEDY}[mode]
+    pace = SHORT if mode == "hang_at_connect" else PATIENT
+    pace = replace(pace, limits=TIGHT) if mode in GREEDY else pace
+
+    told = soak(mode, pace)
+
+    assert told.healthy_failed == 0
+    assert len(told.healthy_processes) == 1  # one process has answered all along
+    assert len(told.healthy_ms) > 1
+    assert told.left == 0
+    if expected is None:
+        assert told.evil["answered"]
+    else:
+        assert told.evil[expected]
+        assert set(told.evil) <= {expected, *ALSO}
+        assert not told.evil["answered"]
