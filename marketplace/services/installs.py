@@ -116,13 +116,18 @@ def approve_install(*, by: User, installation: Installation) -> bool:
 
 
 def send_install(pk: int) -> None:
-    """Ask the workers. Where the queue is away, the sweep asks later."""
+    """Ask the workers to go on with an installation."""
+    send_task(TASK, pk)
+
+
+def send_task(name: str, *arguments: int) -> None:
+    """Ask the process that goes out. Where the queue is away, the sweep asks later."""
     if not attempt(lambda redis: bool(redis.ping()), default=False):
         return
     try:
-        current_app.send_task(TASK, [pk])
+        current_app.send_task(name, arguments)
     except (KombuError, OSError):
-        log.warning("queue is away", installation=pk, exc_info=True)
+        log.warning("queue is away", task=name, arguments=arguments, exc_info=True)
 
 
 def _earlier(by: User, key: str) -> Installation | None:
