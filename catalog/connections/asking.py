@@ -1,15 +1,19 @@
 """What tasks ask of servers: by integration, in the process that holds the connections."""
 
 import time
+from concurrent.futures import Future
 from typing import Any
 
 from catalog.connections.health import note_health
+from catalog.connections.hiding import Hiding
 from catalog.connections.loop import connection_loop
-from catalog.connections.pool import NO_FAILURE
+from catalog.connections.patience import call_patiently
+from catalog.connections.pool import NO_FAILURE, Connections
 from catalog.connections.reaching import server_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
 from catalog.models import Integration, Secret
+from catalog.secrets.sealing import values_for
 
 # Told before by the failures that led to them.
 _NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING}
@@ -24,18 +28,51 @@ def call_tool(
     seconds: float | None = None,
 ) -> Result:
     """Call a tool over the connection that is kept. Rights are checked by whoever calls this."""
+    problem = None
     try:
-        server, key = server_of(integration, user_id=user_id), _key(integration, user_id)
-        result = connection_loop.run(
-            lambda kept: kept.call(key, server, name, arguments, seconds=seconds)
-        )
-    except ServerProblemError as problem:
+        return begin_call(integration, name, arguments, user_id=user_id, seconds=seconds).result()
+    except ServerProblemError as failure:
+        problem = failure
+        raise
+    finally:
+        note_call(integration, problem)
+
+
+def begin_call(
+    integration: Integration,
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    user_id: int | None = None,
+    seconds: float | None = None,
+    again: int = 0,
+) -> Future[Result]:
+    """Send a call and wait for nothing; `note_call` is to be told how it went.
+
+    `again` says how often a call may be repeated that may have been carried out: for tools that
+    only read. Where a secret is missing or does not open, this raises, and nothing is sent.
+    """
+    server, key = server_of(integration, user_id=user_id), _key(integration, user_id)
+    hide = Hiding(values_for(integration, user_id=user_id).values())
+
+    async def ask(kept: Connections) -> Result:
+        try:
+            return hide.in_result(
+                await call_patiently(kept, key, server, name, arguments, seconds, again)
+            )
+        except ServerProblemError as problem:
+            raise hide.in_problem(problem) from None
+
+    return connection_loop.begin(ask)
+
+
+def note_call(integration: Integration, problem: ServerProblemError | None) -> None:
+    """Write down what a call says about the server's health."""
+    if problem is not None:
         if problem.reason not in _NOT_NEWS:
             note_health(integration, problem)
-        raise
-    if integration.connection != Integration.Connection.CONNECTED:
+    elif integration.connection != Integration.Connection.CONNECTED:
         note_health(integration)
-    return result
 
 
 def check_server(integration: Integration) -> Tools:
@@ -61,6 +98,7 @@ def _key(integration: Integration, user_id: int | None) -> str:
     """Shared by everybody, unless a person has secrets of their own there."""
     own = (
         user_id is not None
+        and integration.own_secrets
         and Secret.objects.filter(integration=integration, user_id=user_id).exists()
     )
     return f"{integration.pk}/{user_id if own else 'all'}"

@@ -13,6 +13,7 @@ from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
 from catalog.models.health import HealthCheck
 from catalog.models.integration import Integration
 from catalog.models.manifest import ManifestFile
+from catalog.models.oauth import OAuthClient, OAuthConnection, OAuthSignIn
 from catalog.models.preset import Preset, PresetMember
 from catalog.models.secret import Secret
 from catalog.models.version import CatalogVersion
@@ -32,6 +33,9 @@ __all__ = [
     "LexicalVector",
     "ManifestFile",
     "Mention",
+    "OAuthClient",
+    "OAuthConnection",
+    "OAuthSignIn",
     "Preset",
     "PresetMember",
     "Rule",

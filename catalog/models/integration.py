@@ -49,6 +49,9 @@ class Integration(models.Model):
     endpoint = models.CharField(max_length=500, blank=True)
     command = ArrayField(models.CharField(max_length=500), default=list, blank=True)
     required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    own_secrets = models.BooleanField(
+        default=False, help_text="People may use secrets and accounts of their own."
+    )
     source_ref = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
     state = models.CharField(

@@ -5,15 +5,22 @@ from django.db import models
 
 from catalog.models.integration import Integration
 
+# Names of what Pegboard keeps itself, such as tokens: nobody sets them and no server is told them.
+KEPT_BY_US = "oauth:"
+
 
 class SecretQuerySet(models.QuerySet["Secret"]):
     """Whose secrets are used."""
 
     def for_use(self, integration: Integration, *, user_id: int | None) -> "SecretQuerySet":
-        """Those of the integration, and after them those that the person has set for themselves."""
-        theirs = models.Q(user=None) | models.Q(user=user_id)
+        """Those of the integration, and after them those that the person has set for themselves
+        where the integration allows that."""
+        theirs = models.Q(user=None)
+        if integration.own_secrets:
+            theirs |= models.Q(user=user_id)
         order = models.F("user").asc(nulls_first=True)
-        return self.filter(theirs, integration=integration).order_by(order, "name", "pk")
+        named = self.filter(theirs, integration=integration).exclude(name__startswith=KEPT_BY_US)
+        return named.order_by(order, "name", "pk")
 
 
 class Secret(models.Model):

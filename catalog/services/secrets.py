@@ -8,9 +8,11 @@ from django.db import transaction
 
 from acl.services.audit import record
 from catalog.models import Integration, Secret
+from catalog.models.secret import KEPT_BY_US
 from catalog.secrets.sealing import seal
 
 MOST_CHARACTERS = 16_384
+MOST_OF_NAME = 120
 
 
 class UnusableSecretError(Exception):
@@ -30,7 +32,7 @@ def set_secret(
     *, integration: Integration, name: str, value: str, by: User, user: User | None = None
 ) -> None:
     """Store a secret, of one person or of everybody, in place of the one before it."""
-    _check(value)
+    _check(name, value)
     row = Secret(integration=integration, user=user, name=name)
     sealed = seal(value, purpose=row.purpose)
     Secret.objects.update_or_create(
@@ -53,12 +55,15 @@ def forget_secret(
 def secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
     """What the integration needs and what is set, of everybody or of one person; no values."""
     rows = Secret.objects.filter(integration=integration, user=user)
+    rows = rows.exclude(name__startswith=KEPT_BY_US)
     set_at = dict(rows.values_list("name", "set_at"))
     names = dict.fromkeys([*integration.required_secrets, *sorted(set_at)])
     return [SecretState(name, set_at.get(name)) for name in names]
 
 
-def _check(value: str) -> None:
+def _check(name: str, value: str) -> None:
+    if not name or len(name) > MOST_OF_NAME or name.startswith(KEPT_BY_US):
+        raise UnusableSecretError("A secret cannot have this name.")
     if not value:
         raise UnusableSecretError("A secret must not be empty.")
     if len(value) > MOST_CHARACTERS:

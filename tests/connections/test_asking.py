@@ -49,7 +49,7 @@ def program(mode: str = "", **fields: Any) -> Integration:
 
 def test_secrets_reach_their_own_server() -> None:
     alice = UserFactory.create(username="alice")
-    mail, other = program(required_secrets=["TOKEN"]), program()
+    mail, other = program(required_secrets=["TOKEN"], own_secrets=True), program()
     set_secret(integration=mail, name="TOKEN", value="of all", by=alice)
     set_secret(integration=mail, name="TOKEN", value="of alice", by=alice, user=alice)
 

@@ -39,7 +39,9 @@ def alice() -> User:
 @pytest.fixture
 def mail(settings: Settings) -> Integration:
     settings.PEGBOARD_ENCRYPTION_KEYS = (OLD,)
-    return IntegrationFactory.create(slug="mail", required_secrets=["TOKEN", "PASSWORD"])
+    return IntegrationFactory.create(
+        slug="mail", required_secrets=["TOKEN", "PASSWORD"], own_secrets=True
+    )
 
 
 def test_secret_is_kept_sealed_and_told_to_workers_only(alice: User, mail: Integration) -> None:
@@ -53,6 +55,8 @@ def test_secret_is_kept_sealed_and_told_to_workers_only(alice: User, mail: Integ
     assert "of alice" not in stored
     assert values_for(mail) == {"TOKEN": CANARY}
     assert values_for(mail, user_id=alice.pk) == {"TOKEN": "of alice"}
+    mail.own_secrets = False  # people's own are kept, and not used
+    assert values_for(mail, user_id=alice.pk) == {"TOKEN": CANARY}
     assert [(state.name, bool(state.set_at)) for state in secret_states(mail)] == [
         ("TOKEN", True),
         ("PASSWORD", False),
@@ -105,7 +109,9 @@ def test_sealed_bytes_open_in_their_own_row_only(
 ) -> None:
     set_secret(integration=mail, name="TOKEN", value=CANARY, by=alice, user=alice)
     moved: dict[str, str | Model | None] = (
-        {"integration": IntegrationFactory.create()} if "integration" in change else change
+        {"integration": IntegrationFactory.create(own_secrets=True)}
+        if "integration" in change
+        else change
     )
 
     Secret.objects.update(**moved)
@@ -136,6 +142,9 @@ def test_one_secret_of_a_name_and_none_that_cannot_be_sent(alice: User, mail: In
     for value in ("", "a\x00b", "a\x1b[2J", "x" * 16_385):
         with pytest.raises(UnusableSecretError):
             set_secret(integration=mail, name="TOKEN", value=value, by=alice)
+    for name in ("", "oauth:token", "x" * 121):
+        with pytest.raises(UnusableSecretError):
+            set_secret(integration=mail, name=name, value="x", by=alice)
     with pytest.raises(IntegrityError), transaction.atomic():
         Secret.objects.create(integration=mail, name="TOKEN", sealed=b"")
 
