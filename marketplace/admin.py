@@ -3,14 +3,45 @@
 from django.contrib import admin
 
 from acl.admin.parts import ReadOnlyAdmin
-from marketplace.models import Installation, InstallationEvent, Listing
+from marketplace.models import (
+    Installation,
+    InstallationEvent,
+    Listing,
+    ListingFile,
+    ListingVersion,
+    Source,
+)
+
+
+@admin.register(Source)
+class SourceAdmin(ReadOnlyAdmin):
+    list_display = ("title", "slug", "kind", "location", "state", "refreshed_at")
+    list_filter = ("kind", "state")
+    search_fields = ("title", "slug", "location")
 
 
 @admin.register(Listing)
 class ListingAdmin(ReadOnlyAdmin):
     list_display = ("title", "slug", "kind", "source", "version", "publisher")
     list_filter = ("kind", "source")
+    list_select_related = ("source",)
     search_fields = ("title", "slug", "description", "publisher")
+
+
+@admin.register(ListingVersion)
+class ListingVersionAdmin(ReadOnlyAdmin):
+    list_display = ("listing", "version", "status", "is_latest", "published_at")
+    list_filter = ("status",)
+    list_select_related = ("listing",)
+    search_fields = ("listing__slug", "version")
+
+
+@admin.register(ListingFile)
+class ListingFileAdmin(ReadOnlyAdmin):
+    list_display = ("listing", "path")
+    list_select_related = ("listing",)
+    search_fields = ("listing__slug", "path")
+    exclude = ("content",)
 
 
 @admin.register(Installation)

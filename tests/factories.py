@@ -26,6 +26,7 @@ from catalog.models import (
     Rule,
 )
 from discovery.models import Experience
+from marketplace.models import Listing, Source
 
 
 class GroupFactory(DjangoModelFactory[Group]):
@@ -70,6 +71,32 @@ class IntegrationFactory(DjangoModelFactory[Integration]):
 
     class Meta:
         model = Integration
+
+
+class SourceFactory(DjangoModelFactory[Source]):
+    """A registry that has been read."""
+
+    slug = Sequence(lambda number: f"source-{number}")
+    title = LazyAttribute(lambda source: source.slug.replace("-", " ").title())
+    kind = Source.Kind.REGISTRY
+    location = LazyAttribute(lambda source: f"https://{source.slug}.example")
+    state = Source.State.READY
+
+    class Meta:
+        model = Source
+
+
+class ListingFactory(DjangoModelFactory[Listing]):
+    """A server at an address that could be installed."""
+
+    slug = Sequence(lambda number: f"listing-{number}")
+    title = LazyAttribute(lambda listing: listing.slug.replace("-", " ").title())
+    key = LazyAttribute(lambda listing: listing.slug)
+    source = SubFactory(SourceFactory)
+    kind = Integration.Kind.MCP
+
+    class Meta:
+        model = Listing
 
 
 class CapabilityFactory(DjangoModelFactory[Capability]):

@@ -1,6 +1,14 @@
 """Tables of the shop."""
 
 from marketplace.models.installation import Installation, InstallationEvent
-from marketplace.models.listing import Listing
+from marketplace.models.listing import Listing, ListingFile, ListingVersion
+from marketplace.models.source import Source
 
-__all__ = ["Installation", "InstallationEvent", "Listing"]
+__all__ = [
+    "Installation",
+    "InstallationEvent",
+    "Listing",
+    "ListingFile",
+    "ListingVersion",
+    "Source",
+]

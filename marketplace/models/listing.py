@@ -1,30 +1,95 @@
-"""Something that the marketplace offers."""
+"""Something that the marketplace offers, in one or more versions."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from marketplace.models.source import Source
+
 
 class Listing(models.Model):
-    """An integration that could be installed, as its source describes it."""
+    """An integration that could be installed, as its source describes it. Its columns are those of
+    its latest version; an installed one names it by `Integration.listing`."""
 
     slug = models.CharField(max_length=200, unique=True)
-    source = models.CharField(max_length=60, help_text="Where it was read, such as `starter`.")
-    kind = models.CharField(max_length=12)
+    source = models.ForeignKey(Source, models.SET_NULL, null=True, related_name="listings")
+    key = models.CharField(max_length=300, help_text="What the source calls it.")
+    kind = models.CharField(max_length=12, db_index=True)
     title = models.CharField(max_length=200)
     description = models.TextField(blank=True)
-    publisher = models.CharField(max_length=200, blank=True)
+    publisher = models.CharField(max_length=200, blank=True, db_index=True)
     licence = models.CharField(max_length=80, blank=True)
     homepage = models.CharField(max_length=500, blank=True)
+    repository = models.CharField(max_length=500, blank=True)
     version = models.CharField(max_length=80, blank=True)
     transport = models.CharField(max_length=8, blank=True)
     endpoint = models.CharField(max_length=500, blank=True)
     command = ArrayField(models.CharField(max_length=500), default=list, blank=True)
     required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    category = models.CharField(max_length=60, blank=True, db_index=True)
+    tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    readme = models.TextField(blank=True, help_text="Markdown, as the source gives it.")
+    tools = models.JSONField(
+        default=list, blank=True, help_text="Known beforehand: name, title, description of each."
+    )
+    needs = models.JSONField(
+        default=dict, blank=True, help_text="Variables, program and hosts that it needs."
+    )
     details = models.JSONField(default=dict, blank=True)
+    run = models.PositiveIntegerField(default=0, help_text="The reading that last saw it.")
+    vanished_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when its source no longer offers it."
+    )
+    published_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering = ["title", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "key"], name="one_listing_of_a_key"),
+        ]
 
     def __str__(self) -> str:
         return self.title
+
+
+class ListingVersion(models.Model):
+    """One version of a listing, with all that installing it takes."""
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        DEPRECATED = "deprecated"
+        DELETED = "deleted"
+
+    listing = models.ForeignKey(Listing, models.CASCADE, related_name="versions")
+    version = models.CharField(max_length=80, blank=True)
+    descriptor = models.JSONField(help_text="The fields of an IntegrationDescriptor.")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    is_latest = models.BooleanField(default=False)
+    published_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-is_latest", "-published_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["listing", "version"], name="one_row_of_a_version"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.listing} {self.version}".strip()
+
+
+class ListingFile(models.Model):
+    """A file of a skill's folder. Nothing of it is ever executed."""
+
+    listing = models.ForeignKey(Listing, models.CASCADE, related_name="files")
+    path = models.CharField(max_length=300, help_text="Within the folder, with /.")
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["path", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["listing", "path"], name="one_file_of_a_path"),
+        ]
+
+    def __str__(self) -> str:
+        return self.path

@@ -1,14 +1,19 @@
 """Storing what a source offers for installation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from catalog.descriptors import Defect, IntegrationDescriptor
-from catalog.storing import overwrite
-from marketplace.models import Listing
+from catalog.normalizing.naming import slug_for
+from catalog.storing import file_of, overwrite
+from marketplace.models import Listing, ListingFile, ListingVersion, Source
+from marketplace.offers import Offer, needs_of, offer_of
+
+_TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
 
 
 @dataclass(slots=True)
@@ -25,47 +30,197 @@ class StoredListings:
         """Listings of this source that are in the marketplace now."""
         return self.created + self.changed + self.unchanged
 
+    def add(self, other: "StoredListings") -> None:
+        """Take the figures of another part of the same source."""
+        self.created += other.created
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.defects += other.defects
+
+
+def store_listings(integrations: Iterable[IntegrationDescriptor], *, source: str) -> StoredListings:
+    """Write what a source that is no address offers: the starter collection, or an import."""
+    return store_offers([offer_of(one) for one in integrations], source=source_named(source))
+
+
+def source_named(slug: str) -> Source:
+    """The row of a source that is there by itself."""
+    kind = slug if slug in _TITLES else Source.Kind.IMPORT
+    values = {"title": _TITLES.get(slug, slug), "kind": kind, "schedule_hours": 0, "state": "ready"}
+    return Source.objects.get_or_create(slug=slug, defaults=values)[0]
+
 
 @transaction.atomic
-def store_listings(integrations: Iterable[IntegrationDescriptor], *, source: str) -> StoredListings:
-    """Write the listings that are new or differ; what another source offers stays as it is."""
-    wanted = {one.slug: one for one in integrations}
-    rows = {row.slug: row for row in Listing.objects.filter(slug__in=wanted).select_for_update()}
-    report = StoredListings()
+def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
+    """Write the listings and versions that are new or differ; another source's stay as they are."""
+    by_key: dict[str, list[Offer]] = {}
+    for offer in offers:
+        by_key.setdefault(offer.key, []).append(offer)
+    own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
+    rows = {row.key: row for row in own.order_by("pk")}
+    slugs = _Slugs(source, by_key)
     new: list[Listing] = []
     changed: list[Listing] = []
-    for slug, descriptor in wanted.items():
-        row = rows.get(slug)
-        listing = Listing(
-            pk=row.pk if row else None, slug=slug, source=source, **_values(descriptor)
-        )
+    for key, versions in by_key.items():
+        offer, row = _latest(versions), rows.get(key)
+        values = _values(offer, source)
         if row is None:
-            new.append(listing)
-        elif row.source != source:
-            report.defects.append(_taken(descriptor, row))
-        elif any(getattr(row, name) != getattr(listing, name) for name in _COMPARED):
-            changed.append(listing)
-        else:
-            report.unchanged += 1
+            rows[key] = Listing(slug=slugs.free(offer), source=source, **values)
+            new.append(rows[key])
+        elif not _is_older(row, offer, source) and _assigned(row, values):
+            changed.append(row)
     Listing.objects.bulk_create(new)
-    overwrite(Listing, changed, [*_COMPARED, "updated_at"])
-    report.created, report.changed = len(new), len(changed)
-    return report
+    overwrite(Listing, changed, [*_COMPARED, "vanished_at", "updated_at"])
+    Listing.objects.filter(pk__in=[row.pk for row in rows.values()]).update(run=source.run)
+    _store_versions(rows, by_key)
+    _store_files(rows, by_key, {row.key for row in (*new, *changed)})
+    unchanged = len(rows) - len(new) - len(changed)
+    return StoredListings(len(new), len(changed), unchanged, slugs.told)
 
 
-def _taken(descriptor: IntegrationDescriptor, row: Listing) -> Defect:
-    file = str(descriptor.source_ref.get("file", ""))
-    return Defect(file, "name", f"the listing {row.slug} is offered by {row.source} already")
+class _Slugs:
+    """Gives new listings their addresses; where another source has the plain one, both are kept
+    and the second has its source's name in it."""
+
+    def __init__(self, source: Source, by_key: dict[str, list[Offer]]) -> None:
+        self._source = source
+        wanted = {_latest(versions).descriptor.slug for versions in by_key.values()}
+        wanted |= {self._second(slug) for slug in wanted}
+        others = Listing.objects.filter(slug__in=wanted).select_related("source")
+        self._taken = {row.slug: row for row in others}
+        self._given: set[str] = set()
+        self.told: list[Defect] = []
+
+    def free(self, offer: Offer) -> str:
+        """The slug of a new listing."""
+        plain = offer.descriptor.slug
+        for slug in (
+            plain,
+            self._second(plain),
+            slug_for(f"{plain} {self._source.slug} {offer.key}"),
+        ):
+            if slug not in self._taken and slug not in self._given:
+                break
+        if slug != plain:
+            self._tell(offer, plain, slug)
+        self._given.add(slug)
+        return slug
+
+    def _second(self, slug: str) -> str:
+        return slug_for(f"{slug}-{self._source.slug}")
+
+    def _tell(self, offer: Offer, plain: str, slug: str) -> None:
+        first = self._taken.get(plain)
+        by = first.source.title if first and first.source else "this source"
+        reason = f"{plain} is offered by {by} already; this one is listed as {slug}"
+        self.told.append(Defect(file_of(offer.descriptor) or offer.key, "name", reason))
 
 
-def _values(descriptor: IntegrationDescriptor) -> dict[str, Any]:
-    values = asdict(descriptor)
-    del values["slug"]
-    return values | {
-        "command": list(descriptor.command),
-        "required_secrets": list(descriptor.required_secrets),
-        "details": values.pop("source_ref"),
+def _latest(versions: Sequence[Offer]) -> Offer:
+    """The version that is marked so; else the one that was published last; else the last one."""
+    marked = [one for one in versions if one.is_latest] or list(versions)
+    dated = [one for one in marked if one.published_at is not None]
+    return max(dated, key=lambda one: one.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
+
+
+def _is_older(row: Listing, offer: Offer, source: Source) -> bool:
+    """Whether this very reading has seen a later version already, on an earlier page."""
+    return row.run == source.run and not offer.is_latest
+
+
+def _assigned(row: Listing, values: dict[str, Any]) -> bool:
+    """Whether anything of the listing is another than before."""
+    differs = row.vanished_at is not None or any(
+        getattr(row, name) != values[name] for name in _COMPARED
+    )
+    for name, value in values.items():
+        setattr(row, name, value)
+    row.vanished_at = None
+    return differs
+
+
+def _values(offer: Offer, source: Source) -> dict[str, Any]:
+    descriptor = asdict(offer.descriptor)
+    del descriptor["slug"]
+    return descriptor | {
+        "command": list(offer.descriptor.command),
+        "required_secrets": list(offer.descriptor.required_secrets),
+        "details": descriptor.pop("source_ref") | offer.details,
+        "key": offer.key,
+        "category": offer.category,
+        "tags": list(offer.tags),
+        "readme": offer.readme,
+        "repository": offer.repository,
+        "tools": list(offer.tools),
+        "needs": needs_of(offer.descriptor),
+        "published_at": offer.published_at,
+        "run": source.run,
     }
 
 
-_COMPARED = list(_values(IntegrationDescriptor(slug="", kind="mcp", title="")))
+def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) -> None:
+    """Every version that is new or differs; the slug in its descriptor is that of the listing."""
+    touched = [row.pk for row in rows.values()]
+    known = {
+        (one.listing_id, one.version): one
+        for one in ListingVersion.objects.filter(listing__in=touched).order_by("pk")
+    }
+    wanted = {
+        (row.listing_id, row.version): row
+        for key, several in by_key.items()
+        for row in (_version(rows[key], offer) for offer in several)
+    }
+    ListingVersion.objects.bulk_create(
+        [row for at, row in wanted.items() if at not in known or _differs(known[at], row)],
+        update_conflicts=True,
+        unique_fields=["listing", "version"],
+        update_fields=_OF_VERSIONS,
+    )
+    _mark_latest(touched)
+
+
+def _version(listing: Listing, offer: Offer) -> ListingVersion:
+    descriptor = asdict(offer.descriptor) | {
+        "slug": listing.slug,
+        "command": list(offer.descriptor.command),
+        "required_secrets": list(offer.descriptor.required_secrets),
+    }
+    return ListingVersion(
+        listing=listing,
+        version=offer.descriptor.version,
+        descriptor=descriptor,
+        status=offer.status,
+        published_at=offer.published_at,
+    )
+
+
+def _differs(known: ListingVersion, wanted: ListingVersion) -> bool:
+    return any(getattr(known, name) != getattr(wanted, name) for name in _OF_VERSIONS)
+
+
+def _mark_latest(listings: list[int]) -> None:
+    """The version that the listing shows, which may have come with an earlier page."""
+    own = ListingVersion.objects.filter(listing__in=listings)
+    shown = Q(version=F("listing__version"))
+    own.filter(~shown, is_latest=True).update(is_latest=False)
+    own.filter(shown, is_latest=False).update(is_latest=True)
+
+
+def _store_files(
+    rows: dict[str, Listing], by_key: dict[str, list[Offer]], differing: set[str]
+) -> None:
+    """The folders of skills, where anything of them is another; the listing has their digest."""
+    ListingFile.objects.filter(listing__in=[rows[key].pk for key in differing]).delete()
+    ListingFile.objects.bulk_create(
+        ListingFile(listing=rows[key], path=file.path, content=file.content)
+        for key in sorted(differing)
+        for file in _latest(by_key[key]).files
+    )
+
+
+_OF_VERSIONS = ["descriptor", "status", "published_at"]
+_COMPARED = [
+    name
+    for name in _values(offer_of(IntegrationDescriptor(slug="", kind="mcp", title="")), Source())
+    if name not in ("key", "run")
+]

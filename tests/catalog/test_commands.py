@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from catalog.indexing import pending
 from catalog.models import Capability, Embedding, LexicalVector
 from marketplace.models import Listing
+from marketplace.services.listings import source_named
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
 
@@ -100,14 +101,17 @@ def test_starter_collection_loads_once() -> None:
     assert first["capabilities"]["defects"] == first["listings"]["defects"] == []
 
 
-def test_listing_of_another_source_stays(folder: Path) -> None:
+def test_listing_of_another_source_stays_and_both_can_be_chosen(folder: Path) -> None:
     run("import_catalog", str(folder))
-    Listing.objects.update(source="starter", title="Ours")
+    Listing.objects.update(source=source_named("starter"), title="Ours")
 
     report = run("import_catalog", str(folder))
 
-    assert Listing.objects.get().title == "Ours"
-    assert "offered by starter" in report["defects"][-1]["reason"]
+    assert {one.slug: one.title for one in Listing.objects.all()} == {
+        "io-example-notes": "Ours",
+        "io-example-notes-import": "Notes",
+    }
+    assert "offered by Starter collection" in report["defects"][-1]["reason"]
 
 
 def test_changed_listing_is_written_anew(folder: Path) -> None:

@@ -22,11 +22,11 @@ from acl.services.service_accounts import create_service_account
 from catalog.models import Capability, CatalogVersion, Edge, Integration, Rule
 from catalog.services.graph import relate
 from discovery.models import Called, Outcome, OutcomeAlert, Turn
-from marketplace.models import Listing
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
     IntegrationFactory,
+    ListingFactory,
     UserFactory,
     give,
     lay_down,
@@ -132,7 +132,7 @@ def _fill_the_other_tables(world: World) -> None:
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
     create_service_account(by=None, name="robot-mulberry", group=mulberry)
-    Listing.objects.create(slug="offer", source="starter", kind="mcp", title="Offer")
+    ListingFactory.create(slug="offer", title="Offer")
     CatalogVersion.objects.get_or_create(pk=1)
     tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
     AccessAttempt.objects.create(get_data="", post_data="", failures_since_start=1, **tried)

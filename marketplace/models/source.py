@@ -1,0 +1,82 @@
+"""Where listings come from, as rows: what is read, how often, how far it is, and what was wrong."""
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Source(models.Model):
+    """A place that offers listings. Workers read it; the web only asks for it, by `queued`."""
+
+    class Kind(models.TextChoices):
+        STARTER = "starter", "Comes with Pegboard"
+        REGISTRY = "registry", "MCP registry"
+        DOCKER = "docker", "Docker catalogue"
+        SKILLS = "skills", "Folder of skills"
+        PLUGINS = "plugins", "Plugin marketplace"
+        MCP_JSON = "mcp_json", "Client configuration (mcpServers)"
+        IMPORT = "import", "Loaded by a command"
+
+    # What a person adds; the others are there by themselves.
+    ADDED = (Kind.REGISTRY, Kind.DOCKER, Kind.SKILLS, Kind.PLUGINS, Kind.MCP_JSON)
+
+    class State(models.TextChoices):
+        NEW = "new", "never read"
+        QUEUED = "queued", "waits for a worker"
+        REFRESHING = "refreshing", "is being read"
+        READY = "ready"
+        FAILED = "failed"
+
+    UNDER_WAY = (State.QUEUED, State.REFRESHING)
+
+    slug = models.CharField(
+        max_length=48, unique=True, validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$")]
+    )
+    title = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    location = models.CharField(
+        max_length=500, blank=True, help_text="An https address, or a path on this machine."
+    )
+    enabled = models.BooleanField(default=True)
+    schedule_hours = models.PositiveSmallIntegerField(
+        default=24, validators=[MaxValueValidator(8_760)], help_text="0: only by hand."
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.NEW)
+    run = models.PositiveIntegerField(default=0, help_text="How often it was begun to be read.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(null=True, blank=True)
+    reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
+    message = models.TextField(blank=True, help_text="How it stands, in words.")
+    report = models.JSONField(default=dict, blank=True, help_text="What the last reading found.")
+    etag = models.CharField(max_length=200, blank=True)
+    last_modified = models.CharField(max_length=80, blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    refreshed_at = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(db_default=Now())
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["title", "pk"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder or file of this machine."""
+        return self.location.startswith("/")
+
+    @property
+    def is_added(self) -> bool:
+        """Whether somebody has added it, and so may change and remove it."""
+        return self.kind in self.ADDED
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it is being read, or about to be."""
+        return self.state in self.UNDER_WAY
