@@ -110,10 +110,10 @@ class Loaded:
     defects: tuple[Defect, ...] = ()
 
 
-def canonical_json(value: Any) -> str:
+def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """One text for equal values: sorted keys, no spaces, 1.0 written as 1."""
     return json.dumps(
-        _plain_numbers(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        _plain_numbers(value), sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only
     )
 
 

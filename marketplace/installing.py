@@ -11,7 +11,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from catalog.connections.asking import check_server, close_connection
-from catalog.descriptors import IntegrationDescriptor
 from catalog.indexing import failed, pending
 from catalog.mcp_client.commands import (
     CommandNotAllowedError,
@@ -21,14 +20,13 @@ from catalog.mcp_client.commands import (
 )
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.mcp_client.session import Tools
-from catalog.models import Capability, Integration
+from catalog.models import Integration
 from catalog.models.integration import ReviewState
-from catalog.normalizing.mcp import normalize_tools
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.outgoing.problems import EndpointNotAllowedError
 from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.grants import grant_integrations
-from catalog.services.registration import register
+from catalog.services.reviewing import store_definitions
 from marketplace.models import Installation
 from marketplace.moving import move
 
@@ -108,24 +106,17 @@ def _check(installation: Installation) -> None:
 def _store(installation: Installation, tools: Tools) -> None:
     """Its capabilities, which nobody can use while the integration is pending."""
     integration = installation.integration
-    loaded = normalize_tools(tools.tools, integration=_descriptor(integration))
     with transaction.atomic():
         # In one transaction with the move: who cancels now waits, or has cancelled all of it.
         _go(installation, State.STORING, "Writes its tools into the catalogue.")
-        report = register(
-            loaded,
+        stored = store_definitions(
+            integration=integration,
+            tools=tools.tools,
             by=installation.by,
-            source=integration.slug,
-            state=ReviewState.APPROVED,
-            prune=True,
+            complete=not tools.left_out,
         )
-        hidden = Capability.objects.filter(integration=integration, hidden_characters__gt=0).count()
-        if hidden:
-            told = f"{hidden} tools had hidden characters in their texts: look at them."
-            _go(installation, State.NEEDS_APPROVAL, told)
-            return
-        told = f"{report.loaded} tools are stored, {len(report.defects)} could not be read."
-        _go(installation, State.EMBEDDING, told)
+        to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
+        _go(installation, to, stored.told)
 
 
 def _show_when_embedded(installation: Installation) -> bool:
@@ -159,24 +150,6 @@ def _told(problem: Exception) -> tuple[str, str]:
     if isinstance(problem, ServerProblemError):
         return problem.reason, f"{problem}\n{problem.detail}".strip()
     return getattr(problem, "code", "failed"), str(problem)
-
-
-def _descriptor(row: Integration) -> IntegrationDescriptor:
-    return IntegrationDescriptor(
-        slug=row.slug,
-        kind="mcp",
-        title=row.title,
-        description=row.description,
-        publisher=row.publisher,
-        version=row.version,
-        transport=row.transport,  # type: ignore[arg-type]
-        endpoint=row.endpoint,
-        command=tuple(row.command),
-        required_secrets=tuple(row.required_secrets),
-        homepage=row.homepage,
-        licence=row.licence,
-        source_ref=row.source_ref,
-    )
 
 
 def overdue() -> list[int]:

@@ -8,6 +8,7 @@ from catalog.models.access import (
     Rule,
 )
 from catalog.models.capability import Capability
+from catalog.models.definition import Definition
 from catalog.models.edge import Edge, Mention, Trait
 from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
 from catalog.models.health import HealthCheck
@@ -15,7 +16,9 @@ from catalog.models.integration import Integration
 from catalog.models.manifest import ManifestFile
 from catalog.models.oauth import OAuthClient, OAuthConnection, OAuthSignIn
 from catalog.models.preset import Preset, PresetMember
+from catalog.models.proposal import ServerProposal
 from catalog.models.secret import Secret
+from catalog.models.sync import Sync
 from catalog.models.version import CatalogVersion
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "CapabilityGroupPermission",
     "CapabilityUserPermission",
     "CatalogVersion",
+    "Definition",
     "Edge",
     "Embedding",
     "EmbeddingModel",
@@ -40,5 +44,7 @@ __all__ = [
     "PresetMember",
     "Rule",
     "Secret",
+    "ServerProposal",
+    "Sync",
     "Trait",
 ]

@@ -1,0 +1,53 @@
+"""What servers say of their tools: as a person approved it, and as it is said now."""
+
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models import Q
+
+from catalog.models.integration import Integration
+
+
+class Definition(models.Model):
+    """One tool of a server. Both texts are canonical JSON, exactly as the server said it; the
+    catalogue has the cleaned form of the approved one."""
+
+    class Standing(models.TextChoices):
+        APPROVED = "approved"
+        NEW = "new"
+        CHANGED = "changed"
+        RETURNED = "returned", "as it was approved again"
+        GONE = "gone"
+        REJECTED = "rejected"
+
+    # What a person has to look at. What is gone cannot be called, whoever looks.
+    WAITING = (Standing.NEW, Standing.CHANGED, Standing.RETURNED)
+
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="definitions")
+    name = models.CharField(max_length=200, help_text="As its server wants to hear it.")
+    standing = models.CharField(max_length=8, choices=Standing.choices)
+    approved = models.TextField(blank=True)
+    approved_hash = models.CharField(max_length=64, blank=True)
+    approved_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
+    approved_at = models.DateTimeField(null=True, blank=True)
+    proposed = models.TextField(blank=True)
+    proposed_hash = models.CharField(max_length=64, blank=True)
+    findings = models.JSONField(default=list, blank=True)
+    problem = models.CharField(max_length=500, blank=True, help_text="Why it cannot be stored.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["integration", "name"], name="one_definition_each"),
+            models.CheckConstraint(
+                condition=~Q(standing="approved") | (~Q(approved_hash="") & Q(proposed="")),
+                name="approved_is_pinned",
+            ),
+            models.CheckConstraint(
+                condition=~Q(standing__in=("new", "changed")) | ~Q(proposed=""),
+                name="waiting_has_a_text",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.standing}"

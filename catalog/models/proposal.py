@@ -1,0 +1,39 @@
+"""Servers that somebody's assistant has asked for."""
+
+from django.contrib.auth.models import Group, User
+from django.db import models
+from django.db.models import Q
+
+
+class ServerProposal(models.Model):
+    """An address that an admin may install or not. Nothing is sent there before, and it holds no
+    secret."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+
+    name = models.CharField(max_length=100)
+    endpoint = models.CharField(max_length=500)
+    reason = models.CharField(max_length=500, blank=True)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
+    note = models.CharField(max_length=500, blank=True)
+    answered_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["created_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["group", "endpoint"],
+                condition=Q(state="open"),
+                name="one_open_proposal_each",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

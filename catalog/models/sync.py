@@ -1,0 +1,37 @@
+"""When definitions were read from a server, and what was different."""
+
+from django.db import models
+
+from catalog.models.integration import Integration
+
+
+class Sync(models.Model):
+    """One reading. Of those that found nothing new in a row, only the last is kept."""
+
+    class Cause(models.TextChoices):
+        SCHEDULE = "schedule"
+        ANNOUNCED = "announced", "the server said so"
+        PERSON = "person", "asked for"
+        CALL = "call", "before a call"
+
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="syncs")
+    cause = models.CharField(max_length=9, choices=Cause.choices)
+    synced_at = models.DateTimeField(auto_now_add=True)
+    new = models.JSONField(default=list, blank=True)
+    changed = models.JSONField(default=list, blank=True)
+    gone = models.JSONField(default=list, blank=True)
+    returned = models.JSONField(default=list, blank=True)
+    unreadable = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=32, blank=True, help_text="Empty where it could be read.")
+
+    class Meta:
+        ordering = ["-synced_at", "-pk"]
+        indexes = [models.Index(fields=["integration", "-id"], name="newest_syncs")]
+
+    def __str__(self) -> str:
+        return f"{self.integration} {self.reason or 'read'}"
+
+    @property
+    def found_something(self) -> bool:
+        """Whether anything was different, or went wrong."""
+        return bool(self.new or self.changed or self.gone or self.returned or self.reason)

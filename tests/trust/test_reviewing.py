@@ -1,0 +1,250 @@
+"""What is pinned stays what it was: whatever a server says afterwards waits for a person."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from acl.callers import Caller
+from acl.models import AuditEntry
+from catalog.models import Capability, Definition, Embedding, Integration
+from catalog.services.reviewing import (
+    ChangedSinceError,
+    StoredDefinitions,
+    approve_definitions,
+    forget_gone,
+    reject_definitions,
+    seen_digest,
+    store_definitions,
+    waiting_of,
+)
+from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model, give
+
+pytestmark = pytest.mark.django_db
+Standing = Definition.Standing
+
+READ: dict[str, Any] = {
+    "name": "read_note",
+    "title": "Read a note",
+    "description": "Reads a note by its name.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"name": {"type": "string", "enum": ["a", "b"], "default": "a"}},
+    },
+    "annotations": {"readOnlyHint": True},
+}
+WRITE: dict[str, Any] = {"name": "write_note", "description": "Writes a note."}
+
+
+class World:
+    """A server that alice has installed and bob's group may use."""
+
+    def __init__(self) -> None:
+        active_model()
+        group = GroupFactory.create()
+        self.alice: User = UserFactory.create(username="alice", is_staff=True)
+        self.bob = Caller(UserFactory.create(groups=[group]).pk, group.pk)
+        self.notes: Integration = IntegrationFactory.create(slug="notes")
+        give(self.notes, group)
+
+    def says(self, *tools: Any, by: User | None = None) -> StoredDefinitions:
+        return store_definitions(integration=self.notes, tools=tools, by=by)
+
+    @property
+    def usable(self) -> list[str]:
+        found = Capability.objects.usable_by(self.bob).order_by("action")
+        return list(found.values_list("action", flat=True))
+
+    def row(self, name: str) -> Definition:
+        return Definition.objects.get(integration=self.notes, name=name)
+
+    def approve(self, *names: str) -> None:
+        seen = {name: seen_digest(self.row(name)) for name in names}
+        approve_definitions(by=self.alice, integration=self.notes, seen=seen)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {**deepcopy(READ), **fields}
+
+
+def one_byte(tool: dict[str, Any]) -> None:
+    tool["description"] = tool["description"].replace("name.", "name ")
+
+
+def a_schema(tool: dict[str, Any]) -> None:
+    tool["inputSchema"]["properties"]["more"] = {"type": "string"}
+
+
+def a_default(tool: dict[str, Any]) -> None:
+    tool["inputSchema"]["properties"]["name"]["default"] = "b"
+
+
+def an_enum(tool: dict[str, Any]) -> None:
+    tool["inputSchema"]["properties"]["name"]["enum"] = ["a", "b", "c"]
+
+
+def an_annotation(tool: dict[str, Any]) -> None:
+    tool["annotations"] = {"readOnlyHint": False, "destructiveHint": True}
+
+
+def a_title(tool: dict[str, Any]) -> None:
+    tool["title"] = "Read notes"
+
+
+def an_output(tool: dict[str, Any]) -> None:
+    tool["outputSchema"] = {"type": "object"}
+
+
+def something_hidden(tool: dict[str, Any]) -> None:
+    tool["description"] += "\u200b"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [one_byte, a_schema, a_default, an_enum, an_annotation, a_title, an_output, something_hidden],
+)
+def test_any_change_takes_the_tool_out_until_it_is_looked_at(
+    world: World, change: Callable[[dict[str, Any]], None]
+) -> None:
+    world.says(READ, WRITE, by=world.alice)
+    before = Capability.objects.get(action="read_note")
+    promise = Embedding.objects.get(capability=before).text_hash
+    other = deepcopy(READ)
+    change(other)
+
+    report = world.says(other, WRITE)
+
+    after = Capability.objects.get(action="read_note")
+    assert (report.changed, report.unchanged, report.needs_review) == (["read_note"], 1, True)
+    assert world.usable == ["write_note"]
+    assert after.state == "quarantined"
+    # Not a word of it is in the catalogue, and nothing of it is about to be embedded.
+    assert after.definition_hash == before.definition_hash
+    assert Embedding.objects.get(capability=after).text_hash == promise
+    world.approve("read_note")
+    assert world.usable == ["read_note", "write_note"]
+
+
+def test_order_and_the_way_of_writing_numbers_are_no_change(world: World) -> None:
+    schema = {"type": "object", "properties": {"a": {"maximum": 1.0}, "b": {}}}
+    world.says({"name": "t", "description": "T.", "inputSchema": schema}, by=world.alice)
+
+    again = {"properties": {"b": {}, "a": {"maximum": 1}}, "type": "object"}
+    report = world.says({"inputSchema": again, "description": "T.", "name": "t", "_meta": {"n": 1}})
+
+    assert (report.unchanged, report.changed) == (1, [])
+
+
+def test_new_tools_wait_and_are_nowhere(world: World) -> None:
+    world.says(READ, by=world.alice)
+
+    report = world.says(READ, WRITE)
+
+    assert (report.new, list(report.waiting)) == (["write_note"], ["write_note"])
+    assert world.usable == ["read_note"]
+    assert not Capability.objects.filter(action="write_note").exists()
+    assert AuditEntry.objects.get(action="definition.differs").details == {"new": ["write_note"]}
+
+
+def test_first_installation_approves_what_nothing_was_found_in(world: World) -> None:
+    tagged = changed(name="tagged", description="Reads.\U000e0041\U000e0042")
+
+    report = world.says(READ, tagged, {**READ, "description": "Another one."}, by=world.alice)
+
+    assert world.usable == []  # listed twice: none of the two wins
+    assert {name: found[0].code for name, found in report.waiting.items()} == {
+        "read_note": "listed_twice",
+        "tagged": "tag_characters",
+    }
+    assert report.waiting["tagged"][0].excerpt == "AB"
+
+
+def test_only_what_was_seen_is_approved(world: World) -> None:
+    world.says(READ, by=world.alice)
+    world.says(changed(description="Second."))
+    looked_at = {"read_note": seen_digest(world.row("read_note"))}
+    world.says(changed(description="Third."))
+
+    with pytest.raises(ChangedSinceError):
+        approve_definitions(by=world.alice, integration=world.notes, seen=looked_at)
+
+    assert world.usable == []
+
+
+def test_tool_that_returns_to_what_was_approved_waits_too(world: World) -> None:
+    world.says(READ, by=world.alice)
+    world.says(changed(description="Second."))
+
+    report = world.says(READ)
+    again = world.says(READ)
+
+    assert (report.returned, again.returned, world.usable) == (["read_note"], [], [])
+    assert world.row("read_note").standing == Standing.RETURNED
+    world.approve("read_note")
+    assert world.usable == ["read_note"]
+    assert Capability.objects.get().description == "Reads a note by its name."
+
+
+def test_rejected_text_does_not_wait_again_and_another_does(world: World) -> None:
+    world.says(READ, by=world.alice)
+    second = changed(description="Second.")
+    world.says(second)
+    seen = {"read_note": seen_digest(world.row("read_note"))}
+
+    reject_definitions(by=world.alice, integration=world.notes, seen=seen)
+    same, other = world.says(second), world.says(changed(description="Third."))
+
+    assert (same.needs_review, other.needs_review, world.usable) == (False, True, [])
+
+
+def test_tool_that_is_gone_cannot_be_used_and_may_come_back_as_it_was(world: World) -> None:
+    world.says(READ, WRITE, by=world.alice)
+    report = world.says(READ)
+    gone = (report.gone, world.usable)
+    world.says(READ, WRITE)
+    back = world.usable
+    world.says(READ)
+
+    removed = forget_gone(by=world.alice, integration=world.notes, names=["write_note"])
+
+    assert gone == (["write_note"], ["read_note"])
+    assert back == ["read_note", "write_note"]
+    assert removed == ["write_note"]
+    assert not Capability.objects.filter(action="write_note").exists()
+
+
+def test_list_that_was_cut_says_nothing_about_the_rest(world: World) -> None:
+    world.says(READ, WRITE, by=world.alice)
+
+    store_definitions(integration=world.notes, tools=[READ], by=None, complete=False)
+
+    assert world.usable == ["read_note", "write_note"]
+
+
+def test_what_cannot_be_read_any_longer_is_out_and_cannot_be_approved(world: World) -> None:
+    world.says(READ, WRITE, by=world.alice)
+    deep: dict[str, Any] = {}
+    for _ in range(40):
+        deep = {"properties": {"a": deep}}
+
+    report = world.says({**READ, "inputSchema": deep}, {**WRITE, "description": "x" * 300_000})
+
+    assert (sorted(report.changed), world.usable) == (["read_note", "write_note"], [])
+    assert all(row.problem for row in waiting_of(world.notes))
+
+
+def test_tools_from_before_there_were_pins_get_theirs_at_the_first_reading(world: World) -> None:
+    world.says(READ, WRITE, by=world.alice)
+    Definition.objects.all().delete()
+
+    report = world.says(READ, {**WRITE, "description": "Sends a note."})
+
+    assert (report.unchanged, report.changed) == (1, ["write_note"])
+    assert world.usable == ["read_note"]
