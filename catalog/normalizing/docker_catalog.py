@@ -3,12 +3,14 @@ absent."""
 
 from typing import Any
 
-from catalog.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.normalizing.addresses import transport_of, web_address
 from catalog.normalizing.entries import Document, Entry, distinct
+from catalog.normalizing.headers import Header, LaidOut, lay_out
 from catalog.normalizing.launching import container_command
 from catalog.normalizing.naming import display_name_for, slug_for
 from catalog.normalizing.reading import RefusedError, parse_json, read_text
+from catalog.normalizing.redaction import with_gaps
 from catalog.normalizing.tool import read_tools
 
 FILE_NAME = "server.yaml"
@@ -34,10 +36,15 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     about = entry.mapping("about")
     source = entry.mapping("source")
     remote = entry.mapping("remote")
-    endpoint = web_address(remote, "url") if remote else ""
+    endpoint = with_gaps(web_address(remote, "url"))[0] if remote else ""
+    headers = _headers(remote) if remote else LaidOut({}, ())
+    meta = entry.mapping("meta")
     run = entry.mapping("run")
     image = entry.name("image")
-    secrets = _secrets(entry)
+    variables = _variables(entry)
+    limit = entry.document.limits.secret_name
+    secrets = distinct((*(one["name"] for one in variables), *headers.names), limit)
+    project = web_address(source, "project") if source else ""
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
@@ -48,28 +55,45 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
         endpoint=endpoint,
         command=container_command(entry, image, secrets, run.texts("command") if run else ()),
         required_secrets=secrets,
-        homepage=web_address(source, "project") if source else "",
+        homepage=project,
         source_ref={
             "format": "docker",
             "file": entry.document.file,
             "name": name,
             "image": image,
             "commit": source.name("commit") if source else "",
+            "category": meta.name("category") if meta else "",
+            "tags": list(meta.tags("tags")) if meta else [],
+            "repository": project,
+            "variables": variables,
+            **({"headers": headers.templates} if headers.templates else {}),
         },
     )
 
 
-def _secrets(entry: Entry) -> tuple[str, ...]:
-    """The names of the variables that must be set: secrets, settings, and what signing in gives."""
+def _headers(remote: Entry) -> LaidOut:
+    headers = remote.raw("headers")
+    listed = headers.items() if isinstance(headers, dict) else ()
+    return lay_out(remote, (Header(str(name), str(value)) for name, value in listed))
+
+
+def _variables(entry: Entry) -> list[JSONObject]:
+    """What must be set: secrets, settings, and what signing in gives."""
     config = entry.mapping("config") if isinstance(entry.raw("config"), dict) else None
-    variables = [
-        *(config.mappings("secrets") if config else []),
-        *(config.mappings("env") if config else []),
+    secrets = config.mappings("secrets") if config else []
+    secrets += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
+    settings = config.mappings("env") if config else []
+    limits = entry.document.limits
+    return [
+        {
+            "name": name,
+            "description": one.text("description", limit=limits.reason),
+            "secret": one in secrets,
+            "required": True,
+        }
+        for one in (*secrets, *settings)
+        if (name := one.name("env", "name", limit=limits.secret_name))
     ]
-    variables += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
-    limit = entry.document.limits.secret_name
-    names = (variable.name("env", "name", limit=limit) for variable in variables)
-    return distinct(names, limit)
 
 
 def _tools(

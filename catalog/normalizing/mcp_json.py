@@ -6,13 +6,11 @@ from typing import Any
 from catalog.descriptors import IntegrationDescriptor, Loaded
 from catalog.normalizing.addresses import transport_of, web_address
 from catalog.normalizing.entries import Document, Entry, distinct
+from catalog.normalizing.headers import Header, LaidOut, lay_out
 from catalog.normalizing.launching import safe_command
 from catalog.normalizing.naming import display_name_for, slug_for
 from catalog.normalizing.reading import RefusedError
-from catalog.normalizing.redaction import (
-    is_secret_name,
-    placeholders_in,
-)
+from catalog.normalizing.redaction import placeholders_in, with_gaps
 
 # Paths of the person who wrote the file, not secrets to ask for.
 _PLACES = frozenset(
@@ -65,8 +63,9 @@ def _is_server(value: Any) -> bool:
 def _integration(entry: Entry, name: str, slug: str | None) -> IntegrationDescriptor:
     if len(name) > entry.document.limits.name:
         raise RefusedError("has a name that is too long", entry.at[: entry.document.limits.name])
-    endpoint = web_address(entry, "url", "serverUrl")
+    endpoint = with_gaps(web_address(entry, "url", "serverUrl"))[0]
     command = _command(entry)
+    headers = _headers(entry) if endpoint else LaidOut({}, ())
     if not endpoint and not command:
         raise RefusedError("needs a command or an address (url)", entry.at)
     return IntegrationDescriptor(
@@ -77,11 +76,12 @@ def _integration(entry: Entry, name: str, slug: str | None) -> IntegrationDescri
         transport=_transport(entry, endpoint),
         endpoint=endpoint,
         command=() if endpoint else command,
-        required_secrets=_secrets(entry),
+        required_secrets=_secrets(entry, headers),
         source_ref={
             "format": "mcp.json",
             "file": entry.document.file,
             "name": entry.cleaned(name, "name"),
+            **({"headers": headers.templates} if headers.templates else {}),
         },
     )
 
@@ -95,18 +95,19 @@ def _command(entry: Entry) -> tuple[str, ...]:
     return safe_command(entry, (program, *entry.texts("args"))) if program else ()
 
 
-def _secrets(entry: Entry) -> tuple[str, ...]:
-    """Names only: of the environment's variables, of secret headers, and of the gaps in texts."""
+def _headers(entry: Entry) -> LaidOut:
+    headers = entry.raw("headers")
+    listed = headers.items() if isinstance(headers, dict) else ()
+    return lay_out(entry, (Header(str(name), str(value)) for name, value in listed))
+
+
+def _secrets(entry: Entry, headers: LaidOut) -> tuple[str, ...]:
+    """Names only: of the environment's variables, and of the gaps in headers and texts."""
     names: list[str] = []
     environment = entry.raw("env")
     if isinstance(environment, dict):
         names += [str(name) for name in environment]
-    headers = entry.raw("headers")
-    if isinstance(headers, dict):
-        for name, value in headers.items():
-            names += placeholders_in(str(value)) or (
-                [str(name)] if is_secret_name(str(name)) else []
-            )
+    names += headers.names
     for text in (*entry.texts("args"), entry.text("url")):
         names += placeholders_in(text)
     clean = (str(entry.cleaned(name, "env")) for name in names if name not in _PLACES)

@@ -49,6 +49,23 @@ def placeholders_in(text: str) -> tuple[str, ...]:
     )
 
 
+def with_gaps(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with every placeholder written as `${NAME}`, and their names."""
+    names: list[str] = []
+
+    def gap(match: re.Match[str]) -> str:
+        found = next(group for group in match.groups() if group)
+        names.append(re.sub(r"[^\w.-]", "_", found))
+        return f"${{{names[-1]}}}"
+
+    return _PLACEHOLDER.sub(gap, text), tuple(dict.fromkeys(names))
+
+
+def without_gaps(text: str) -> str:
+    """What a text says itself, beside its placeholders."""
+    return _PLACEHOLDER.sub("", text)
+
+
 def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The arguments with secrets taken out, and the places where that was done."""
     kept: list[str] = []

@@ -9,10 +9,11 @@ from typing import Any
 from catalog.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.normalizing.addresses import transport_of, web_address
 from catalog.normalizing.entries import Document, Entry, distinct
+from catalog.normalizing.headers import Header, LaidOut, lay_out
 from catalog.normalizing.launching import launch_command
 from catalog.normalizing.naming import display_name_for, slug_for
 from catalog.normalizing.reading import RefusedError
-from catalog.normalizing.redaction import placeholders_in
+from catalog.normalizing.redaction import placeholders_in, with_gaps
 
 _META = "io.modelcontextprotocol.registry/official"
 
@@ -73,10 +74,14 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
     packages = entry.mappings("packages")
     remotes = entry.mappings("remotes")
     remote = remotes[0] if remotes else None
-    endpoint = web_address(remote, "url") if remote else ""
+    endpoint = with_gaps(web_address(remote, "url"))[0] if remote else ""
     repository = entry.mapping("repository")
-    command = () if endpoint else next(filter(None, map(launch_command, packages)), ())
+    package, command = (None, ()) if endpoint else _launched(packages)
+    used = remote if remote and endpoint else package
+    variables = _variables(used) if used else []
+    headers = _headers(remote) if remote and endpoint else LaidOut({}, ())
     publisher, _, short = name.rpartition("/")
+    home = web_address(repository, "url") if repository else ""
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
@@ -87,11 +92,20 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
         transport=_transport(remote, endpoint, bool(command)),
         endpoint=endpoint,
         command=command,
-        required_secrets=_secrets(packages, remotes, entry.document.limits.secret_name),
-        homepage=web_address(entry, "websiteUrl")
-        or (web_address(repository, "url") if repository else ""),
-        source_ref=_source_ref(entry, name, packages, remotes),
+        required_secrets=_secrets(endpoint, variables, headers, entry.document.limits.secret_name),
+        homepage=web_address(entry, "websiteUrl") or home,
+        source_ref=_source_ref(entry, name, packages, remotes)
+        | {"repository": home, "variables": variables}
+        | ({"headers": headers.templates} if headers.templates else {}),
     )
+
+
+def _launched(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
+    """The first package that a launcher starts; the first of all where none does."""
+    for package in packages:
+        if command := launch_command(package):
+            return package, command
+    return (packages[0] if packages else None), ()
 
 
 def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
@@ -100,21 +114,41 @@ def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
     return "stdio" if has_command else ""
 
 
-def _secrets(packages: list[Entry], remotes: list[Entry], limit: int) -> tuple[str, ...]:
-    """Names of the variables and headers that are secret or required, and of what addresses leave
+def _secrets(
+    endpoint: str, variables: list[JSONObject], headers: LaidOut, limit: int
+) -> tuple[str, ...]:
+    """Names of the variables that are secret or required, and of what addresses and headers leave
     open."""
-    names: list[str] = []
-    for package in packages:
-        names += [
-            one.name("name") for one in package.mappings("environmentVariables") if _is_needed(one)
-        ]
-    for remote in remotes:
-        names += placeholders_in(remote.text("url"))
-        for header in remote.mappings("headers"):
-            names += placeholders_in(header.text("value")) or (
-                [header.name("name")] if _is_needed(header) else []
+    needed = [one["name"] for one in variables if one["secret"] or one["required"]]
+    return distinct((*needed, *placeholders_in(endpoint), *headers.names), limit)
+
+
+def _variables(package: Entry) -> list[JSONObject]:
+    return [
+        {
+            "name": one.name("name"),
+            "description": one.text("description", limit=package.document.limits.reason),
+            "secret": bool(one.flag("isSecret")),
+            "required": bool(one.flag("isRequired")),
+        }
+        for one in package.mappings("environmentVariables")
+        if one.name("name")
+    ]
+
+
+def _headers(remote: Entry) -> LaidOut:
+    return lay_out(
+        remote,
+        (
+            Header(
+                one.name("name"),
+                one.text("value"),
+                secret=bool(one.flag("isSecret")),
+                needed=_is_needed(one),
             )
-    return distinct(names, limit)
+            for one in remote.mappings("headers")
+        ),
+    )
 
 
 def _is_needed(variable: Entry) -> bool:

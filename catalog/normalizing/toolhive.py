@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from catalog.descriptors import IntegrationDescriptor, Loaded
+from catalog.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.normalizing.addresses import transport_of, web_address
 from catalog.normalizing.entries import Document, Entry, distinct
 from catalog.normalizing.launching import container_command
 from catalog.normalizing.naming import display_name_for, slug_for
+from catalog.normalizing.redaction import with_gaps
 from catalog.normalizing.tool import read_tools
 
 
@@ -31,8 +32,11 @@ def read(document: Document) -> Loaded:
 
 def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
-    endpoint = web_address(entry, "url")
-    secrets = _secrets(entry)
+    endpoint = with_gaps(web_address(entry, "url"))[0]
+    variables = _variables(entry)
+    needed = (one["name"] for one in variables if one["required"] or one["secret"])
+    secrets = distinct(needed, entry.document.limits.secret_name)
+    repository = web_address(entry, "repositoryUrl")
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
@@ -43,13 +47,17 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
         endpoint=endpoint,
         command=container_command(entry, image, secrets, entry.texts("args")),
         required_secrets=secrets,
-        homepage=web_address(entry, "repositoryUrl"),
+        homepage=repository,
         source_ref={
             "format": "toolhive",
             "file": entry.document.file,
             "name": name,
             "tier": entry.name("tier"),
             "status": entry.name("status"),
+            "tags": list(entry.tags("tags")),
+            "repository": repository,
+            "variables": variables,
+            "hosts": list(_hosts(entry)),
         },
     )
 
@@ -59,11 +67,23 @@ def _tag(entry: Entry, image: str) -> str:
     return tag if len(tag) <= entry.document.limits.version else ""
 
 
-def _secrets(entry: Entry) -> tuple[str, ...]:
-    limit = entry.document.limits.secret_name
-    variables = [variable for variable in entry.mappings("envVars") if _is_needed(variable)]
-    return distinct((variable.name("name", limit=limit) for variable in variables), limit)
+def _variables(entry: Entry) -> list[JSONObject]:
+    limits = entry.document.limits
+    return [
+        {
+            "name": name,
+            "description": one.text("description", limit=limits.reason),
+            "secret": bool(one.flag("secret")),
+            "required": bool(one.flag("required")),
+        }
+        for one in entry.mappings("envVars")
+        if (name := one.name("name", limit=limits.secret_name))
+    ]
 
 
-def _is_needed(variable: Entry) -> bool:
-    return bool(variable.flag("required") or variable.flag("secret"))
+def _hosts(entry: Entry) -> tuple[str, ...]:
+    """The hosts that its profile lets it talk to."""
+    permissions = entry.mapping("permissions")
+    network = permissions.mapping("network") if permissions else None
+    outbound = network.mapping("outbound") if network else None
+    return outbound.names("allowHost") if outbound else ()

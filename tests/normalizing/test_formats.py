@@ -33,7 +33,7 @@ def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
         ("registry/wrapped.json", 1, 0, 0),
         ("registry/page.json", 1, 0, 2),
         ("registry/legacy.json", 1, 0, 0),
-        ("clients/desktop.json", 2, 0, 4),
+        ("clients/desktop.json", 2, 0, 5),
         ("clients/editor.json", 1, 0, 0),
         ("clients/bare.json", 1, 0, 0),
         ("plugins/marketplace.json", 2, 0, 1),
@@ -144,6 +144,7 @@ def test_remote_server_asks_for_what_its_headers_leave_open() -> None:
     server = integration(sample("registry/wrapped.json"))
 
     assert (server.transport, server.required_secrets) == ("sse", ("star_key",))
+    assert server.source_ref["headers"] == {"Authorization": "Bearer ${star_key}"}
 
 
 def test_page_of_the_registry_gives_the_latest_version() -> None:
@@ -165,7 +166,13 @@ def test_client_configuration_leaves_every_secret_value_out() -> None:
 
     assert "canary" not in repr(loaded)
     assert owner(loaded, "wine-cellar").required_secrets == ("CELLAR_PASSWORD", "CELLAR_URL")
-    assert owner(loaded, "weather-ship").required_secrets == ("Authorization", "SHIP_KEY")
+    ship = owner(loaded, "weather-ship")
+    assert ship.required_secrets == ("Authorization", "SHIP_KEY")
+    assert ship.source_ref["headers"] == {
+        "Authorization": "${Authorization}",
+        "X-Client": "desktop",
+        "X-Key": "${SHIP_KEY}",
+    }
     assert "wine-cellar.command[3]: held a secret" in reasons(loaded)[0]
 
 
