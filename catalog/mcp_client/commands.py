@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from django.conf import settings
 
 from catalog.descriptors import canonical_json
+from catalog.mcp_client.packages import LAUNCHERS, NotAPackageError, package_of
 
 _MOST_PARTS = 200
 _MOST_CHARACTERS = 32_768
@@ -21,9 +22,6 @@ _SHELLS = re.compile(
     r"|setsid|script|ssh|perl|ruby|awk",
     re.IGNORECASE,
 )
-_NPM = re.compile(r"(?:@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*@\d+\.\d+\.\d+(?:[-+][\w.+-]+)?", re.I)
-_PYPI = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?:==|@)\d[\w.!+-]*")
-_PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 _IMAGE = re.compile(
     r"[a-z0-9][\w./:-]*?(?::(?!latest\b)[\w][\w.-]{0,127}|@sha256:[0-9a-f]{64})", re.I
 )
@@ -51,9 +49,13 @@ class Launchers:
 
     @classmethod
     def from_settings(cls) -> "Launchers":
-        """Those of this deployment; names are looked up where Pegboard itself would find them."""
+        """Those of this deployment; names are looked up where Pegboard itself would find them.
+
+        Those of packages need not be there: Pegboard installs the packages, and never runs them.
+        """
         found = (
-            name if "/" in name else shutil.which(name) for name in settings.PEGBOARD_LAUNCHERS
+            name if "/" in name or name in LAUNCHERS else shutil.which(name)
+            for name in settings.PEGBOARD_LAUNCHERS
         )
         programs = {PurePath(path).name: path for path in found if path}
         return cls(programs, Path(settings.PEGBOARD_DATA_DIR) / "servers")
@@ -67,6 +69,7 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
         raise CommandNotAllowedError("The command has control characters.")
     program, arguments = command[0], command[1:]
     path = _path_of(program, launchers)
+    _check_package(command)
     check = _CHECKS.get(re.sub(r"[\d.]+$", "", PurePath(program).name))
     if check is not None:
         check(arguments)
@@ -83,9 +86,12 @@ def check_environment(values: Mapping[str, str]) -> dict[str, str]:
     return dict(values)
 
 
-def command_digest(command: Sequence[str], variables: Iterable[str]) -> str:
-    """What an approval is bound to: each part of the command, and the names of its variables."""
-    text = canonical_json([list(command), sorted(variables)])
+def command_digest(
+    command: Sequence[str], variables: Iterable[str], constraints: Iterable[str] = ()
+) -> str:
+    """What an approval is bound to: each part of the command, the names of its variables, and the
+    bounds on what its package needs."""
+    text = canonical_json([list(command), sorted(variables), sorted(constraints)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -109,40 +115,16 @@ def _is_installed(program: str, launchers: Launchers) -> bool:
     return path.is_relative_to(launchers.installed) and path != PurePath(launchers.installed)
 
 
-def _check_npx(arguments: Sequence[str]) -> None:
-    rest, package = list(arguments), ""
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option in ("-p", "--package") and rest:
-            package = rest.pop(0)
-        elif option.startswith("--package="):
-            package = option.removeprefix("--package=")
-        elif option not in ("-y", "--yes"):
-            raise CommandNotAllowedError(f"npx may not be given {option[:100]!r}.")
-    _check_package("npx", rest, package, _NPM, "@1.2.3")
-
-
-def _check_uvx(arguments: Sequence[str]) -> None:
-    rest, package = list(arguments), ""
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option == "--from" and rest:
-            package = rest.pop(0)
-        elif option == "--python" and rest and re.fullmatch(r"3\.\d{1,2}", rest[0]):
-            rest.pop(0)
-        else:
-            raise CommandNotAllowedError(f"uvx may not be given {option[:100]!r}.")
-    _check_package("uvx", rest, package, _PYPI, "==1.2.3")
-
-
-def _check_package(
-    launcher: str, rest: Sequence[str], package: str, pinned: re.Pattern[str], example: str
-) -> None:
-    if not rest or (package and not _PROGRAM.fullmatch(rest[0])):
-        raise CommandNotAllowedError(f"{launcher} needs a package.")
-    if not pinned.fullmatch(package or rest[0]):
-        named = (package or rest[0])[:100]
-        raise CommandNotAllowedError(f"{named!r} has no exact version, as in name{example}.")
+def _check_package(command: Sequence[str]) -> None:
+    try:
+        package = package_of(command)
+    except NotAPackageError as problem:
+        raise CommandNotAllowedError(str(problem)) from None
+    if package is not None and not package.version:
+        example = package.at("1.2.3").command()
+        raise CommandNotAllowedError(
+            f"{package.name!r} has no exact version, as in {' '.join(example[:3])}."
+        )
 
 
 def _check_docker(arguments: Sequence[str]) -> None:
@@ -181,8 +163,6 @@ def _check_script(
 
 
 _CHECKS = {
-    "npx": _check_npx,
-    "uvx": _check_uvx,
     "docker": _check_docker,
     "podman": _check_docker,
     "python": _check_python,

@@ -384,6 +384,35 @@ SETTINGS = (
         "Look at manifests every second, where the file system tells of no changes",
     ),
     Setting(
+        "PEGBOARD_APPROVE",
+        "delete",
+        "Which calls wait for a person beside those that rights let ask first: none more, those "
+        "that delete, those that write or delete, or all",
+        choices=("propose", "delete", "write", "all"),
+    ),
+    Setting(
+        "PEGBOARD_TRUSTED_SERVERS",
+        (),
+        "Slugs of MCP servers whose word is believed that a tool only reads, by comma; * is all",
+    ),
+    Setting("PEGBOARD_APPROVAL_HOURS", 24, "How long a call waits for approval", 1, 720),
+    Setting("PEGBOARD_CALL_SECONDS", 60, "How long a tool may take to answer", 1, 3600),
+    Setting(
+        "PEGBOARD_CALL_WAIT_SECONDS",
+        25,
+        "How long a request waits for a tool before it is told to ask again",
+        0,
+        300,
+    ),
+    Setting(
+        "PEGBOARD_RESULT_BYTES",
+        1_048_576,
+        "Longer answers of tools are cut",
+        10_000,
+        10_000_000,
+    ),
+    Setting("PEGBOARD_CALL_DAYS", 30, "How long ended calls and their results are kept", 1, 3650),
+    Setting(
         "PEGBOARD_CHECK_SECONDS",
         300,
         "How often servers at addresses, and programs that failed, are looked at",
@@ -393,7 +422,21 @@ SETTINGS = (
     Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
-        "Programs that may start MCP servers: whole paths, or names as they are found here",
+        "Programs that may start MCP servers: whole paths, or names; uvx and npx stand for packages",
+    ),
+    Setting(
+        "PEGBOARD_PACKAGE_SECONDS",
+        300,
+        "How long fetching a server's package may take, with all that it needs",
+        10,
+        3600,
+    ),
+    Setting(
+        "PEGBOARD_PACKAGE_MEGABYTES",
+        1000,
+        "How large an installed package may be, with all that it needs",
+        1,
+        100_000,
     ),
     Setting(
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS",

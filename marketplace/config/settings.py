@@ -85,8 +85,17 @@ PEGBOARD_CAPABILITY_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_CAPABILITY_
 PEGBOARD_RELOAD_DEBOUNCE_MS: int = _env["PEGBOARD_RELOAD_DEBOUNCE_MS"]
 PEGBOARD_RELOAD_POLLING: bool = _env["PEGBOARD_RELOAD_POLLING"]
 PEGBOARD_MAX_BODY_BYTES: int = _env["PEGBOARD_MAX_BODY_BYTES"]
+PEGBOARD_APPROVE: str = _env["PEGBOARD_APPROVE"]
+PEGBOARD_TRUSTED_SERVERS: tuple[str, ...] = _env["PEGBOARD_TRUSTED_SERVERS"]
+PEGBOARD_APPROVAL_HOURS: int = _env["PEGBOARD_APPROVAL_HOURS"]
+PEGBOARD_CALL_SECONDS: int = _env["PEGBOARD_CALL_SECONDS"]
+PEGBOARD_CALL_WAIT_SECONDS: int = _env["PEGBOARD_CALL_WAIT_SECONDS"]
+PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
+PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
 PEGBOARD_CHECK_SECONDS: int = _env["PEGBOARD_CHECK_SECONDS"]
 PEGBOARD_LAUNCHERS: tuple[str, ...] = _env["PEGBOARD_LAUNCHERS"]
+PEGBOARD_PACKAGE_SECONDS: int = _env["PEGBOARD_PACKAGE_SECONDS"]
+PEGBOARD_PACKAGE_MEGABYTES: int = _env["PEGBOARD_PACKAGE_MEGABYTES"]
 PEGBOARD_ALLOWED_PRIVATE_HOSTS: tuple[tuple[str, int | None], ...] = hosts_with_ports(
     _env["PEGBOARD_ALLOWED_PRIVATE_HOSTS"]
 )
@@ -249,6 +258,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(PEGBOARD_CHECK_SECONDS),
         "options": {"expires": PEGBOARD_CHECK_SECONDS},
     },
+    "sweep-calls": {
+        "task": "servers.sweep_calls",
+        "schedule": float(PEGBOARD_SWEEP_SECONDS),
+        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
     "sweep-installations": {
         "task": "servers.sweep_installations",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
@@ -259,6 +273,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
         # Sweeps do not pile up behind a large import.
         "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
+    "sweep-listings": {
+        "task": "marketplace.sweep_listings",
+        "schedule": 10.0,  # a few at a time, between what capabilities wait for
+        "options": {"expires": 10},
     },
     "forget-experiences": {
         "task": "discovery.forget_experiences",

@@ -1,0 +1,117 @@
+"""Packages that commands name: `uvx NAME==VERSION …` and `npx -y NAME@VERSION …` are read here, and
+never run: Pegboard puts the package into a place of its own and starts what is there."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Literal
+
+Index = Literal["pypi", "npm"]
+LAUNCHERS: dict[str, Index] = {"uvx": "pypi", "npx": "npm"}
+_VERSION = {"pypi": r"\d[\w.!+-]*", "npm": r"\d+\.\d+\.\d+(?:[-+][\w.+-]+)?"}
+_NAME = {
+    "pypi": r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?",
+    "npm": r"(?:@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*",
+}
+_PYPI = re.compile(rf"({_NAME['pypi']})(\[[\w, -]+\])?(?:(?:==|@)({_VERSION['pypi']}|latest))?")
+_NPM = re.compile(rf"({_NAME['npm']})()(?:@({_VERSION['npm']}|latest))?", re.IGNORECASE)
+_PATTERNS = {"pypi": _PYPI, "npm": _NPM}
+_PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
+_PYTHON = re.compile(r"3\.\d{1,2}")
+_CONSTRAINT = re.compile(
+    rf"{_NAME['pypi']}(?:(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']})"
+    rf"(?:,(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']})*"
+)
+
+
+class NotAPackageError(ValueError):
+    """What the launcher was given is not one package of an index; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of an index, the program in it that is started, and what that is told.
+
+    Without a version it can be looked up, and not installed.
+    """
+
+    index: Index
+    name: str
+    version: str = ""
+    extras: str = ""
+    program: str = ""
+    python: str = ""
+    arguments: tuple[str, ...] = ()
+
+    def at(self, version: str) -> "Package":
+        """The same at another version."""
+        return replace(self, version=version)
+
+    def command(self) -> tuple[str, ...]:
+        """The command that names it, as people write and confirm it."""
+        if self.index == "npm":
+            whole = f"{self.name}@{self.version}" if self.version else self.name
+            first = ("--package", whole, self.program) if self.program else (whole,)
+            return ("npx", "-y", *first, *self.arguments)
+        whole = f"{self.name}{self.extras}" + (f"=={self.version}" if self.version else "")
+        first = ("--from", whole, self.program) if self.program else (whole,)
+        python = ("--python", self.python) if self.python else ()
+        return ("uvx", *python, *first, *self.arguments)
+
+
+def package_of(command: Sequence[str]) -> Package | None:
+    """The package that the command names, with or without a version; None where its program is no
+    launcher of packages. NotAPackageError where it is one and names no package."""
+    index = LAUNCHERS.get(PurePath(command[0]).name) if command else None
+    if index is None:
+        return None
+    if index == "npm":
+        return _of_npx(list(command[1:]))
+    return _of_uvx(list(command[1:]))
+
+
+def check_constraint(text: str) -> str:
+    """A bound on a version, such as `name<2`; NotAPackageError for anything else."""
+    if len(text) > 200 or not _CONSTRAINT.fullmatch(text):
+        raise NotAPackageError(f"{text[:100]!r} is no bound on a version, as in name<2.")
+    return text
+
+
+def _of_npx(rest: list[str]) -> Package:
+    named = ""
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-p", "--package") and rest:
+            named = rest.pop(0)
+        elif option.startswith("--package="):
+            named = option.removeprefix("--package=")
+        elif option not in ("-y", "--yes"):
+            raise NotAPackageError(f"npx may not be given {option[:100]!r}.")
+    return _read("npm", "npx", named, rest)
+
+
+def _of_uvx(rest: list[str]) -> Package:
+    named = python = ""
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option == "--from" and rest:
+            named = rest.pop(0)
+        elif option == "--python" and rest and _PYTHON.fullmatch(rest[0]):
+            python = rest.pop(0)
+        else:
+            raise NotAPackageError(f"uvx may not be given {option[:100]!r}.")
+    return replace(_read("pypi", "uvx", named, rest), python=python)
+
+
+def _read(index: Index, launcher: str, named: str, rest: list[str]) -> Package:
+    if not rest or (named and not _PROGRAM.fullmatch(rest[0])):
+        raise NotAPackageError(f"{launcher} needs a package.")
+    first = rest.pop(0)
+    match = _PATTERNS[index].fullmatch(named or first)
+    if match is None:
+        raise NotAPackageError(f"{(named or first)[:100]!r} is no package with an exact version.")
+    name, extras, version = match.groups()
+    version = "" if version in (None, "latest") else version
+    program = first if named else ""
+    return Package(index, name, version, extras or "", program, arguments=tuple(rest))

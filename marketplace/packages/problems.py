@@ -1,0 +1,15 @@
+"""Why a package could not be installed, in words that say what to do."""
+
+from catalog.normalizing.cleaning import clean_text
+from catalog.normalizing.redaction import redact_text
+
+_MOST_CHARACTERS = 1_000
+
+
+class PackageProblemError(Exception):
+    """A package that is not in place; `code` is for machines."""
+
+    def __init__(self, code: str, message: str, detail: str = "") -> None:
+        shown = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
+        super().__init__(f"{message}\n{shown[-_MOST_CHARACTERS:]}".strip())
+        self.code = code
