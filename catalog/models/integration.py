@@ -53,6 +53,14 @@ class Integration(models.Model):
         default=False, help_text="People may use secrets and accounts of their own."
     )
     source_ref = models.JSONField(default=dict, blank=True)
+    command_digest = models.CharField(
+        max_length=64, blank=True, help_text="Of the command that was confirmed; no other starts."
+    )
+    package = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Where its package is, how it is started from there, and of which files it is.",
+    )
     enabled = models.BooleanField(default=True)
     state = models.CharField(
         max_length=12, choices=ReviewState.choices, default=ReviewState.APPROVED
