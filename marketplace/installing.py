@@ -20,13 +20,14 @@ from catalog.mcp_client.commands import (
 )
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.mcp_client.session import Tools
-from catalog.models import Integration
+from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.outgoing.problems import EndpointNotAllowedError
 from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.grants import grant_integrations
 from catalog.services.reviewing import store_definitions
+from catalog.services.rules import add_rule
 from marketplace.models import Installation
 from marketplace.moving import move
 
@@ -130,9 +131,17 @@ def _show_when_embedded(installation: Installation) -> bool:
         Integration.objects.filter(pk=integration.pk).update(
             enabled=True, state=ReviewState.APPROVED
         )
-        for group in installation.groups.all():
-            grant_integrations(integrations=[integration], group=group, by=installation.by)
+        _give(installation)
     return True
+
+
+def _give(installation: Installation) -> None:
+    """To whole groups by grants, to single spaces by rules there."""
+    integration, by = installation.integration, installation.by
+    for group in installation.groups.order_by("name", "pk"):
+        grant_integrations(integrations=[integration], group=group, by=by)
+    for space in installation.spaces.select_related("group").order_by("pk"):
+        add_rule(by=by, space=space, effect=Rule.Effect.ALLOW, integration=integration)
 
 
 def _go(installation: Installation, to: State, message: str) -> None:

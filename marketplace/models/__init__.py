@@ -2,6 +2,7 @@
 
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
+from marketplace.models.listing_vector import ListingVector, ListingWords
 from marketplace.models.source import Source
 
 __all__ = [
@@ -9,6 +10,8 @@ __all__ = [
     "InstallationEvent",
     "Listing",
     "ListingFile",
+    "ListingVector",
     "ListingVersion",
+    "ListingWords",
     "Source",
 ]

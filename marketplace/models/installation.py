@@ -6,6 +6,7 @@ from django.contrib.auth.models import Group, User
 from django.db import models
 from django.db.models.functions import Now
 
+from acl.models import Space
 from catalog.models import Integration
 
 
@@ -40,6 +41,7 @@ class Installation(models.Model):
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="installations")
     groups = models.ManyToManyField(Group, blank=True, related_name="+")
+    spaces = models.ManyToManyField(Space, blank=True, related_name="+")
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
     message = models.TextField(blank=True, help_text="How it stands, in words that say what to do.")

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from kombu.exceptions import KombuError
 
+from acl.models import Space
 from acl.redis_circuit import attempt
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
@@ -38,6 +39,7 @@ def start_install(
     by: User,
     descriptor: IntegrationDescriptor,
     groups: Iterable[Group] = (),
+    spaces: Iterable[Space] = (),
     secrets: Mapping[str, str] | None = None,
     confirmed: str = "",
     idempotency_key: str = "",
@@ -60,6 +62,7 @@ def start_install(
                 message="Waits for a worker.",
             )
             installation.groups.set(groups)
+            installation.spaces.set(spaces)
             for name, value in (secrets or {}).items():
                 set_secret(integration=integration, name=name, value=value, by=by)
             details = {"transport": descriptor.transport, "command_digest": digest}

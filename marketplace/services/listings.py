@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from catalog.descriptors import Defect, IntegrationDescriptor
 from catalog.normalizing.naming import slug_for
 from catalog.storing import file_of, overwrite
+from marketplace.indexing import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
 from marketplace.offers import Offer, needs_of, offer_of
 
@@ -71,6 +72,7 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
             changed.append(row)
     Listing.objects.bulk_create(new)
     overwrite(Listing, changed, [*_COMPARED, "vanished_at", "updated_at"])
+    describe_listings([*new, *changed])
     Listing.objects.filter(pk__in=[row.pk for row in rows.values()]).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})

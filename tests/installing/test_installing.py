@@ -10,7 +10,8 @@ from django.contrib.auth.models import Permission, User
 from pytest_django.fixtures import Settings
 
 from acl.callers import Caller
-from acl.models import AuditEntry
+from acl.models import AuditEntry, Space
+from acl.services.spaces import create_space
 from catalog.connections import asking
 from catalog.connections.loop import ConnectionLoop
 from catalog.connections.pool import Connections
@@ -72,8 +73,17 @@ def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) 
     usable = Capability.objects.usable_by(Caller(bob.pk, group.pk)).values_list(
         "full_name", flat=True
     )
+    other = GroupFactory.create()
+    project = create_space(
+        by=None, group=other, parent=Space.objects.get(group=other), name="Project"
+    )
+    dave = UserFactory.create(username="dave", groups=[other])
     installation = begin(
-        alice, evil(required_secrets=("TOKEN",)), groups=[group], secrets={"TOKEN": "x"}
+        alice,
+        evil(required_secrets=("TOKEN",)),
+        groups=[group],
+        spaces=[project],
+        secrets={"TOKEN": "x"},
     )
 
     waits = install(installation.pk)
@@ -85,6 +95,8 @@ def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) 
     assert waits
     assert before == ([], False)
     assert list(usable.all()) == ["evil__echo"]
+    assert not Capability.objects.usable_by(Caller(dave.pk, other.pk)).exists()
+    assert Capability.objects.usable_by(Caller(dave.pk, other.pk, project.pk)).exists()
     assert installation.state == State.READY
     assert [event.state for event in installation.events.all()] == [
         "fetching", "checking", "connecting", "listing", "storing", "embedding", "ready",

@@ -1,0 +1,51 @@
+"""What listings are found by: words at once, vectors as soon as a worker comes to them.
+
+A `ListingVector` is also the promise that its listing gets embedded, as `Embedding` is for a
+capability: whoever finds `vector_hash` unlike `text_hash` has work to do.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+from pgvector.django import SparseVectorField, VectorField
+
+from catalog.models import EmbeddingModel
+from marketplace.models.listing import Listing
+
+
+class ListingWords(models.Model):
+    """The document side of BM25 for one listing; see `catalog.lexical`."""
+
+    listing = models.OneToOneField(Listing, models.CASCADE, primary_key=True, related_name="words")
+    terms = SparseVectorField(dimensions=2**18)  # of catalog.lexical; a test compares them
+    of = models.DateTimeField(help_text="The listing's `updated_at` when it was read.")
+
+    def __str__(self) -> str:
+        return str(self.listing_id)
+
+
+class ListingVector(models.Model):
+    """One listing's vector by one model, or the promise of it."""
+
+    listing = models.ForeignKey(Listing, models.CASCADE, related_name="vectors")
+    model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+")
+    text_hash = models.CharField(max_length=64, help_text="Of the text as it is now.")
+    vector = VectorField(null=True)
+    vector_hash = models.CharField(max_length=64, blank=True, help_text="Of the text embedded.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    failure = models.CharField(max_length=300, blank=True)
+    sent_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["listing", "model"], name="one_vector_of_a_listing"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["sent_at"],
+                condition=~Q(vector_hash=F("text_hash")),
+                name="listing_vector_pending",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.listing_id} by {self.model_id}"

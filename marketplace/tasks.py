@@ -1,0 +1,12 @@
+"""What the embedding worker does for the marketplace."""
+
+from celery import shared_task
+
+from marketplace import indexing
+
+
+@shared_task(name="marketplace.sweep_listings")  # type: ignore[untyped-decorator]
+def sweep_listings() -> None:
+    """Describe what nobody has described, and embed some of what waits."""
+    indexing.describe_missing()
+    indexing.embed_listings()

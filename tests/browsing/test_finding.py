@@ -1,0 +1,204 @@
+"""Finding listings: by their words at once, by meaning as soon as a worker has come to them."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from acl.callers import Caller
+from catalog.descriptors import IntegrationDescriptor
+from catalog.lexical import DIMENSIONS
+from catalog.models import EmbeddingModel, Integration
+from catalog.switching import register_configured_model
+from marketplace.filtering import INSTALLED, UPDATES, Wanted
+from marketplace.indexing import describe_missing, embed_listings, pending_listings
+from marketplace.models import Listing, ListingVector, ListingWords, Source
+from marketplace.offers import Offer, offer_of
+from marketplace.services.browsing import Shelf, browse_listings, find_listing
+from marketplace.services.listings import source_named, store_offers
+from marketplace.viewing import Viewer
+from tests.catalog.builders import AbsentEmbedder, WordyEmbedder
+from tests.catalog.conftest import use
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    ListingFactory,
+    SourceFactory,
+    UserFactory,
+    give,
+)
+
+pytestmark = pytest.mark.django_db
+ADMIN = Viewer(is_admin=True)
+TEXTS = {
+    "time": ("Time", "Current time in any time zone, and conversion between zones."),
+    "git": ("Git", "History, branches and commits of repositories."),
+    "weather": ("Weather", "Forecasts for a place: rain, wind and temperature."),
+    "mailer": ("Mailer", "Sends and reads e-mail."),
+}
+
+
+@pytest.fixture
+def shop() -> Source:
+    """Four listings as their source offers them, not embedded yet."""
+    register_configured_model()
+    source = source_named("starter")
+    store_offers([offer(slug) for slug in TEXTS], source=source)
+    return source
+
+
+def offer(slug: str, description: str = "", version: str = "1.0") -> Offer:
+    title, usual = TEXTS[slug]
+    return offer_of(
+        IntegrationDescriptor(slug, "mcp", title, description=description or usual, version=version)
+    )
+
+
+def look(words: str = "", viewer: Viewer = ADMIN, **more: object) -> Shelf:
+    return browse_listings(viewer=viewer, wanted=Wanted(words=words, **more))  # type: ignore[arg-type]
+
+
+def slugs(shelf: Shelf) -> list[str]:
+    return [card.listing.slug for card in shelf.cards]
+
+
+def test_words_find_at_once_and_meaning_after_the_sweep(shop: Source) -> None:
+    by_words, by_meaning = slugs(look("commits")), slugs(look("what o'clock is it in Tokyo?"))
+    waiting = pending_listings().count()
+
+    written = embed_listings()
+
+    assert (by_words, waiting, written) == (["git"], len(TEXTS), len(TEXTS))
+    assert by_meaning[:1] != ["time"]
+    assert slugs(look("what o'clock is it in Tokyo?"))[0] == "time"
+    assert slugs(look("will I need an umbrella tomorrow?"))[0] == "weather"
+    assert slugs(look("Git"))[0] == "git"
+    assert slugs(look("qwrtz yxcvb plmok")) == []
+    assert ListingWords._meta.get_field("terms").dimensions == DIMENSIONS
+
+
+def test_changed_text_is_embedded_again_and_nothing_is_embedded_twice(shop: Source) -> None:
+    embed_listings()
+    before = ListingVector.objects.get(listing__slug="git").vector_hash
+
+    store_offers([offer("git", "Drinks for a party."), offer("time")], source=shop)
+    found = slugs(look("beverages for guests"))
+    written = (describe_missing(), embed_listings(), embed_listings())
+
+    assert written == (0, 1, 0)
+    assert found != ["git"]
+    assert slugs(look("beverages for guests"))[0] == "git"
+    assert ListingVector.objects.get(listing__slug="git").vector_hash != before
+
+
+def test_sweep_describes_what_was_stored_or_changed_without_it(shop: Source) -> None:
+    ListingFactory.create(slug="late", title="Late", description="Umbrellas")
+    rain = Listing.objects.get(slug="weather")
+    rain.description = "Nothing but umbrellas"
+    rain.save()
+
+    described = describe_missing()
+
+    assert described == 2
+    assert sorted(slugs(look("umbrellas"))) == ["late", "weather"]
+
+
+def test_text_that_cannot_be_embedded_costs_only_itself(
+    shop: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(WordyEmbedder(), monkeypatch)
+    store_offers([offer("git", "poison")], source=shop)
+    register_configured_model()
+    describe_missing()
+
+    written = embed_listings()
+
+    bad = ListingVector.objects.get(model__name="wordy", listing__slug="git")
+    assert written == len(TEXTS) - 1
+    assert (bad.attempts, bad.failure, bad.vector) == (1, "cannot embed poison", None)
+    assert embed_listings() == 0
+
+
+def test_search_goes_by_words_while_there_is_no_model(
+    shop: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed_listings()
+    use(AbsentEmbedder(EmbeddingModel.objects.get().name), monkeypatch)
+
+    shelf = look("branches and commits")
+
+    assert slugs(shelf) == ["git"]
+    assert shelf.problem == "nobody answers"
+    assert embed_listings() == 0
+
+
+@pytest.mark.parametrize("words", ["", "time"])
+def test_a_page_needs_the_same_statements_for_any_number_of_rows(shop: Source, words: str) -> None:
+    IntegrationFactory.create(slug="time", listing="time", version="0.9")
+    look(words)
+    with CaptureQueriesContext(connection) as few:
+        look(words)
+    for number in range(30):
+        ListingFactory.create(title=f"Time {number}", description="time")
+    describe_missing()
+    with CaptureQueriesContext(connection) as many:
+        shelf = look(words)
+
+    assert (len(few), len(many)) == (5, 5)
+    assert (len(shelf.cards), shelf.pages) == (24, 2)
+    assert slugs(look(words, page=99)) == slugs(look(words, page=2))
+
+
+def test_filters_are_counted_with_all_others_applied(shop: Source) -> None:
+    IntegrationFactory.create(slug="time", listing="time", version="0.9")
+    IntegrationFactory.create(slug="git", listing="git", version="1.0")
+    IntegrationFactory.create(slug="mailer", listing="mailer", state="pending")
+    skills = SourceFactory.create(slug="skills")
+    ListingFactory.create(slug="haiku", kind="skill", source=skills, category="writing")
+    describe_missing()
+
+    everything, installed = look(), look(show=INSTALLED)
+
+    counts = {choice.value: choice.count for choice in everything.filters.kinds}
+    assert (counts, everything.count) == ({"mcp": 4, "skill": 1}, 5)
+    assert [(one.value, one.count) for one in everything.filters.sources] == [
+        ("skills", 1),
+        ("starter", 4),
+    ]
+    assert [one.count for one in everything.filters.shown] == [2, 1]
+    assert [one.count for one in installed.filters.kinds] == [2]
+    assert slugs(installed) == ["git", "time"]
+    assert slugs(look(show=UPDATES)) == ["time"]
+    assert slugs(look(kind="skill")) == slugs(look(source="skills")) == ["haiku"]
+    assert slugs(look("haiku", kind="skill")) == ["haiku"]
+    assert slugs(look("haiku", kind="mcp")) == []
+
+
+def test_others_than_admins_learn_nothing_of_what_is_not_theirs(shop: Source) -> None:
+    group = GroupFactory.create()
+    bob = UserFactory.create(groups=[group])
+    viewer = Viewer(is_admin=False, caller=Caller(bob.pk, group.pk))
+    for slug in ("time", "git"):
+        kept = IntegrationFactory.create(slug=slug, listing=slug, version="0.1")
+        CapabilityFactory.create(integration=kept)
+    give(Integration.objects.get(slug="git"), group)
+    inside = SourceFactory.create(slug="quince", kind=Source.Kind.MCP_JSON, location="")
+    folder = SourceFactory.create(slug="folder", kind=Source.Kind.SKILLS, location="/srv/skills")
+    for source in (inside, folder, None):
+        ListingFactory.create(title="Quince time", source=source, category="quince", kind="channel")
+    describe_missing()
+
+    seen, searched = look(viewer=viewer), look("quince time", viewer=viewer)
+
+    assert slugs(seen) == ["git", "mailer", "time", "weather"]
+    assert slugs(searched)[:1] == ["time"]
+    for shelf in (seen, searched):
+        assert "quince" not in repr(shelf.filters)
+        assert [one.value for one in shelf.filters.sources] == ["starter"]
+    assert [card.listing.slug for card in seen.cards if card.integration] == ["git"]
+    assert [one.count for one in seen.filters.shown] == [1, 0]
+    assert look("quince").count == 3
+    assert (
+        find_listing(viewer=viewer, slug=Listing.objects.filter(source=inside).get().slug) is None
+    )
+    assert look(viewer=viewer, source="quince").count == 0
