@@ -58,6 +58,15 @@ class Connections:
         """List its tools."""
         return await self._ask(key, server, lambda session: session.tools())
 
+    async def try_out(self, server: Server) -> Tools:
+        """List the tools of a server that is not installed yet; nothing of it is kept."""
+        session = Session(server, limits=self._limits, allowed=self._allowed)
+        try:
+            await session.open()
+            return await session.tools()
+        finally:
+            await session.close()
+
     async def close(self, key: str) -> None:
         """End one connection, and forget how it was."""
         if kept := self._kept.pop(key, None):
@@ -78,6 +87,10 @@ class Connections:
                 await kept.close()
             else:
                 await self.close(key)
+
+    def known_keys(self) -> list[str]:
+        """Which servers are known here, connected or not."""
+        return list(self._kept)
 
     def open_keys(self) -> list[str]:
         """Which servers are connected now."""

@@ -3,16 +3,21 @@ started where a secret is missing or does not open."""
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import quote
+
+from django.conf import settings
 
 from catalog.mcp_client.commands import (
     CommandNotAllowedError,
     Launchers,
     check_command,
     check_environment,
+    command_digest,
 )
+from catalog.mcp_client.packages import package_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
-from catalog.mcp_client.servers import HttpServer, Server, StdioServer
+from catalog.mcp_client.servers import HttpServer, Sealed, Server, StdioServer
 from catalog.models import Integration
 from catalog.secrets.sealing import values_for
 
@@ -36,13 +41,33 @@ def server_of(integration: Integration, *, user_id: int | None = None) -> Server
 
 
 def _program(integration: Integration, values: Mapping[str, str]) -> StdioServer:
-    launchers = Launchers.from_settings()
+    """The command that was confirmed; of a package, what stands for it in the package's place."""
+    launchers, package = Launchers.from_settings(), integration.package
     check_command(integration.command, launchers)
-    filled = tuple(_filled(part, values) for part in integration.command)
-    for before, after in zip(integration.command, filled, strict=True):
+    _check_confirmed(integration)
+    launch = package.get("launch") or integration.command
+    filled = tuple(_filled(part, values) for part in launch)
+    for before, after in zip(launch, filled, strict=True):
         if after.startswith("-") and not before.startswith("-"):
             raise ValueError("a secret would be taken for an option")
-    return StdioServer(check_command(filled, launchers), check_environment(values))
+    checked, environment = check_command(filled, launchers), check_environment(values)
+    if not package:
+        return StdioServer(checked, environment)
+    folder = Path(settings.PEGBOARD_DATA_DIR) / "servers"
+    home = folder / f"home-{integration.pk}" if integration.enabled else None
+    return StdioServer(
+        checked, environment, home, Sealed(folder / package["place"], package["digest"])
+    )
+
+
+def _check_confirmed(integration: Integration) -> None:
+    """Nothing starts that differs from what a person has confirmed, or that was not installed."""
+    constraints = integration.package.get("constraints", ())
+    digest = command_digest(integration.command, integration.required_secrets, constraints)
+    if integration.command_digest not in ("", digest):
+        raise CommandNotAllowedError("The command is not the one that was confirmed.")
+    if package_of(integration.command) and not integration.package:
+        raise CommandNotAllowedError("Its package is not installed here. Install it again.")
 
 
 def _address(integration: Integration, values: Mapping[str, str]) -> HttpServer:

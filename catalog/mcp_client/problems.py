@@ -11,6 +11,7 @@ class Reason(StrEnum):
 
     NOT_ALLOWED = "not_allowed"
     CANNOT_START = "cannot_start"
+    CHANGED = "changed"
     CRASHED = "crashed"
     NOT_REACHABLE = "not_reachable"
     SIGN_IN_NEEDED = "sign_in_needed"
@@ -30,6 +31,8 @@ class Reason(StrEnum):
 WORDS = {
     Reason.NOT_ALLOWED: "Pegboard may not use it. An administrator can allow its host or launcher.",
     Reason.CANNOT_START: "It could not be started. Check that its command is installed.",
+    Reason.CHANGED: "Its files are not those that were installed, and it was not started. Install "
+    "it again.",
     Reason.CRASHED: "It ended by itself. Read its last words; another version may work.",
     Reason.NOT_REACHABLE: "It could not be reached. Check its address, and whether it runs.",
     Reason.SIGN_IN_NEEDED: "It wants a sign-in. Set its secrets, or connect the account again.",

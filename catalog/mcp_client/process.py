@@ -13,8 +13,9 @@ import anyio
 from anyio.abc import Process
 
 from catalog.mcp_client import keeper
+from catalog.mcp_client.code import code_digest
 from catalog.mcp_client.limits import Limits
-from catalog.mcp_client.problems import Reason
+from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.servers import StdioServer
 
 _BARE = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
@@ -39,8 +40,11 @@ class ServerProcess:
     @classmethod
     async def start(cls, server: StdioServer, limits: Limits) -> "ServerProcess":
         """Start the command as it is given: whoever calls has checked it."""
+        await _check_code(server)
         scratch = None if server.home else Path(tempfile.mkdtemp(prefix="pegboard-server-"))
         home = server.home or scratch
+        if server.home is not None:
+            server.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = {name: asdict(limits)[name] for name in _LIMITS} | {"parent": os.getpid()}
         process = await anyio.open_process(
             [sys.executable, "-I", "-S", keeper.__file__, json.dumps(held), "--", *server.command],
@@ -114,6 +118,14 @@ class ServerProcess:
                 return False
             await anyio.sleep(0.01)
         return True
+
+
+async def _check_code(server: StdioServer) -> None:
+    """A package that was changed after it was installed is not started."""
+    if server.sealed is not None:
+        found = await anyio.to_thread.run_sync(code_digest, server.sealed.folder)
+        if found != server.sealed.digest:
+            raise ServerProblemError(Reason.CHANGED)
 
 
 def _environment(server: StdioServer, home: str) -> dict[str, str]:

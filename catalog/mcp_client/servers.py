@@ -8,6 +8,14 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
+class Sealed:
+    """A folder whose code must be what it was when it was installed."""
+
+    folder: Path
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class StdioServer:
     """A program that speaks MCP on its standard streams. Its environment is not shown anywhere."""
 
@@ -15,6 +23,7 @@ class StdioServer:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Where it may keep something; without it the folder is gone when the server is.
     home: Path | None = None
+    sealed: Sealed | None = None
 
 
 @dataclass(frozen=True, slots=True)

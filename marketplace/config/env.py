@@ -422,7 +422,7 @@ SETTINGS = (
     Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
-        "Programs that may start MCP servers: whole paths, or names; uvx and npx stand for packages",
+        "Programs that may start MCP servers: whole paths or names; uvx and npx stand for packages",
     ),
     Setting(
         "PEGBOARD_PACKAGE_SECONDS",

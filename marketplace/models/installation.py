@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.auth.models import Group, User
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -14,7 +15,13 @@ class Installation(models.Model):
     """One integration on its way into the catalogue. It moves by conditional updates only: of two
     workers, one moves it."""
 
+    class Kind(models.TextChoices):
+        INSTALL = "install"
+        UPDATE = "update"
+        ROLL_BACK = "roll_back", "roll back"
+
     class State(models.TextChoices):
+        CONFIGURE = "configure"
         QUEUED = "queued"
         FETCHING = "fetching"
         CHECKING = "checking"
@@ -42,14 +49,37 @@ class Installation(models.Model):
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="installations")
     groups = models.ManyToManyField(Group, blank=True, related_name="+")
     spaces = models.ManyToManyField(Space, blank=True, related_name="+")
+    kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.INSTALL)
+    descriptor = models.JSONField(default=dict, help_text="What is installed, as it was confirmed.")
+    constraints = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        blank=True,
+        help_text="Bounds on what its package needs, such as name<2.",
+    )
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
     message = models.TextField(blank=True, help_text="How it stands, in words that say what to do.")
     command_digest = models.CharField(
         max_length=64, blank=True, help_text="What was shown and confirmed; nothing else starts."
     )
+    offered = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        blank=True,
+        help_text="Bounds that may help, after it crashed.",
+    )
+    place = models.CharField(max_length=36, blank=True, help_text="The folder of its package.")
+    package = models.JSONField(default=dict, blank=True, help_text="How the package was installed.")
+    tools = models.JSONField(default=list, blank=True, help_text="What the server says it has.")
+    changes = models.JSONField(
+        default=list, blank=True, help_text="How that differs from what is installed."
+    )
+    approved_tools = models.CharField(max_length=64, blank=True, help_text="Digest of what was seen.")
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    approved_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
     idempotency_key = models.CharField(max_length=255, blank=True)
+    request_digest = models.CharField(max_length=64, blank=True, help_text="Of what was asked for.")
     attempts = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(auto_now_add=True)
@@ -63,6 +93,7 @@ class Installation(models.Model):
                 fields=["integration"],
                 condition=models.Q(
                     state__in=(
+                        "configure",
                         "queued",
                         "fetching",
                         "checking",
@@ -84,6 +115,16 @@ class Installation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.integration} {self.state}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The whole command, as it is shown and confirmed; empty for what is no program."""
+        return tuple(self.descriptor.get("command") or ())
+
+    @property
+    def version(self) -> str:
+        """Of what is installed."""
+        return str(self.descriptor.get("version") or "")
 
 
 class InstallationEvent(models.Model):
