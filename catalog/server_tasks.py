@@ -13,6 +13,9 @@ from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration
 from catalog.secrets.keys import SecretUnavailableError
 
+# Whoever stops this process waits for fifteen (marketplace/embedded/programs.py).
+_FINISHING_SECONDS = 8
+
 
 @shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]
 def check_integration(integration_id: int) -> None:
@@ -40,4 +43,4 @@ def check_integrations() -> None:
 @worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]
 def end_connections(**_: Any) -> None:
     """No server outlives the process that holds it."""
-    connection_loop.stop()
+    connection_loop.stop(finishing_seconds=_FINISHING_SECONDS)

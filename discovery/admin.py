@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from unfold.admin import TabularInline
 
 from acl.admin.parts import ReadOnlyAdmin
-from discovery.models import Called, Experience, Outcome, OutcomeAlert, Turn
+from discovery.models import Call, Called, Experience, Outcome, OutcomeAlert, Turn
 from discovery.services.learning import forget
 
 
@@ -23,6 +23,19 @@ class TurnAdmin(ReadOnlyAdmin):
     list_filter = ("group", "state", "mode", "created_at")
     list_select_related = ("user", "group")
     search_fields = ("id", "user__username", "group__name", "message")
+    date_hierarchy = "created_at"
+
+
+@admin.register(Call)
+class CallAdmin(ReadOnlyAdmin):
+    """Without results: what a tool has told somebody is theirs."""
+
+    list_display = ("created_at", "full_name", "user", "group", "state", "reason", "side_effect")
+    list_filter = ("state", "group", "side_effect", "created_at")
+    list_select_related = ("user", "group")
+    search_fields = ("id", "full_name", "user__username", "group__name")
+    exclude = ("result_json", "idempotency_key")
+    raw_id_fields = ("space",)
     date_hierarchy = "created_at"
 
 

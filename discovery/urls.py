@@ -2,10 +2,11 @@
 
 from django.urls import path
 
+from discovery.api.calls import CallView, CancelCallView, ExecuteView
 from discovery.api.discover import DiscoverView
 from discovery.api.figures import AlertsView, FiguresView, WindowsView
 from discovery.api.learning import LearningView
-from discovery.api.meta import ExecuteView, MetaToolsView, MetaToolView
+from discovery.api.meta import MetaToolsView, MetaToolView
 from discovery.api.planning import PlanView
 from discovery.api.selection import SelectView
 from discovery.api.turns import OutcomeView, StartView, TurnView
@@ -24,4 +25,6 @@ urlpatterns = [
     path("meta", MetaToolsView.as_view(), name="api-meta"),
     path("meta/<str:name>", MetaToolView.as_view(), name="api-meta-tool"),
     path("execute", ExecuteView.as_view(), name="api-execute"),
+    path("calls/<uuid:pk>", CallView.as_view(), name="api-call"),
+    path("calls/<uuid:pk>/cancel", CancelCallView.as_view(), name="api-call-cancel"),
 ]

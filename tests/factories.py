@@ -5,10 +5,12 @@
 # factory-boy's declarations have no types:
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
 
+from datetime import timedelta
 from hashlib import sha256
 from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
+from django.db.models.functions import Now
 from factory.declarations import LazyAttribute, Sequence, SubFactory
 from factory.django import DjangoModelFactory
 from factory.helpers import post_generation
@@ -25,7 +27,8 @@ from catalog.models import (
     LexicalVector,
     Rule,
 )
-from discovery.models import Experience
+from discovery.binding import hash_of, written
+from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
 
 
@@ -152,6 +155,25 @@ def remember(capability: Capability, user: User, group: Group) -> Experience:
         vector=[1, 0, 0],
         worth=1.0,
         gains=[0, 0.1, 0.2, 0.3, 0.4],
+    )
+
+
+def waiting_call(user: User, group: Group, capability: Capability, text: str) -> Call:
+    """A call of the user's that a person has to look at."""
+    arguments = {"text": text}
+    return Call.objects.create(
+        user=user,
+        group=group,
+        capability=capability,
+        full_name=capability.full_name,
+        definition_hash=capability.definition_hash,
+        side_effect="write",
+        way=Call.Way.CLIENT,
+        arguments_json=written(arguments),
+        arguments_hash=hash_of(arguments),
+        state=Call.State.WAITING,
+        needs_approval=True,
+        expires_at=Now() + timedelta(days=1),
     )
 
 

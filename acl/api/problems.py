@@ -29,6 +29,7 @@ TITLES = {
     411: ("length-required", "The body needs a Content-Length"),
     413: ("too-large", "The body is too large"),
     415: ("unsupported-media-type", "The body must be application/json"),
+    422: ("not-processable", "The request contradicts an earlier one"),
     429: ("too-many-requests", "Too many requests"),
     500: ("internal-error", "Something went wrong inside Pegboard"),
     503: ("unavailable", "The database does not answer at the moment"),

@@ -28,14 +28,14 @@ def call_tool(
     seconds: float | None = None,
 ) -> Result:
     """Call a tool over the connection that is kept. Rights are checked by whoever calls this."""
-    problem = None
     try:
-        return begin_call(integration, name, arguments, user_id=user_id, seconds=seconds).result()
-    except ServerProblemError as failure:
-        problem = failure
-        raise
-    finally:
+        calling = begin_call(integration, name, arguments, user_id=user_id, seconds=seconds)
+        result = calling.result()
+    except ServerProblemError as problem:
         note_call(integration, problem)
+        raise
+    note_call(integration, None)
+    return result
 
 
 def begin_call(

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
 
 from catalog.connections.pool import Connections, keep_tidy
 
@@ -20,18 +21,27 @@ class ConnectionLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._connections: Connections | None = None
+        self._under_way: set[Future[Any]] = set()
 
     def run(self, ask: Callable[[Connections], Awaitable[T]]) -> T:
         """What `ask` answers. Its own deadlines bound it: none is set here."""
+        return self.begin(ask).result()
+
+    def begin(self, ask: Callable[[Connections], Awaitable[T]]) -> Future[T]:
+        """The same without waiting: a server that hangs then holds no thread."""
         loop, connections = self._running()
 
         async def asked() -> T:
             return await ask(connections)
 
-        return asyncio.run_coroutine_threadsafe(asked(), loop).result()
+        asking = asyncio.run_coroutine_threadsafe(asked(), loop)
+        self._under_way.add(asking)
+        asking.add_done_callback(self._under_way.discard)
+        return asking
 
-    def stop(self) -> None:
-        """End every connection, and the loop."""
+    def stop(self, *, finishing_seconds: float = 0) -> None:
+        """End every connection, and the loop; what is under way has so long to come to its end."""
+        wait(tuple(self._under_way), timeout=finishing_seconds)
         with self._lock:
             loop, thread, connections = self._loop, self._thread, self._connections
             self._loop = self._thread = self._connections = None

@@ -1,4 +1,4 @@
-"""The meta-tools by REST, and the call of one capability."""
+"""The meta-tools by REST."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +12,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
-from acl.api.problems import CONTENT_TYPE
-from acl.api.serializers import ProblemSerializer
 from acl.callers import Caller
 from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
@@ -23,7 +21,7 @@ from discovery.api.meta_permissions import MayCallSome, MayCallThis
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
-from discovery.services.execution import NotFoundError, execute
+from discovery.services.execution import NotFoundError
 from discovery.services.metatools.calling import call_meta_tool
 
 
@@ -69,7 +67,7 @@ class MetaToolView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Its answer, made of what the caller may use. What it does not find is a 404."""
-        caller, wanted = _asked(request, bodies.MetaCallSerializer)
+        caller, wanted = asked_for(request, bodies.MetaCallSerializer)
         if name not in META_TOOLS:
             raise Http404
         with refusals_as_problems():
@@ -80,26 +78,6 @@ class MetaToolView(APIView):
                 turn_id=wanted.get("turn_id"),
             )
         return Response({"name": name, "result": result})
-
-
-class ExecuteView(APIView):
-    """A capability, called."""
-
-    required_scope = ApiKey.Scope.EXECUTE
-
-    @extend_schema(
-        operation_id="execute",
-        tags=["Meta-tools"],
-        summary="Call a capability",
-        request=bodies.ExecuteRequestSerializer,
-        responses={200: bodies.ExecutionSerializer, (404, CONTENT_TYPE): ProblemSerializer},
-    )
-    def post(self, request: Request) -> Response:
-        """What came of it; 404 alike for an unknown name and for somebody else's."""
-        caller, wanted = _asked(request, bodies.ExecuteRequestSerializer)
-        with refusals_as_problems():
-            done = execute(caller=caller, full_name=wanted["name"], arguments=wanted["arguments"])
-        return Response(done.as_answer())
 
 
 @contextmanager
@@ -114,7 +92,7 @@ def refusals_as_problems() -> Iterator[None]:
         raise exceptions.NotFound(str(missing)) from None
 
 
-def _asked(request: Request, form: type[CallerSerializer]) -> tuple[Caller, dict[str, Any]]:
+def asked_for(request: Request, form: type[CallerSerializer]) -> tuple[Caller, dict[str, Any]]:
     """The caller, and what else the body says."""
     serializer = form(data=request.data)
     serializer.is_valid(raise_exception=True)

@@ -1,13 +1,16 @@
 """The bodies of the meta-tools' calls, and of a capability's own."""
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
-from acl.api.serializers import Text
+from acl.api.serializers import StrictSerializer, Text
 from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
 from catalog.models import Capability
+from discovery.services.telling import Status
+
+STATUSES = get_args(Status)
 
 
 class MetaToolSerializer(serializers.Serializer[Any]):
@@ -59,18 +62,52 @@ class ExecuteRequestSerializer(CallerSerializer):
 
     name = Text(min_length=1, max_length=200, help_text="Its full name.")
     arguments = serializers.DictField(default=dict, help_text="As its schema says.")
+    turn_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The turn in which it is called: the turn's outcome then counts it as called.",
+    )
+
+
+class ResultSerializer(serializers.Serializer[Any]):
+    """What a tool has answered: MCP's blocks of content as they came."""
+
+    content = serializers.ListField(
+        child=serializers.DictField(), help_text="Blocks of `text`, `image`, `audio`, `resource` …"
+    )
+    structured = serializers.JSONField(required=False, help_text="As its output schema says.")
+    is_error = serializers.BooleanField(help_text="The tool itself says that it failed.")
 
 
 class ExecutionSerializer(serializers.Serializer[Any]):
     """What came of a call."""
 
     status = serializers.ChoiceField(
-        ["completed", "client_executes", "approval_needed"],
-        help_text="`client_executes`: carry it out with these arguments. "
-        "`approval_needed`: nothing has been run.",
+        STATUSES,
+        help_text="`client_executes`: carry it out with these arguments. `approval_needed`: "
+        "nothing has been run, a person looks at it. `running`: ask for the call later. "
+        "`unknown`: it was sent, and whether it was carried out is not known.",
     )
     tool = serializers.CharField()
     message = serializers.CharField(help_text="The same in words, for the model.")
+    call_id = serializers.UUIDField(help_text="To ask for it later.")
     content = serializers.CharField(required=False, help_text="A skill's instructions.")
     truncated = serializers.BooleanField()
     arguments = serializers.DictField(required=False, help_text="The checked arguments.")
+    result = ResultSerializer(
+        required=False,
+        help_text="A tool's answer. Meta-tools that are capabilities have their own.",
+    )
+    reason = serializers.CharField(required=False, help_text="Why it failed, for programs.")
+    note = serializers.CharField(required=False, help_text="What the person said who decided.")
+    expires_at = serializers.DateTimeField(
+        required=False, help_text="Until when it waits for approval."
+    )
+
+
+class CallQuerySerializer(StrictSerializer):
+    """How long to wait."""
+
+    wait = serializers.FloatField(
+        default=0, min_value=0, max_value=60, help_text="Seconds until its end, at the most."
+    )

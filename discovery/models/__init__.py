@@ -1,8 +1,9 @@
 """What discovery keeps."""
 
 from discovery.models.alert import OutcomeAlert
+from discovery.models.call import Call
 from discovery.models.experience import Experience
 from discovery.models.outcome import Called, Outcome
 from discovery.models.turn import Turn
 
-__all__ = ["Called", "Experience", "Outcome", "OutcomeAlert", "Turn"]
+__all__ = ["Call", "Called", "Experience", "Outcome", "OutcomeAlert", "Turn"]

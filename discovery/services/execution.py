@@ -1,23 +1,36 @@
 """Calling a capability: whether the caller may, whether the arguments fit, and what comes of it.
 
-Nothing here goes outward. A skill is answered with its content; what has no connection of ours is
-handed back with the checked arguments, for the chat backend to carry out.
+Nothing here goes outward. Each call is a row before anything else happens; what a server is to
+answer is sent by the process that keeps the connections, and waited for here.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from acl.callers import Caller
+from acl.origins import current_origin
 from catalog.descriptors import JSONObject
 from catalog.models import Capability, Integration
+from discovery.approving import waits_for_person
 from discovery.arguments import check_arguments
-from discovery.metatools.registry import META_TOOLS
+from discovery.binding import hash_of, written
+from discovery.models import Call, Turn
+from discovery.moving import BEGIN_WITHIN_SECONDS, send_on_commit
 from discovery.near_names import near_names
+from discovery.reasons import DISCONNECTED, NOT_THERE
+from discovery.services.telling import MOST_CONTENT, Execution, tell, way_of
+from discovery.waiting import wait_for_end
 
-MOST_CONTENT = 20_000  # characters of a skill: some 5,000 tokens
+__all__ = ["MOST_CONTENT", "Execution", "NotFoundError", "execute", "find_usable", "not_found"]
+
 LONGEST_SHOWN = 200
-
-Status = Literal["completed", "client_executes", "approval_needed"]
+State, Way = Call.State, Call.Way
 
 
 class NotFoundError(Exception):
@@ -31,39 +44,48 @@ class NotFoundError(Exception):
         self.did_you_mean = did_you_mean
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What came of a call. `arguments` are the checked ones, where somebody else is to use them."""
+class KeyUsedError(Exception):
+    """The idempotency key belongs to another call."""
 
-    status: Status
-    tool: str
-    message: str
-    content: str | None = None
-    truncated: bool = False
-    arguments: JSONObject | None = None
-    # What a meta-tool that is a capability, too, has answered.
-    result: JSONObject | None = None
-
-    def as_answer(self) -> JSONObject:
-        """Without what this status does not have."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used for another call.")
 
 
-def execute(*, caller: Caller, full_name: str, arguments: Any) -> Execution:
-    """Call one capability of the caller's, or say why not yet.
+class StillUnderWayError(Exception):
+    """The call of this idempotency key has not ended."""
 
-    Raises NotFoundError alike for an unknown name and for somebody else's, and
-    ArgumentsRefusedError.
+    def __init__(self, call: Call) -> None:
+        super().__init__(f"The call of this Idempotency-Key is under way: ask for {call.pk}.")
+
+
+def execute(
+    *,
+    caller: Caller,
+    full_name: str,
+    arguments: Any,
+    turn_id: UUID | None = None,
+    idempotency_key: str = "",
+    wait_seconds: float | None = None,
+) -> Execution:
+    """Call one capability of the caller's, and wait a while for what comes of it.
+
+    Raises NotFoundError alike for an unknown name and for somebody else's, ArgumentsRefusedError,
+    and for an idempotency key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
     check_arguments(capability.input_schema, arguments)
-    if getattr(capability, "asks_first", True):
-        return _needs_approval(capability, arguments)
-    if capability.kind == Capability.Kind.SKILL:
-        return _read_skill(capability)
-    if _is_ours(capability):
-        return _answer(caller, capability, arguments)
-    return _hand_back(capability, arguments)
+    call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
+    call, is_new = _stored(call)
+    if call.state in Call.UNDER_WAY:
+        seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
+        wait_for_end(call.pk, seconds)
+        call = Call.objects.get(pk=call.pk)
+        if call.state in Call.UNDER_WAY and not is_new:
+            raise StillUnderWayError(call)
+    if call.reason == NOT_THERE:  # taken away before the worker came to it
+        raise not_found(caller=caller, full_name=full_name)
+    call.capability = capability
+    return tell(call)
 
 
 def find_usable(*, caller: Caller, full_name: str) -> Capability:
@@ -83,33 +105,78 @@ def not_found(*, caller: Caller, full_name: str) -> NotFoundError:
     )
 
 
-def _needs_approval(capability: Capability, arguments: JSONObject) -> Execution:
-    message = "A person has to approve this call first. Nothing has been run."
-    return Execution("approval_needed", capability.full_name, message, arguments=arguments)
+def _new_call(
+    caller: Caller,
+    capability: Capability,
+    arguments: JSONObject,
+    turn_id: UUID | None,
+    idempotency_key: str,
+) -> Call:
+    call = Call(
+        user_id=caller.user_id,
+        group_id=caller.group_id,
+        space_id=caller.space_id,
+        key_prefix=current_origin().key_prefix,
+        capability=capability,
+        full_name=capability.full_name,
+        definition_hash=capability.definition_hash,
+        side_effect=capability.side_effect,
+        way=way_of(capability),
+        arguments_json=written(arguments),
+        arguments_hash=hash_of(arguments),
+        idempotency_key=idempotency_key,
+        turn_id=_own_turn(caller, turn_id),
+    )
+    asks_first = bool(getattr(capability, "asks_first", True))
+    if waits_for_person(capability, asks_first=asks_first):
+        call.needs_approval, call.state = True, State.WAITING
+        call.expires_at = Now() + timedelta(hours=settings.PEGBOARD_APPROVAL_HOURS)
+    elif call.way != Way.SERVER:
+        call.state, call.ended_at = State.COMPLETED, Now()
+    elif capability.integration.connection == Integration.Connection.DISCONNECTED:
+        call.state, call.ended_at, call.reason = State.FAILED, Now(), DISCONNECTED
+        call.message = "Its server is not connected. Nothing has been run."
+    else:
+        call.expires_at = Now() + timedelta(seconds=BEGIN_WITHIN_SECONDS)
+    return call
 
 
-def _read_skill(capability: Capability) -> Execution:
-    content = capability.content[:MOST_CONTENT]
-    truncated = len(capability.content) > MOST_CONTENT
-    message = "Follow these instructions." + (" They are cut off here." if truncated else "")
-    return Execution("completed", capability.full_name, message, content, truncated)
+def _own_turn(caller: Caller, turn_id: UUID | None) -> UUID | None:
+    """The turn, if it is the caller's; another's is as good as none."""
+    if turn_id is None:
+        return None
+    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group=caller.group_id)
+    return turns.values_list("pk", flat=True).first()
 
 
-def _is_ours(capability: Capability) -> bool:
-    """Whether it is a meta-tool. Another integration's tool of that name is only a tool."""
-    builtin = capability.integration.kind == Integration.Kind.BUILTIN
-    return builtin and capability.full_name in META_TOOLS
+def _stored(call: Call) -> tuple[Call, bool]:
+    """The call's row, and whether it is new: a key that was used before gives its call."""
+    try:
+        # Without a key nothing can be there before: one statement needs no transaction.
+        with transaction.atomic() if call.idempotency_key else nullcontext():
+            call.save(force_insert=True)
+    except IntegrityError:
+        earlier = _earlier(call)
+        if earlier is None:
+            raise
+        return earlier, False
+    if call.state == State.QUEUED:
+        send_on_commit(call)
+    if call.state == State.WAITING:
+        call.refresh_from_db(fields=["expires_at"])
+    return call, True
 
 
-def _answer(caller: Caller, capability: Capability, arguments: JSONObject) -> Execution:
-    # Here, because what answers the meta-tools calls this module for `execute_tool`.
-    from discovery.services.metatools.calling import call_meta_tool
+def _earlier(call: Call) -> Call | None:
+    """The call that the key has begun. Raises KeyUsedError where it was another one."""
+    if not call.idempotency_key:
+        return None
+    same_key = {name: getattr(call, name) for name in ("user_id", "group_id", "idempotency_key")}
+    earlier = Call.objects.filter(**same_key).first()
+    if earlier is not None and _asked(earlier) != _asked(call):
+        raise KeyUsedError
+    return earlier
 
-    name = capability.full_name
-    result = call_meta_tool(caller=caller, name=name, arguments=arguments)
-    return Execution("completed", name, "Answered by Pegboard.", result=result)
 
-
-def _hand_back(capability: Capability, arguments: JSONObject) -> Execution:
-    message = "The arguments fit. The application that asked is to carry out the call."
-    return Execution("client_executes", capability.full_name, message, arguments=arguments)
+def _asked(call: Call) -> tuple[str, int | None, str]:
+    return call.full_name, call.space_id, call.arguments_hash

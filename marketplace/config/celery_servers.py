@@ -5,4 +5,4 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-app.autodiscover_tasks(["catalog", "marketplace"], related_name="server_tasks")
+app.autodiscover_tasks(["catalog", "discovery", "marketplace"], related_name="server_tasks")

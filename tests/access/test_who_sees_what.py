@@ -99,6 +99,8 @@ OTHERS = {
     "api-turn",  # by the turn's id: tests/turns/test_api.py
     "api-turn-start",
     "api-turn-outcome",
+    "api-call",  # by the call's id: tests/calls/test_api.py
+    "api-call-cancel",
     "api-outcome-windows",
     "api-outcome-alerts",
     "api-figures",
@@ -116,7 +118,7 @@ every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {w
 def told(response: HttpResponse, *names: str) -> tuple[int, str, dict[str, str]]:
     """Status, body and headers, without what is new each time and the names that were sent."""
     sent = response.content.decode()
-    body = re.sub(r'"turn_id":"[^"]*"', '"turn_id":""', sent)
+    body = re.sub(r'"(turn_id|call_id)":"[^"]*"', r'"\1":""', sent)
     body = re.sub(r'"timings":\{[^}]*\}', '"timings":{}', body)
     for name in names:
         body = body.replace(name, "NAME")

@@ -18,7 +18,7 @@ _NOT_SAID = {"Content-Length", "Expires"}  # the one follows the sent, the other
 _TOKEN = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]*')
 _MILLISECONDS = re.compile(r"\d+\.\d(?=[^<>]* ms)")
 _NEW_EACH_TIME = re.compile(
-    r'("(?:turn_id|since|until)": ?")[^"]*|("(?:timings|added_latency_ms)": ?\{)[^}]*'
+    r'("(?:turn_id|call_id|since|until)": ?")[^"]*|("(?:timings|added_latency_ms)": ?\{)[^}]*'
     r'|("(?:median_ms|p95_ms)": ?)[^,}]*'
 )
 

@@ -131,8 +131,15 @@ TURN = Door(
     _api({"select"}, bob={404}, charlie={404}) | {"foreign key": {404}},
     "own key",
 )
+CALL = Door(
+    "a call of a user",
+    _api({"execute"}, bob={404}, charlie={404}) | {"foreign key": {404}},
+    "own key",
+)
 A_TURN = {"turn_id": "{turn_pk}"}
+A_CALL = {"pk": "{call_pk}"}
 TOOL = {"full_name": "{capability}"}
+AN_INTEGRATION = {"slug": "{integration}"}
 KEY_PK, SPACE, GROUP, PERSON = (
     {"pk": place} for place in ("{key_pk}", "{space_pk}", "{group_pk}", "{user_pk}")
 )
@@ -187,6 +194,8 @@ ROUTES = [
     Row("api/v1/meta/<str:name>", LOOKUP, "POST", fill={"name": "get_tool"},
         body={**FOR_ALICE, "arguments": {"name": "{capability}"}}),
     Row("api/v1/execute", CALLING, "POST", body={**FOR_ALICE, "name": "{capability}"}),
+    Row("api/v1/calls/<uuid:pk>", CALL, fill=A_CALL, answers=202),
+    Row("api/v1/calls/<uuid:pk>/cancel", CALL, "POST", fill=A_CALL),
     Row("api/v1/plan", SELECTION, "POST", body={**FOR_ALICE, "message": "send an email"}),
     Row("api/v1/turns/<uuid:turn_id>", TURN, fill=A_TURN),
     Row("api/v1/turns/<uuid:turn_id>/start", TURN, "POST", fill=A_TURN),
@@ -233,6 +242,10 @@ ROUTES = [
     Row("playground/people/", PAGE, query={"user": "a"}),
     Row("tools/", PAGE),
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
+    Row("tools/connections/", PAGE),
+    Row("tools/connections/<slug:slug>/", GROUPS_PAGE, fill=AN_INTEGRATION),
+    Row("tools/connections/<slug:slug>/", GROUPS_PAGE, "POST", fill=AN_INTEGRATION,
+        body={"name": "TOKEN"}, answers=422),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
     Row("marketplace/", PAGE),
@@ -260,6 +273,21 @@ ROUTES = [
         body={"target": THE_INTEGRATION, "whom": "user"}),
     Row("access/find/targets/", ADMIN_PAGE, query={"target_q": "mail"}),
     Row("access/find/capabilities/", ADMIN_PAGE, query={"capability": "mail"}),
+    Row("integrations/", ADMIN_PAGE),
+    Row("integrations/<slug:slug>/", ADMIN_PAGE, fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/check/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/switch/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,
+        body={"enabled": "on"}),
+    Row("integrations/<slug:slug>/retry/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/update/", ADMIN_PAGE, fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/update/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION, answers=422),
+    Row("integrations/<slug:slug>/roll-back/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/uninstall/", ADMIN_PAGE, "GET POST", fill=AN_INTEGRATION,
+        body={"name": "{integration}"}),
+    Row("integrations/<slug:slug>/secrets/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,
+        body={"name": "TOKEN", "forget": "on"}),
+    Row("integrations/<slug:slug>/own-secrets/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,
+        body={"own": "on"}),
     Row("people/", ADMIN_PAGE),
     Row("people/invite/", ADMIN_PAGE, "GET POST", body={"email": "a@b.example", "role": "member"}),
     Row("people/invitations/<int:pk>/withdraw/", ADMIN_PAGE, "POST",

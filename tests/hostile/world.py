@@ -31,6 +31,7 @@ from tests.factories import (
     give,
     lay_down,
     remember,
+    waiting_call,
 )
 from tests.hostile.tables import number_rows_from
 
@@ -76,7 +77,9 @@ def build() -> World:
     root, who has all."""
     number_rows_from(700_000)
     mulberry, finance = GroupFactory.create(name="mulberry"), GroupFactory.create(name="finance")
-    mail = IntegrationFactory.create(slug="mulberry-mail", description="Mail of mulberry.")
+    mail = IntegrationFactory.create(
+        slug="mulberry-mail", description="Mail of mulberry.", own_secrets=True
+    )
     payroll = IntegrationFactory.create(slug="payroll")
     give(mail, mulberry)
     give(payroll, finance)
@@ -156,6 +159,7 @@ def _fill_the_other_tables(world: World) -> None:
         "key_pk": key.pk,
         "entry_pk": entry.pk,
         "turn_pk": turn.pk,
+        "call_pk": waiting_call(alice, mulberry, world.send, "quince").pk,
         "invitation": raw,
         "invitation_pk": invitation.pk,
     }
@@ -202,6 +206,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "key_pk": ApiKey.objects.get(group=finance).pk,
         "entry_pk": record(by=charlie, action="story.told", target="finance").pk,
         "turn_pk": Turn.objects.create(user=charlie, group=finance).pk,
+        "call_pk": waiting_call(charlie, finance, paying, "pay").pk,
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
     }
@@ -215,7 +220,8 @@ UNKNOWN: dict[str, Any] = {
     "other_capability": "no-such__other",
     "integration_pk": 987_654_321, "capability": "no-such__tool", "capability_pk": 987_654_321,
     "request_pk": 987_654_321, "key_pk": 987_654_321, "entry_pk": 987_654_321,
-    "turn_pk": "00000000-0000-4000-8000-000000000000", "invitation": "no-such-link",
+    "turn_pk": "00000000-0000-4000-8000-000000000000",
+    "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
     "invitation_pk": 987_654_321,
 }  # fmt: skip
 

@@ -184,7 +184,7 @@ def test_limits_count_for_mcp_too(key: str, settings: Settings) -> None:
         ("list_categories", {}, 4),
         ("search_tools", {"query": "send an email"}, 5),
         ("get_tool", {"name": "gmail__send_email"}, 3),
-        ("execute_tool", {"name": "gmail__send_email"}, 3),
+        ("execute_tool", {"name": "gmail__send_email"}, 4),
     ],
 )
 def test_call_takes_few_statements(

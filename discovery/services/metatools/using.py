@@ -50,6 +50,9 @@ def shown(caller: Caller, full_name: str, detail: Detail) -> dict[str, Any]:
 def execute_tool(call: MetaCall) -> JSONObject:
     """Call a tool."""
     done = execute(
-        caller=call.caller, full_name=call.arguments["name"], arguments=call.arguments["params"]
+        caller=call.caller,
+        full_name=call.arguments["name"],
+        arguments=call.arguments["params"],
+        turn_id=call.turn_id,
     )
     return done.as_answer()

@@ -1,0 +1,155 @@
+"""The worker's part of a call: look again whether it may be, send it once, keep what came of it.
+
+Talks to servers through the connections that this process keeps. A call that waits for its server
+holds no thread: `start_call` returns, and the answer is stored when it comes.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import close_old_connections
+from django.db.models import F
+from django.db.models.functions import Now
+
+from acl.models import ApiKey
+from catalog.connections.asking import begin_call, note_call
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.mcp_client.session import Result
+from catalog.models import Capability
+from catalog.secrets.keys import SecretUnavailableError
+from discovery.approving import waits_for_person
+from discovery.binding import is_whole
+from discovery.models import Call
+from discovery.moving import move, unexpired
+from discovery.reasons import CHANGED, NOT_THERE, TOOL_ERROR, UNKNOWN_OUTCOME
+from discovery.results import written_result
+
+State = Call.State
+# A read that may have been carried out may be repeated; whatever changes something never is.
+REPEATS_OF_READS = 2
+# Its server has said something about the call itself, so that what it did is no riddle.
+ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK})
+log = structlog.get_logger(__name__)
+
+
+def start_call(pk: UUID) -> None:
+    """Send a call; its answer is stored later, by a thread of `_storing`."""
+    call = _claim(pk)
+    if call is None or (calling := _sent(call)) is None:
+        return
+    calling.add_done_callback(lambda done: _store_later(call, done))
+
+
+def run_call(pk: UUID) -> None:
+    """Send a call and stay until its answer is stored."""
+    call = _claim(pk)
+    if call is not None and (calling := _sent(call)) is not None:
+        _store(call, calling)
+
+
+def _claim(pk: UUID) -> Call | None:
+    """The call, if it is this worker that sends it: by a conditional update, one of many does."""
+    waiting = Call.objects.filter(unexpired(), pk=pk, state=State.QUEUED)
+    if not waiting.update(state=State.RUNNING, started_at=Now(), attempts=F("attempts") + 1):
+        return None
+    return Call.objects.get(pk=pk)
+
+
+def _sent(call: Call) -> "Future[Result] | None":
+    """The call on its way, or nothing where it may not be sent; the row says why."""
+    capability = allowed(call)
+    if capability is None:
+        move(call, State.FAILED, reason=NOT_THERE, message="")
+        return None
+    if not is_whole(call) or capability.definition_hash != call.definition_hash:
+        move(call, State.FAILED, reason=CHANGED, message=_CHANGED)
+        return None
+    asks_first = bool(getattr(capability, "asks_first", True))
+    if not call.needs_approval and waits_for_person(capability, asks_first=asks_first):
+        move(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
+        return None
+    call.capability, integration = capability, capability.integration
+    try:
+        return begin_call(
+            integration,
+            capability.action,
+            call.arguments,
+            user_id=call.user_id,
+            seconds=settings.PEGBOARD_CALL_SECONDS,
+            again=REPEATS_OF_READS if call.side_effect == "read" else 0,
+        )
+    except ServerProblemError as problem:
+        note_call(integration, problem)
+        _fail(call, problem)
+    except SecretUnavailableError as problem:
+        move(call, State.FAILED, reason=problem.code, message=str(problem))
+    return None
+
+
+def allowed(call: Call) -> Capability | None:
+    """The capability, if the caller and the key may use it at this moment."""
+    if call.key_prefix and not _key_is_good(call):
+        return None
+    usable = Capability.objects.usable_by(call.caller).filter(pk=call.capability_id or 0)
+    return usable.with_access(call.caller).select_related("integration").first()
+
+
+def _key_is_good(call: Call) -> bool:
+    keys = ApiKey.objects.filter(prefix=call.key_prefix, group=call.group_id, revoked_at=None)
+    return keys.exists()
+
+
+def _store_later(call: Call, calling: "Future[Result]") -> None:
+    # Without a thread the process is at its end: the sweep says what became of the call.
+    with suppress(RuntimeError):
+        _storing.submit(_store_in_thread, call, calling)
+
+
+def _store_in_thread(call: Call, calling: "Future[Result]") -> None:
+    close_old_connections()
+    try:
+        _store(call, calling)
+    except Exception:
+        log.exception("a call's answer could not be stored", call=str(call.pk))
+    finally:
+        close_old_connections()
+
+
+def _store(call: Call, calling: "Future[Result]") -> None:
+    """Keep the answer, or why there is none, unless somebody has given the call up meanwhile."""
+    problem, result = None, None
+    try:
+        result = calling.result()
+    except ServerProblemError as failure:
+        problem = failure
+    if call.capability is not None:
+        note_call(call.capability.integration, problem)
+    if result is None:
+        _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
+        return
+    text = written_result(result, most=settings.PEGBOARD_RESULT_BYTES)
+    if result.is_error:
+        move(call, State.FAILED, reason=TOOL_ERROR, message=_TOOL_ERROR, result_json=text)
+    else:
+        move(call, State.COMPLETED, result_json=text)
+
+
+def _fail(call: Call, problem: ServerProblemError) -> None:
+    """Failed where nothing can have happened; where something may have, the outcome is unknown."""
+    # A server that says no says why; other last words are for whoever looks after it.
+    own_words = problem.detail if problem.reason == Reason.REFUSED else ""
+    message = f"{problem}\n{own_words}".strip()
+    may_have_been = problem.sent and problem.reason not in ANSWERED
+    if may_have_been and call.side_effect != "read":
+        move(call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}")
+    else:
+        move(call, State.FAILED, reason=problem.reason, message=message)
+
+
+_TOOL_ERROR = "The tool says that it failed; its answer says why."
+_CHANGED = "The tool or the arguments have changed since. Nothing has been run: ask again."
+_NEEDS_APPROVAL = "By now a person has to approve such a call. Nothing has been run: ask again."
+_storing = ThreadPoolExecutor(4, thread_name_prefix="storing")

@@ -1,0 +1,169 @@
+"""A call of a capability: what was asked for, who has to say yes, and what came of it."""
+
+import json
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from acl.callers import Caller
+from acl.models import Space
+from catalog.models import Capability
+from discovery.models.turn import Turn
+
+
+class Call(models.Model):
+    """Written before anything is sent. It moves by conditional updates only: of two that move it,
+    one does.
+
+    Arguments and result are kept as text, since a JSON column would change numbers and refuse
+    characters: what a person approves is what is sent.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting_approval", "waits for approval"
+        QUEUED = "queued"
+        RUNNING = "running"
+        COMPLETED = "completed"
+        FAILED = "failed"
+        UNKNOWN = "unknown", "outcome unknown"
+        REJECTED = "rejected"
+        EXPIRED = "expired"
+        CANCELLED = "cancelled"
+
+    class Way(models.TextChoices):
+        SERVER = "server", "by its server"
+        CLIENT = "client", "by the application that asked"
+        SKILL = "skill", "instructions to read"
+        PEGBOARD = "pegboard", "by Pegboard itself"
+
+    UNDER_WAY = (State.QUEUED, State.RUNNING)
+    ENDED = (
+        State.COMPLETED,
+        State.FAILED,
+        State.UNKNOWN,
+        State.REJECTED,
+        State.EXPIRED,
+        State.CANCELLED,
+    )
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    # Kept when the space is gone: the root, which is empty here, may allow more than it did.
+    space = models.ForeignKey(
+        Space,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    key_prefix = models.CharField(
+        max_length=12, blank=True, help_text="The key that asked; empty for a person's session."
+    )
+    capability = models.ForeignKey(
+        Capability, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    full_name = models.CharField(max_length=64)
+    definition_hash = models.CharField(max_length=64, help_text="As it was when it was asked for.")
+    side_effect = models.CharField(max_length=8, choices=Capability.SideEffect.choices)
+    way = models.CharField(max_length=8, choices=Way.choices)
+    arguments_json = models.TextField(default="{}", help_text="Exactly as they were sent.")
+    arguments_hash = models.CharField(max_length=64)
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    turn = models.ForeignKey(Turn, models.SET_NULL, null=True, blank=True, related_name="calls")
+
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    needs_approval = models.BooleanField(default=False)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    approved_digest = models.CharField(
+        max_length=64, blank=True, help_text="What was shown and approved; nothing else is sent."
+    )
+    note = models.CharField(max_length=500, blank=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="Until when it may begin, by the database's clock."
+    )
+
+    attempts = models.PositiveSmallIntegerField(default=0)
+    result_json = models.TextField(blank=True, help_text="What its server answered, capped.")
+    reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
+    message = models.TextField(blank=True, help_text="The same in words.")
+    created_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "pk"]
+        indexes = [
+            models.Index(fields=["user", "-created_at"], name="discovery_call_of_user"),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(state="waiting_approval"),
+                name="discovery_call_waiting",
+            ),
+            models.Index(
+                fields=["sent_at"],
+                condition=Q(state__in=["queued", "running"]),
+                name="discovery_call_under_way",
+            ),
+            models.Index(fields=["ended_at"], name="discovery_call_ended"),
+            models.Index(
+                fields=["-decided_at"],
+                condition=Q(needs_approval=True, decided_at__isnull=False),
+                name="discovery_call_decided",
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "group", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="discovery_one_call_of_a_key",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=["waiting_approval", "queued", "running"], ended_at__isnull=True
+                )
+                | Q(
+                    state__in=[
+                        "completed", "failed", "unknown", "rejected", "expired", "cancelled",
+                    ],
+                    ended_at__isnull=False,
+                ),
+                name="discovery_call_end",
+            ),
+            # Nothing that waits for a person is on its way before there is a yes.
+            models.CheckConstraint(
+                condition=Q(needs_approval=False)
+                | ~Q(state__in=["queued", "running", "completed", "unknown"])
+                | (Q(decided_at__isnull=False) & ~Q(approved_digest="")),
+                name="discovery_call_approved",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.full_name} {self.state}"
+
+    @property
+    def caller(self) -> Caller:
+        """For whom it was asked."""
+        return Caller(self.user_id, self.group_id, self.space_id)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is sent."""
+        return dict(json.loads(self.arguments_json))
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """`content`, `structured` and `is_error`, as its server answered."""
+        return json.loads(self.result_json) if self.result_json else None

@@ -1,0 +1,69 @@
+"""Looking at calls, and taking them back."""
+
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from acl.services.audit import record
+from acl.services.keys import KeyHolder
+from catalog.models import Capability
+from discovery.models import Call
+from discovery.moving import move
+from discovery.waiting import wait_for_end
+
+State = Call.State
+
+
+class TooLateError(Exception):
+    """The call does not wait any more."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(f"It does not wait any more: it is {call.get_state_display()}.")
+
+
+def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
+    """The calls that somebody may ask about: those of whom they may act for at this moment.
+
+    What a tool has told somebody is theirs alone: admins see what waits, and no results.
+    """
+    calls = Call.objects.filter(user__is_active=True, user__groups=F("group"))
+    if isinstance(principal, KeyHolder):
+        calls = calls.filter(group=principal.group_id)
+        return calls if principal.acts_for_users else calls.filter(user=principal.owner_id)
+    return calls.filter(user=principal)
+
+
+def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0) -> Call | None:
+    """One of them, once it has ended or the time is over; None also where its caller may not use
+    its capability any more."""
+    call = _usable(calls_of(principal).filter(pk=pk).first())
+    if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
+        return call
+    wait_for_end(pk, wait_seconds)
+    return _usable(calls_of(principal).filter(pk=pk).first())
+
+
+def _usable(call: Call | None) -> Call | None:
+    if call is None:
+        return None
+    usable = Capability.objects.usable_by(call.caller, unavailable=True)
+    named = usable.filter(pk=call.capability_id or 0)
+    call.capability = named.select_related("integration").first()
+    return call if call.capability else None
+
+
+@transaction.atomic
+def cancel_call(*, by: User | None, call: Call) -> Call:
+    """Take back a call that waits. Raises TooLateError where it waits no longer."""
+    if call.state not in (State.WAITING, State.QUEUED) or not move(call, State.CANCELLED):
+        call.refresh_from_db()
+        raise TooLateError(call)
+    record(by=by, action="call.cancel", target=target_of(call), details={"call": str(call.pk)})
+    return call
+
+
+def target_of(call: Call) -> str:
+    """How the audit log calls it. Arguments are for those who decide, not for the log."""
+    return f"{call.full_name} for {call.user} in {call.group}"

@@ -1,0 +1,73 @@
+"""alice's group has a server of its own: a program that counts what it is asked, or an address."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django.fixtures import Settings
+
+from acl.redis_circuit import redis_circuit
+from catalog.connections import asking
+from catalog.connections.breaker import Policy
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.models import Capability
+from tests.access.people import People, invite
+from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.mcp_client.test_stdio import EVIL, QUICK
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+Tool = Callable[..., Capability]
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture(autouse=True)
+def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    """The connections of a worker, in this process."""
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
+    settings.PEGBOARD_APPROVE = "propose"
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0
+    settings.PEGBOARD_CALL_SECONDS = 5
+    redis_circuit.close()
+    policy = Policy(first_pause=0.01, longest_pause=0.05)
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK, policy=policy))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield loop
+    loop.stop()
+
+
+@pytest.fixture
+def tool(people: People) -> Tool:
+    """A tool of a program that misbehaves as `mode` says; support may use it."""
+
+    def make(mode: str = "", *, side_effect: str = "write", **fields: Any) -> Capability:
+        integration = IntegrationFactory.create(
+            slug=f"evil-{mode.replace('_', '-') or 'fine'}",
+            transport="stdio",
+            command=[sys.executable, "-I", str(EVIL), mode],
+            **fields,
+        )
+        give(integration, people.support)
+        return CapabilityFactory.create(
+            integration=integration, action="echo", input_schema=SCHEMA, side_effect=side_effect
+        )
+
+    return make
+
+
+def lines_of(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

@@ -1,0 +1,200 @@
+"""The worker's part: a call is sent once, its answer is kept, and what is unknown is said to be."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from pytest_django.fixtures import Settings
+
+from acl.models import ApiKey, Space
+from acl.origins import note_key, working_for
+from catalog.models import Capability, Integration, Rule
+from catalog.services.secrets import set_secret
+from discovery.calling import run_call
+from discovery.models import Call
+from discovery.services.calls import find_call
+from discovery.services.execution import NotFoundError, execute
+from discovery.services.telling import tell
+from discovery.sweeping import MOST_ATTEMPTS, sweep
+from tests.access.people import People
+from tests.calls.conftest import Tool
+from tests.factories import lay_down, take_away
+
+State = Call.State
+HELLO = {"text": "hello"}
+
+
+def ask(people: People, capability: Capability, **more: Any) -> Call:
+    """alice's call, before a worker has it."""
+    done = execute(caller=people.caller, full_name=capability.full_name, arguments=HELLO, **more)
+    return Call.objects.get(pk=done.call_id)
+
+
+def called(call: Call) -> Call:
+    run_call(call.pk)
+    call.refresh_from_db()
+    return call
+
+
+def test_answer_is_kept_and_told(people: People, tool: Tool) -> None:
+    call = ask(people, tool())
+    before = tell(call)
+
+    called(call)
+    run_call(call.pk)  # delivered twice
+
+    told = tell(call)
+    assert (before.status, before.is_waiting, told.status) == ("running", True, "completed")
+    assert told.result == {"content": [{"type": "text", "text": "1: hello"}], "is_error": False}
+    assert (call.arguments, call.attempts, call.state) == (HELLO, 1, State.COMPLETED)
+    found = find_call(principal=people.alice, pk=call.pk)
+    assert found is not None
+    assert find_call(principal=people.bob, pk=call.pk) is None
+
+
+LOSSES = {
+    "the grant": lambda people, tool: take_away(tool.integration, people.support),
+    "a rule": lambda people, tool: lay_down(
+        Rule.Effect.DENY, tool, Space.objects.get(group=people.support)
+    ),
+    "quarantine": lambda people, tool: Capability.objects.filter(pk=tool.pk).update(
+        state="quarantined"
+    ),
+    "disabled": lambda people, tool: Integration.objects.filter(pk=tool.integration_id).update(
+        enabled=False
+    ),
+    "uninstalled": lambda people, tool: tool.integration.delete(),
+    "left": lambda people, tool: people.alice.groups.clear(),
+    "key": lambda people, tool: ApiKey.objects.update(revoked_at=Now()),
+}
+
+
+@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
+def test_what_is_lost_after_the_request_is_not_called(
+    people: People, tool: Tool, lose: Any, loop: Any
+) -> None:
+    ApiKey.objects.create(
+        name="k", group=people.support, scopes=["execute"], prefix="pb_12345678", digest="x"
+    )
+    capability = tool()
+    with working_for(request_id="", address=""):
+        note_key("pb_12345678")
+        call = ask(people, capability)
+
+    lose(people, capability)
+    called(call)
+
+    assert (call.state, call.reason, call.result) == (State.FAILED, "not_there", None)
+    assert loop._thread is None  # nothing was started or asked
+    if lose is not LOSSES["key"]:
+        assert find_call(principal=people.alice, pk=call.pk) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"arguments_json": '{"text":"hello!"}'}, "changed"),
+        ({"definition_hash": "another"}, "changed"),
+        ({"expires_at": Now() - timedelta(seconds=1)}, None),
+    ],
+)
+def test_what_has_changed_or_is_too_late_is_not_called(
+    people: People, tool: Tool, change: dict[str, Any], reason: str | None, loop: Any
+) -> None:
+    call = ask(people, tool())
+    Call.objects.update(**change)
+
+    called(call)
+    sweep()
+    call.refresh_from_db()
+
+    expected = (State.FAILED, reason) if reason else (State.EXPIRED, "not_begun")
+    assert (call.state, call.reason) == expected
+    assert loop._thread is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "side_effect", "state", "reason"),
+    [
+        ("crash", "write", State.UNKNOWN, "crashed"),
+        ("crash", "read", State.FAILED, "crashed"),
+        ("hang_at_call", "delete", State.UNKNOWN, "no_answer"),
+        ("flood", "write", State.UNKNOWN, "flooding"),
+        ("crash_at_start", "write", State.FAILED, "crashed"),
+    ],
+)
+def test_outcome_that_nobody_knows_is_no_failure(
+    people: People, tool: Tool, settings: Settings, mode: str, side_effect: str, state: str,
+    reason: str,
+) -> None:  # fmt: skip
+    settings.PEGBOARD_CALL_SECONDS = 1 if mode == "hang_at_call" else 5
+    call = called(ask(people, tool(mode, side_effect=side_effect)))
+
+    sweep()
+    call.refresh_from_db()
+
+    assert (call.state, call.reason) == (state, reason)
+    assert "canary" not in call.message
+    assert ("is not known" in tell(call).message) == (state == State.UNKNOWN)
+
+
+def test_call_whose_worker_died_is_never_repeated_unless_it_reads(
+    people: People, tool: Tool
+) -> None:
+    long_ago = Now() - timedelta(hours=1)
+    write, read = ask(people, tool()), ask(people, tool("flap", side_effect="read"))
+    Call.objects.update(state=State.RUNNING, attempts=1, started_at=long_ago, sent_at=long_ago)
+
+    first = sweep()
+    called(read)
+    Call.objects.filter(pk=read.pk).update(
+        state=State.RUNNING, ended_at=None, attempts=MOST_ATTEMPTS, started_at=long_ago
+    )
+    second = sweep()
+    write.refresh_from_db()
+    read.refresh_from_db()
+
+    assert (first, second) == ([str(read.pk)], [])
+    assert (write.state, write.result) == (State.UNKNOWN, None)
+    assert (read.state, read.reason) == (State.FAILED, "gave_up")
+
+
+def test_secret_that_a_server_repeats_is_hidden(people: People, tool: Tool) -> None:
+    canary = "canary-value-4711"
+    capability = tool(required_secrets=["TOKEN"])
+    set_secret(integration=capability.integration, name="TOKEN", value=canary, by=people.alice)
+    Capability.objects.filter(pk=capability.pk).update(action="surroundings")
+
+    call = called(ask(people, capability))
+
+    assert call.state == State.COMPLETED
+    assert "[hidden]" in call.result_json
+    assert canary not in str(Call.objects.values().get())
+
+
+def test_long_answers_are_cut_and_say_so(people: People, tool: Tool, settings: Settings) -> None:
+    settings.PEGBOARD_RESULT_BYTES = 10_000
+    long = {"text": "x" * 20_000}
+    done = execute(caller=people.caller, full_name=tool().full_name, arguments=long)
+
+    run_call(Call.objects.get().pk)
+
+    call = Call.objects.get(pk=done.call_id)
+    told = tell(call)
+    assert told.truncated
+    assert told.result is not None
+    assert told.result["content"][0]["text"].endswith(
+        "[Left out: the answer is larger than 10,000 bytes.]"
+    )
+    assert len(call.result_json) <= 10_000
+
+
+def test_unknown_and_foreign_names_are_not_there(people: People, tool: Tool) -> None:
+    name = tool().full_name
+
+    for caller, asked in ((people.stranger, name), (people.caller, "evil__nothing")):
+        with pytest.raises(NotFoundError):
+            execute(caller=caller, full_name=asked, arguments=HELLO)
+
+    assert not Call.objects.exists()
