@@ -109,10 +109,12 @@ class ListingCache:
         deadline = time.monotonic() + LOCK_SECONDS
         while (shared := _shared(version)) is None and time.monotonic() < deadline:
             if attempt(_take_lock, default=True):
+                shared = _shared_meanwhile(version)
                 break
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - apart, not secret
-        if shared is not None:
-            return shared
+        return shared or self._read_and_share(version)
+
+    def _read_and_share(self, version: str) -> Listing:
         read_at = time.time()
         listing = Listing(version, read_at, {entry.pk: entry for entry in self._read_entries()})
         attempt(lambda redis: _share(redis, listing), default=None)
@@ -135,6 +137,14 @@ def entry_of(row: Capability) -> Entry:
 
 def _take_lock(redis: Redis) -> bool:
     return bool(redis.set(LOCK_KEY, "1", nx=True, ex=LOCK_SECONDS))
+
+
+def _shared_meanwhile(version: str) -> Listing | None:
+    """Between a reader's look and its lock, whoever held the lock before may have shared."""
+    shared = _shared(version)
+    if shared is not None:
+        attempt(lambda redis: redis.delete(LOCK_KEY), default=None)
+    return shared
 
 
 def _share(redis: Redis, listing: Listing) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from pytest_django import DjangoAssertNumQueries, Settings
+from redis import Redis
 
 from acl.redis_circuit import redis_circuit, redis_client
 from catalog import cache
@@ -49,8 +50,7 @@ def entry(version: str) -> Entry:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_shared(settings: Settings) -> None:
-    settings.PEGBOARD_REDIS_TIMEOUT_MS = 10_000  # a hundred threads on a busy machine are slow
+def _nothing_shared() -> None:
     redis_client().delete(KEY, cache.LOCK_KEY)
 
 
@@ -71,7 +71,10 @@ def ask_together(asks: list[Callable[[], Any]]) -> list[Any]:
         return list(pool.map(at_once, asks))
 
 
-def test_hundred_readers_in_four_processes_read_postgres_twice_at_most() -> None:
+def test_hundred_readers_in_four_processes_read_postgres_twice_at_most(
+    settings: Settings,
+) -> None:
+    settings.PEGBOARD_REDIS_TIMEOUT_MS = 10_000  # a hundred threads on a busy machine are slow
     postgres = Postgres(seconds=0.1)
     processes = [postgres.process() for _ in range(4)]
 
@@ -79,6 +82,24 @@ def test_hundred_readers_in_four_processes_read_postgres_twice_at_most() -> None
 
     assert postgres.reads <= 2
     assert {listing.entries[1].full_name for listing in listings} == {"1-1"}
+
+
+def test_what_is_shared_between_a_look_and_the_lock_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    postgres, take = Postgres(), cache._take_lock
+    late = postgres.process()
+
+    def take_late(redis: Redis) -> bool:
+        monkeypatch.setattr(cache, "_take_lock", take)
+        postgres.process().at("1-1")
+        return take(redis)
+
+    monkeypatch.setattr(cache, "_take_lock", take_late)
+    late.at("1-1")
+
+    assert postgres.reads == 1
+    assert not redis_client().exists(cache.LOCK_KEY)
 
 
 @pytest.mark.usefixtures("_redis_away")
