@@ -1,8 +1,9 @@
-"""Installing, in the process that holds the connections. The web sends these by name."""
+"""Installing and reading sources, in the process that goes out. The web sends these by name."""
 
 from celery import shared_task
 
 from marketplace.installing import install, overdue
+from marketplace.refreshing import refresh_source, sources_to_read
 
 _LOOK_AGAIN_SECONDS = 1
 
@@ -19,3 +20,16 @@ def sweep_installations() -> None:
     """Send again whatever has waited too long."""
     for pk in overdue():
         install_server.delay(pk)
+
+
+@shared_task(name="servers.refresh_source")  # type: ignore[untyped-decorator]
+def refresh_one_source(pk: int) -> None:
+    """Read a source, unless another task does."""
+    refresh_source(pk)
+
+
+@shared_task(name="servers.sweep_sources")  # type: ignore[untyped-decorator]
+def sweep_sources() -> None:
+    """Send sources whose hour has come, and whose task was lost."""
+    for pk in sources_to_read():
+        refresh_one_source.delay(pk)

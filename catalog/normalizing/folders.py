@@ -10,7 +10,7 @@ from catalog.descriptors import Defect
 from catalog.normalizing import docker_catalog, manifest, skill
 from catalog.normalizing.limits import Limits
 
-_SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
+SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
 _SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 
 
@@ -108,7 +108,7 @@ def _listed(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
     for entry in entries:
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            if entry.name not in _SKIPPED_FOLDERS:
+            if entry.name not in SKIPPED_FOLDERS:
                 folders.append(path)
         elif _may_be_source(path):
             # Links, pipes and devices come along too: reading them says why they are refused.

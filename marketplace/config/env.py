@@ -395,6 +395,9 @@ SETTINGS = (
         (),
         "Slugs of MCP servers whose word is believed that a tool only reads, by comma; * is all",
     ),
+    Setting(
+        "PEGBOARD_SELF_APPROVAL", False, "Admins may approve calls that were asked for themselves"
+    ),
     Setting("PEGBOARD_APPROVAL_HOURS", 24, "How long a call waits for approval", 1, 720),
     Setting("PEGBOARD_CALL_SECONDS", 60, "How long a tool may take to answer", 1, 3600),
     Setting(
@@ -437,6 +440,11 @@ SETTINGS = (
         "How large an installed package may be, with all that it needs",
         1,
         100_000,
+    ),
+    Setting(
+        "PEGBOARD_SOURCE_DIRS",
+        "",
+        "Folders below which sources of the marketplace may be read, by colon",
     ),
     Setting(
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS",

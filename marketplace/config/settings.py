@@ -82,11 +82,13 @@ PEGBOARD_OIDC_GROUPS: tuple[tuple[str, str], ...] = group_mapping(_env["PEGBOARD
 PEGBOARD_OIDC_ADMIN_GROUP: str = _env["PEGBOARD_OIDC_ADMIN_GROUP"]
 PEGBOARD_MAX_FILE_BYTES: int = _env["PEGBOARD_MAX_FILE_BYTES"]
 PEGBOARD_CAPABILITY_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_CAPABILITY_DIRS"], by=":")
+PEGBOARD_SOURCE_DIRS: tuple[str, ...] = separated(_env["PEGBOARD_SOURCE_DIRS"], by=":")
 PEGBOARD_RELOAD_DEBOUNCE_MS: int = _env["PEGBOARD_RELOAD_DEBOUNCE_MS"]
 PEGBOARD_RELOAD_POLLING: bool = _env["PEGBOARD_RELOAD_POLLING"]
 PEGBOARD_MAX_BODY_BYTES: int = _env["PEGBOARD_MAX_BODY_BYTES"]
 PEGBOARD_APPROVE: str = _env["PEGBOARD_APPROVE"]
 PEGBOARD_TRUSTED_SERVERS: tuple[str, ...] = _env["PEGBOARD_TRUSTED_SERVERS"]
+PEGBOARD_SELF_APPROVAL: bool = _env["PEGBOARD_SELF_APPROVAL"]
 PEGBOARD_APPROVAL_HOURS: int = _env["PEGBOARD_APPROVAL_HOURS"]
 PEGBOARD_CALL_SECONDS: int = _env["PEGBOARD_CALL_SECONDS"]
 PEGBOARD_CALL_WAIT_SECONDS: int = _env["PEGBOARD_CALL_WAIT_SECONDS"]
@@ -265,6 +267,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "sweep-installations": {
         "task": "servers.sweep_installations",
+        "schedule": float(PEGBOARD_SWEEP_SECONDS),
+        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
+    "sweep-sources": {
+        "task": "servers.sweep_sources",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
         "options": {"expires": PEGBOARD_SWEEP_SECONDS},
     },

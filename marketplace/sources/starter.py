@@ -23,6 +23,8 @@ from catalog.descriptors import (
 )
 from catalog.normalizing.naming import display_name_for, full_name_for, identifier_for
 from discovery.metatools.registry import META_TOOLS
+from marketplace.offers import Offer, offer_of
+from marketplace.sources.reading import Reading
 
 FOLDER = Path(__file__).resolve().parent.parent / "starter"
 VERSION = "1.0.0"
@@ -45,6 +47,13 @@ def starter_collection() -> Loaded:
 def starter_listings() -> tuple[IntegrationDescriptor, ...]:
     """Return the real MCP servers that the marketplace offers from the first start on."""
     return tuple(_listing(entry) for entry in _read("listings.yaml")["listings"])
+
+
+def offers(reading: Reading) -> Iterator[Offer]:
+    """The listings again, as any other source gives them."""
+    listings = starter_listings()
+    reading.total = len(listings)
+    yield from map(offer_of, listings)
 
 
 def _builtins() -> Iterator[Provider]:

@@ -1,0 +1,41 @@
+"""Repositories as archives: no `git` is run, since only the guarded client goes out."""
+
+import re
+from urllib.parse import quote, urlsplit
+
+from catalog.normalizing.reading import RefusedError
+
+# How forges offer a state of a repository as an archive, by host.
+_FORGES = {
+    "github.com": "https://codeload.github.com/{path}/tar.gz/{ref}",
+    "gitlab.com": "https://gitlab.com/{path}/-/archive/{ref}/archive.tar.gz",
+    "codeberg.org": "https://codeberg.org/{path}/archive/{ref}.tar.gz",
+    "bitbucket.org": "https://bitbucket.org/{path}/get/{ref}.tar.gz",
+}
+NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
+ARCHIVES = (".tar.gz", ".tgz", ".zip")
+_TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>.+))?$")
+_PART = re.compile(r"[\w.-]{1,100}")
+
+
+def archive_of(address: str, *, ref: str = "") -> str:
+    """The archive's address: of a repository at a known forge, or the archive itself."""
+    parts = urlsplit(address)
+    if parts.path.endswith(ARCHIVES):
+        return address
+    form = _FORGES.get(parts.hostname or "")
+    tree = _TREE.search(parts.path)
+    path = _TREE.sub("", parts.path).strip("/").removesuffix(".git")
+    names = path.split("/")
+    if form is None or len(names) < 2 or not all(map(_PART.fullmatch, names)):
+        raise RefusedError(
+            "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
+        )
+    wanted = ref or (tree["ref"] if tree else "HEAD")
+    return form.format(path=path, ref=quote(wanted, safe="/.-_"))
+
+
+def folder_of(address: str) -> str:
+    """The folder within the repository that the address points to, or nothing."""
+    tree = _TREE.search(urlsplit(address).path)
+    return (tree["folder"] or "").strip("/") if tree else ""

@@ -1,0 +1,130 @@
+"""A web server on this machine that plays registries, archives and what strangers could answer."""
+
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+SAMPLES = SHARED / "samples"
+MB = 1024 * 1024
+
+
+@dataclass
+class Place:
+    """Documents by path, and what was asked for."""
+
+    port: int = 0
+    documents: dict[str, bytes] = field(default_factory=dict)
+    registries: dict[str, list[Any]] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
+    endless: dict[str, bool] = field(default_factory=dict)
+    hits: list[str] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    per_page: int = 40
+
+    def at(self, path: str) -> str:
+        """The address of a path."""
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def answer(self, target: str, known: str | None) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body for a request."""
+        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        if path in self.redirects:
+            return 302, {"Location": self.redirects[path]}, b""
+        if path in self.endless:
+            return 200, {}, self._endless(path, query)
+        if path in self.registries:
+            return 200, {}, self._page(self.registries[path], query)
+        if path not in self.documents:
+            return 404, {}, b"{}"
+        body = self.documents[path]
+        tag = f'"{sha256(body).hexdigest()[:16]}"'
+        return (304, {}, b"") if known == tag else (200, {"ETag": tag}, body)
+
+    def _page(self, servers: list[Any], query: dict[str, list[str]]) -> bytes:
+        begin = int(query.get("cursor", ["0"])[0])
+        end = begin + self.per_page
+        metadata: dict[str, Any] = {"count": len(servers[begin:end])}
+        if end < len(servers):
+            metadata["nextCursor"] = str(end)
+        return json.dumps({"servers": servers[begin:end], "metadata": metadata}).encode()
+
+    def _endless(self, path: str, query: dict[str, list[str]]) -> bytes:
+        """A cursor after every page: another each time, or the same."""
+        number = int(query.get("cursor", ["0"])[0]) + int(self.endless[path])
+        return json.dumps({"servers": [], "metadata": {"nextCursor": str(number)}}).encode()
+
+
+@contextmanager
+def place() -> Iterator[Place]:
+    """The server, for a while."""
+    played = Place()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            played.hits.append(self.path)
+            status, headers, body = played.answer(self.path, self.headers.get("If-None-Match"))
+            played.statuses.append(status)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    played.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield played
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def tar_of(files: Mapping[str, bytes | str], *members: tarfile.TarInfo) -> bytes:
+    """A tar.gz of these files, and of members that are no plain files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for member in members:
+            tar.addfile(member)
+    return packed.getvalue()
+
+
+def tar_of_folder(folder: Path, *, below: str) -> bytes:
+    """A folder as a forge would pack it: everything below one folder."""
+    files = {
+        f"{below}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    return tar_of(files)
+
+
+def registry_servers() -> list[Any]:
+    """Every entry of the sample pages, and every stored version of the servers that have many."""
+    pages = sorted((SAMPLES / "mcp-registry-api").glob("*.json"))
+    servers = [one for page in pages for one in json.loads(page.read_text())["servers"]]
+    versions = sorted((SAMPLES / "mcp-registry-server-json" / "versions").glob("*.json"))
+    return servers + [json.loads(path.read_text()) for path in versions]
