@@ -19,10 +19,11 @@ from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.services.registration import register
-from catalog.trust.findings import Finding, keeps_out
+from catalog.trust.findings import Finding, keeps_out, worst_first
 from catalog.trust.pinning import digest_of, read_back
 from catalog.trust.reading import Offered, as_definition, descriptor_of, read_offer, read_tool
 from catalog.trust.scanning import scan_definition
+from catalog.trust.shadowing import find_namesakes, find_shadows
 
 Standing = Definition.Standing
 GONE = "Its server does not list it any longer."
@@ -41,7 +42,7 @@ class StoredDefinitions:
     """What a server's answer was to us: names of tools, by what became of them.
 
     `waiting` are all that a person has to look at now, from before too, each with what is to be
-    seen about it.
+    seen about it; `about` is what is to be seen about the server itself.
     """
 
     approved: int = 0
@@ -51,12 +52,13 @@ class StoredDefinitions:
     gone: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     waiting: dict[str, list[Finding]] = field(default_factory=dict)
+    about: list[Finding] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
 
     @property
     def needs_review(self) -> bool:
         """Whether a person has to look before all of it can be used."""
-        return bool(self.waiting)
+        return bool(self.waiting) or keeps_out(self.about)
 
     @property
     def told(self) -> str:
@@ -64,6 +66,7 @@ class StoredDefinitions:
         parts = [f"{self.approved + self.unchanged} tools are stored"]
         if self.waiting:
             parts.append(f"{len(self.waiting)} wait to be looked at ({_some(self.waiting)})")
+        parts += [one.told.rstrip(".") for one in self.about]
         if self.gone:
             parts.append(f"{len(self.gone)} are gone")
         if self.defects:
@@ -90,24 +93,25 @@ def store_definitions(
     offered, report.defects = read_offer(integration, tools)
     known = _known(integration, offered)
     first = by is not None and not any(row.approved_hash for row in known.values())
-    accepted: list[Definition] = []
+    differing: dict[str, Offered] = {}
     for name, one in offered.items():
-        row = known.pop(name, None)
+        row = known.get(name)
         if row is not None and row.approved_hash == one.digest:
             _as_approved(row, report, by)
         elif row is not None and row.proposed_hash == one.digest:
             _as_before(row)
-        elif new := _proposed(integration, row, one):
-            is_new = not new.approved_hash
-            (report.new if is_new else report.changed).append(name)
-            if first and is_new and not keeps_out(_findings(new)):
-                accepted.append(new)
+        else:
+            differing[name] = one
+    accepted = _propose(integration, known, differing, report, own=set(offered), first=first)
     if complete:
-        _note_gone(known.values(), report)
+        gone = [row for name, row in known.items() if name not in offered]
+        _note_gone(gone, report)
     _settle(integration, report)
     if not first:
         _record_differences(integration, report, by)
     report.approved = len(_accept(integration, accepted, by))
+    if first:
+        report.about = find_namesakes(integration)
     report.waiting = {row.name: _findings(row) for row in waiting_of(integration)}
     return report
 
@@ -232,8 +236,33 @@ def _as_before(row: Definition) -> None:
         row.save(update_fields=["standing", "changed_at"])
 
 
+def _propose(
+    integration: Integration,
+    known: Mapping[str, Definition],
+    differing: Mapping[str, Offered],
+    report: StoredDefinitions,
+    *,
+    own: set[str],
+    first: bool,
+) -> list[Definition]:
+    """Write down what is new or different; of a first installation what may be used at once."""
+    shadows = find_shadows(
+        integration, {name: one.definition for name, one in differing.items()}, own
+    )
+    accepted = []
+    for name, one in differing.items():
+        row = _proposed(integration, known.get(name), one, shadows[name])
+        if row is None:
+            continue
+        is_new = not row.approved_hash
+        (report.new if is_new else report.changed).append(name)
+        if first and is_new and not keeps_out(_findings(row)):
+            accepted.append(row)
+    return accepted
+
+
 def _proposed(
-    integration: Integration, row: Definition | None, offered: Offered
+    integration: Integration, row: Definition | None, offered: Offered, shadows: list[Finding]
 ) -> Definition | None:
     """The row that now waits; None where it cannot be read and nobody has it."""
     if offered.descriptor is None and (row is None or not row.approved_hash):
@@ -241,8 +270,8 @@ def _proposed(
     row = row or Definition(integration=integration, name=offered.name)
     row.standing = Standing.CHANGED if row.approved_hash else Standing.NEW
     row.proposed, row.proposed_hash = offered.text, offered.digest
-    found = [*offered.findings, *scan_definition(offered.definition)]
-    row.findings = [finding.as_json() for finding in found]
+    found = [*offered.findings, *scan_definition(offered.definition), *shadows]
+    row.findings = [finding.as_json() for finding in worst_first(found)]
     faults = "; ".join(f"{one.field} {one.reason}" for one in offered.defects)
     row.problem = "" if offered.descriptor else faults[:500]
     row.save()

@@ -1,22 +1,47 @@
 """Looks through a definition for what does not belong into a description.
 
 It reads what the model would, every text at every place, and says what it found; whether that keeps
-a tool out is decided elsewhere.
+a tool out is decided elsewhere. What it looks for is a way of speaking: it finds what is careless
+and common, and no scanner finds everything.
 """
 
+import re
 from collections.abc import Iterator
 
 from catalog.descriptors import JSONObject
-from catalog.trust.findings import Finding, worst_first
+from catalog.trust.findings import LONGEST_EXCERPT, Finding, Severity, worst_first
 from catalog.trust.hidden import find_hidden
+from catalog.trust.phrases import RULES, Rule
+from catalog.trust.views import views_of
+
+# A description for a model says what it has to in far less.
+LONG = 4_000
+# Of one definition; a schema within its limit has less.
+MOST_CHARACTERS = 200_000
+_OUT_OF_SIGHT = re.compile(r"(?:[ \t]*\n){15,}|[ \t]{120,}")
+_COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
+_BLOB = re.compile(
+    r"(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{80,}=*"
+)
 
 
 def scan_definition(definition: JSONObject) -> list[Finding]:
     """What a person should know about it, the worst first."""
     found: list[Finding] = []
+    left = MOST_CHARACTERS
     for where, text in texts_of(definition):
-        found += find_hidden(text, where)
+        left -= len(text)
+        if left < 0:
+            told = "There is more text than is looked through."
+            found.append(Finding("not_looked_through", Severity.HIGH, where, told))
+            break
+        found += scan_text(text, where)
     return worst_first(found)
+
+
+def scan_text(text: str, where: str) -> list[Finding]:
+    """What is to be said about one text."""
+    return [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
 
 
 def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
@@ -28,9 +53,43 @@ def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
         if isinstance(value, str):
             yield where, value
         elif isinstance(value, dict):
-            for key in value:
-                yield f"{where}.(name)".lstrip("."), str(key)
+            yield from ((f"{where}.{key}".lstrip("."), str(key)) for key in value)
             inside = [(f"{where}.{key}".lstrip("."), one) for key, one in value.items()]
             waiting += reversed(inside)
         elif isinstance(value, list):
             waiting += reversed([(f"{where}[{at}]", one) for at, one in enumerate(value)])
+
+
+def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
+    if len(text) > LONG:
+        told = f"{len(text):,} characters, where a description needs a few hundred."
+        yield Finding("long", Severity.MEDIUM, where, told)
+    if _OUT_OF_SIGHT.search(text):
+        told = "So much blank space that what follows is out of sight."
+        yield Finding("out_of_sight", Severity.HIGH, where, told)
+    if comment := _COMMENT.search(text):
+        told = "A comment, which pages do not show and models read."
+        yield Finding("comment", Severity.HIGH, where, told, _cut(comment.group()))
+    if len(text) >= 80 and (blob := _BLOB.search(text)):
+        told = "Something encoded, which a model may decode."
+        yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))
+
+
+def _instructions(text: str, where: str) -> Iterator[Finding]:
+    if len(text) < 6:
+        return
+    told = set()
+    for view in views_of(text):
+        for rule in RULES:
+            if rule.code not in told and (match := rule.pattern.search(view)):
+                told.add(rule.code)
+                yield _finding(rule, view, match, where)
+
+
+def _finding(rule: Rule, view: str, match: re.Match[str], where: str) -> Finding:
+    around = view[max(0, match.start() - 20) : match.end() + 20]
+    return Finding(rule.code, rule.severity, where, f"It {rule.told}.", _cut(around))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 1] + "…"

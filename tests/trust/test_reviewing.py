@@ -20,7 +20,8 @@ from catalog.services.reviewing import (
     store_definitions,
     waiting_of,
 )
-from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model, give
+from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model
+from tests.factories import give as give
 
 pytestmark = pytest.mark.django_db
 Standing = Definition.Standing
@@ -43,7 +44,7 @@ class World:
 
     def __init__(self) -> None:
         active_model()
-        group = GroupFactory.create()
+        self.group = group = GroupFactory.create()
         self.alice: User = UserFactory.create(username="alice", is_staff=True)
         self.bob = Caller(UserFactory.create(groups=[group]).pk, group.pk)
         self.notes: Integration = IntegrationFactory.create(slug="notes")
