@@ -2,13 +2,15 @@
 
 from django.urls import include, path
 
-from discovery.views import my_tools, playground, session
+from discovery.views import my_secrets, my_tools, playground, session
 
 urlpatterns = [
     path("", playground.playground, name="playground"),
     path("playground/people/", playground.people, name="people"),
     path("tools/", my_tools.my_tools, name="my-tools"),
     path("tools/requests/", my_tools.requests, name="requests"),
+    path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
+    path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
     path("group/", session.choose_group, name="choose-group"),
     path("", include("discovery.access_urls")),

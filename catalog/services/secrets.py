@@ -52,6 +52,17 @@ def forget_secret(
     return bool(gone)
 
 
+@transaction.atomic
+def set_own_secrets(*, by: User, integration: Integration, allowed: bool) -> bool:
+    """Let people use secrets of their own there; those that they have set are kept, not used."""
+    rows = Integration.objects.filter(pk=integration.pk).exclude(own_secrets=allowed)
+    changed = bool(rows.update(own_secrets=allowed))
+    if changed:
+        details = {"allowed": allowed}
+        record(by=by, action="secret.own", target=integration.slug, details=details)
+    return changed
+
+
 def secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
     """What the integration needs and what is set, of everybody or of one person; no values."""
     rows = Secret.objects.filter(integration=integration, user=user)

@@ -38,6 +38,7 @@ PLACES = (
     Place("marketplace", "Marketplace", "store"),
 )
 PLACES_OF_ADMINS = (
+    Place("integrations", "Integrations", "plug"),
     Place("access", "Access", "shield"),
     Place("people-list", "People", "users"),
     Place("keys", "Keys", "key-round"),

@@ -1,0 +1,1 @@
+"""Integrations: their pages, their secrets, and signing in at them."""

@@ -1,0 +1,215 @@
+"""The pages of integrations: what admins see and do; what others have of them."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from acl.models import AuditEntry
+from catalog.models import HealthCheck, Integration, Secret
+from catalog.secrets.sealing import values_for
+from marketplace.health_chart import HEIGHT, chart_of
+from marketplace.models import Installation, Listing
+from marketplace.standing import standing_of
+from tests.factories import IntegrationFactory, give
+from tests.integrations.conftest import CANARY, installed
+
+
+def words(client: Client, path: str) -> str:
+    return " ".join(client.get(path).content.decode().split())
+
+
+def test_pages_do_not_exist_for_who_is_no_admin(as_alice: Client, mail: Integration) -> None:
+    paths = ["", "mail/", "mail/update/", "mail/uninstall/"]
+    changes = ["check", "switch", "retry", "roll-back", "uninstall", "secrets", "own-secrets"]
+
+    got = {as_alice.get(f"/integrations/{path}").status_code for path in paths}
+    body = {"name": "mail", "value": "x", "own": "on", "enabled": ""}
+    posted = {as_alice.post(f"/integrations/mail/{path}/", body).status_code for path in changes}
+
+    assert (got, posted) == ({404}, {404})
+    assert "Integrations" not in words(as_alice, "/tools/")
+    assert Integration.objects.get(slug="mail").enabled
+    assert not Secret.objects.exists()
+
+
+def test_list_tells_how_each_stands(as_admin: Client, mail: Integration, support: Group) -> None:
+    Listing.objects.create(slug="mail", kind="mcp", title="Mail", version="1.1.0")
+    Integration.objects.filter(pk=mail.pk).update(listing="mail")
+    installed("off", support, mail.installations.get().by, enabled=False)  # type: ignore[arg-type]
+    failing = IntegrationFactory.create(
+        slug="failing", connection="failing", health="It ended by itself."
+    )
+
+    text = words(as_admin, "/integrations/")
+
+    for part in ("3 integrations", "works", "off", "failing", "It ended by itself.", "Support"):
+        assert part in text
+    assert "update to 1.1.0" in text
+    shown = {
+        show: [slug for slug in ("mail", "off", "failing") if f">{slug}<" in found]
+        for show in ("works", "off", "trouble", "update", "waiting")
+        for found in [words(as_admin, f"/integrations/?show={show}")]
+    }
+    assert shown == {
+        "works": ["mail"],
+        "off": ["off"],
+        "trouble": ["failing"],
+        "update": ["mail"],
+        "waiting": [],
+    }
+    failing.delete()
+    assert "No integration fits" in words(as_admin, "/integrations/?q=nothing+like+that")
+
+
+def test_list_asks_as_much_for_two_as_for_twenty(
+    as_admin: Client, support: Group, admin: User
+) -> None:
+    asked = []
+    for count in (2, 18):
+        for number in range(count):
+            give(IntegrationFactory.create(slug=f"row-{count}-{number}"), support)
+        cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            as_admin.get("/integrations/")
+        asked.append(len(queries))
+
+    assert asked[0] == asked[1]
+
+
+def test_page_tells_everything_in_plain_words(as_admin: Client, mail: Integration) -> None:
+    text = words(as_admin, "/integrations/mail/")
+
+    for part in (
+        "Works.",
+        "1 of the last 2 went well",
+        "the slowest took 120 ms",
+        "It ended by itself. Read its last words; another version may work.",
+        "ImportError: no module named x",
+        "missing",
+        "Support",
+        "in quarantine",
+        "2 tools are stored.",
+        "https://mail.example/mcp",
+    ):
+        assert part in text
+    assert "<script>" not in text.replace("<script>alert", "")
+    assert as_admin.get("/integrations/none/").status_code == 404
+
+
+def test_secret_is_set_replaced_and_forgotten_and_never_shown(
+    as_admin: Client, mail: Integration, admin: User
+) -> None:
+    path = "/integrations/mail/secrets/"
+    wrong = as_admin.post(path, {"name": "TOKEN", "value": f"{CANARY}\x00"})
+    as_admin.post(path, {"name": "TOKEN", "value": CANARY})
+    before = values_for(mail)
+    shown = words(as_admin, "/integrations/mail/")
+    as_admin.post(path, {"name": "TOKEN", "forget": "on"})
+
+    assert wrong.status_code == 422
+    assert CANARY not in wrong.content.decode() + shown
+    assert (before, values_for(mail)) == ({"TOKEN": CANARY}, {})
+    assert as_admin.post(path, {"name": "oauth:token", "value": "x"}).status_code == 422
+    told = AuditEntry.objects.filter(action__startswith="secret").order_by("pk")
+    assert [entry.action for entry in told] == ["secret.set", "secret.forget"]
+
+
+def test_switching_off_and_uninstalling_by_name(as_admin: Client, mail: Integration) -> None:
+    as_admin.post("/integrations/mail/switch/", {"enabled": ""})
+    off = words(as_admin, "/integrations/mail/")
+    wrong = as_admin.post("/integrations/mail/uninstall/", {"name": "Mail"})
+    there = Integration.objects.filter(slug="mail").exists()
+    as_admin.post("/integrations/mail/uninstall/", {"name": "mail"})
+
+    assert "It is switched off: nobody can use it." in off
+    assert (wrong.status_code, there) == (422, True)
+    assert not Integration.objects.filter(slug="mail").exists()
+
+
+def test_look_is_asked_for_and_awaited(as_admin: Client, mail: Integration) -> None:
+    answer = as_admin.post("/integrations/mail/check/")
+    waiting = words(as_admin, answer["Location"])
+    last = HealthCheck.objects.latest("pk").pk
+    part = as_admin.get(
+        f"/integrations/mail/?since={last}&left=1", headers={"HX-Request": "true"}
+    ).content.decode()
+    done = words(as_admin, f"/integrations/mail/?since={last - 1}")
+
+    assert "A worker looks at it now." in waiting
+    assert "Nobody has looked yet." in part
+    assert "<html" not in part
+    assert "A worker looks at it now." not in done
+
+
+@pytest.mark.parametrize(
+    ("fields", "install_state", "label"),
+    [
+        ({}, "", "works"),
+        ({"connection": "not_needed"}, "", "works"),
+        ({"connection": "failing"}, "", "failing"),
+        ({"connection": "disconnected"}, "", "not connected"),
+        ({"enabled": False}, "ready", "off"),
+        ({"state": "pending"}, "connecting", "installing"),
+        ({"state": "pending"}, "failed", "not installed"),
+        ({"state": "pending"}, "needs_approval", "needs approval"),
+        ({"state": "quarantined"}, "ready", "in quarantine"),
+    ],
+)
+def test_standing_says_the_first_thing_that_is_wrong(
+    fields: dict[str, object], install_state: str, label: str
+) -> None:
+    row = Integration(slug="x", title="X", **{"connection": "connected", **fields})
+
+    standing = standing_of(row, install_state, "Why.")
+
+    assert standing.label == label
+    assert standing.words
+
+
+def test_chart_draws_a_bar_for_each_look(mail: Integration) -> None:
+    chart = chart_of(list(mail.checks.all()))
+
+    failed, well = chart.bars
+    assert (chart.well, chart.count, chart.longest) == (1, 2, 120)
+    assert (failed.well, failed.height, well.well) == (False, HEIGHT, True)
+    assert failed.x < well.x
+
+
+def test_person_sets_their_own_where_that_is_allowed(
+    as_alice: Client, admin: User, alice: User, charlie: User, mail: Integration
+) -> None:
+    path, body = "/tools/connections/mail/", {"name": "TOKEN", "value": CANARY}
+    refused = as_alice.post(path, body).status_code
+    as_alice.force_login(admin)
+    as_alice.post("/integrations/mail/own-secrets/", {"own": "on"})
+    as_alice.force_login(alice)
+
+    set_one = as_alice.post(path, body)
+    other_name = as_alice.post(path, {"name": "PATH", "value": "x"}).status_code
+    shown = words(as_alice, path) + words(as_alice, "/tools/connections/")
+
+    mail.refresh_from_db()
+    assert (refused, set_one.status_code, other_name) == (404, 302, 404)
+    assert CANARY not in shown
+    assert values_for(mail, user_id=alice.pk) == {"TOKEN": CANARY}
+    assert values_for(mail) == {}
+    as_alice.force_login(charlie)
+    answers = [as_alice.get(path), as_alice.get("/tools/connections/no-such/")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    as_alice.force_login(admin)
+    assert "1 person has their own" in words(as_alice, "/integrations/mail/")
+
+
+def test_failed_installation_begins_again(as_admin: Client, mail: Integration) -> None:
+    Installation.objects.update(state="failed", message="It wants a sign-in.")
+    Integration.objects.update(state="pending", enabled=False)
+
+    page = words(as_admin, "/integrations/mail/")
+    as_admin.post("/integrations/mail/retry/")
+
+    assert "Not installed." in page
+    assert "It wants a sign-in." in page
+    assert Installation.objects.get().state == "queued"
