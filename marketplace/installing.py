@@ -1,6 +1,7 @@
 """The worker's part of an installation: one step after the other, each safe to do twice.
 
-Everything up to `storing` only looks; that writes what nobody can use yet; the last step shows it.
+Everything up to `storing` only looks, beside whatever serves; that writes what nobody can use yet,
+or puts the new version in the place of the old one; the last step shows it.
 """
 
 from datetime import timedelta
@@ -10,15 +11,13 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from catalog.connections.asking import check_server, close_connection
+from catalog.connections.asking import close_connection
+from catalog.connections.health import note_health
+from catalog.connections.trying import try_server
 from catalog.indexing import failed, pending
-from catalog.mcp_client.commands import (
-    CommandNotAllowedError,
-    Launchers,
-    check_command,
-    command_digest,
-)
-from catalog.mcp_client.problems import ServerProblemError
+from catalog.mcp_client.commands import CommandNotAllowedError, Launchers, check_command
+from catalog.mcp_client.packages import package_of
+from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Tools
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
@@ -26,19 +25,24 @@ from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.outgoing.problems import EndpointNotAllowedError
 from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.grants import grant_integrations
-from catalog.services.reviewing import store_definitions
 from catalog.services.rules import add_rule
+from marketplace.candidates import candidate_of, read_back, written
+from marketplace.confirming import digest_to_confirm
+from marketplace.fetching import fetch, find_newest, forget_place, is_in_place
 from marketplace.models import Installation
-from marketplace.moving import move
+from marketplace.moving import StoppedError, go, move
+from marketplace.packages.offering import bounds_that_may_help
+from marketplace.packages.places import Place
+from marketplace.packages.problems import PackageProblemError
+from marketplace.packages.pypi import wanted_by
+from marketplace.storing import NothingToInstallError, needs_a_look, store_contents, store_tools
+from marketplace.withdrawing import withdraw
 
+__all__ = ["MOST_ATTEMPTS", "StoppedError", "install", "overdue"]
 State = Installation.State
 MOST_ATTEMPTS = 5
 # Longer than any single step may take: a worker that lives is not overtaken.
 STEP_SECONDS = 180
-
-
-class StoppedError(Exception):
-    """Somebody else has moved it: cancelled it, or works on it."""
 
 
 def install(pk: int) -> bool:
@@ -50,10 +54,13 @@ def install(pk: int) -> bool:
     if installation is None:
         return False
     try:
-        if installation.state != State.EMBEDDING:
-            _connect_and_store(installation)
+        if installation.state == State.CONFIGURE:
+            _resolve(installation)
+        elif installation.state != State.EMBEDDING:
+            _work(installation)
         return installation.state == State.EMBEDDING and not _show_when_embedded(installation)
     except StoppedError:
+        _clear_away(pk, installation)
         return False
     except _KNOWN as problem:
         _fail(installation, problem)
@@ -62,7 +69,7 @@ def install(pk: int) -> bool:
 
 def _claim(pk: int) -> Installation | None:
     """The installation, its attempt counted before the work that may end the process."""
-    working = Installation.objects.filter(pk=pk, state__in=Installation.WORKING)
+    working = Installation.objects.filter(_TO_DO, pk=pk)
     with transaction.atomic():
         row = (
             working.select_for_update(skip_locked=True, of=("self",))
@@ -72,52 +79,70 @@ def _claim(pk: int) -> Installation | None:
         if row is None:
             return None
         if row.attempts >= MOST_ATTEMPTS:
-            move(row, State.FAILED, reason="gave_up", message="It ended the worker every time.")
+            told = "It ended the worker every time."
+            if move(row, State.FAILED, reason="gave_up", message=told):
+                withdraw(row)
             return None
         # Whatever it was at when its worker died only looked, or can be done again.
-        if row.state not in (State.QUEUED, State.EMBEDDING):
+        if row.state not in (State.CONFIGURE, State.QUEUED, State.EMBEDDING):
             move(row, State.QUEUED, message="Begins again.")
         counts = int(row.state != State.EMBEDDING)
         working.update(attempts=F("attempts") + counts, sent_at=Now())
     return row
 
 
-def _connect_and_store(installation: Installation) -> None:
-    integration = installation.integration
-    _go(installation, State.FETCHING, "The launcher fetches the package at its first start.")
-    _go(installation, State.CHECKING, "Looks at the command, the address and the secrets.")
-    _check(installation)
-    _go(installation, State.CONNECTING, "Starts or reaches the server.")
-    tools = check_server(integration)
-    _go(installation, State.LISTING, f"It has {len(tools.tools)} tools. {tools.left_out}".strip())
-    _store(installation, tools)
+def _resolve(installation: Installation) -> None:
+    """Find the exact version that would be installed, so that a person can confirm it."""
+    check_command(("uvx", "a==1") if _is_python(installation) else ("npx", "a@1.0.0"), _launchers())
+    package = find_newest(installation)
+    descriptor = read_back(
+        {**installation.descriptor, "version": package.version, "command": package.command()}
+    )
+    digest = digest_to_confirm(descriptor, installation.constraints)
+    row = Installation.objects.filter(pk=installation.pk, state=State.CONFIGURE)
+    with transaction.atomic():
+        told = f"{package.name} {package.version} is the newest version. Confirm its command."
+        go(installation, State.CONFIGURE, told)
+        row.update(descriptor=written(descriptor), command_digest=digest)
 
 
-def _check(installation: Installation) -> None:
-    integration = installation.integration
-    if integration.transport != "stdio":
-        check_address(integration.endpoint, AllowedHosts.from_settings())
+def _work(installation: Installation) -> None:
+    if not installation.descriptor.get("transport"):
+        go(installation, State.FETCHING, "Nothing has to be fetched.")
+        store_contents(installation)
         return
-    check_command(integration.command, Launchers.from_settings())
-    digest = command_digest(integration.command, integration.required_secrets)
-    if digest != installation.command_digest:
+    _check_command(installation)
+    fetch(installation)
+    go(installation, State.CHECKING, "Looks at the files, the address and the secrets.")
+    _check(installation)
+    go(installation, State.CONNECTING, "Starts or reaches the server.")
+    tools = try_server(candidate_of(installation))
+    go(installation, State.LISTING, f"It has {len(tools.tools)} tools. {tools.left_out}".strip())
+    _keep_tools(installation, tools)
+    if not needs_a_look(installation):
+        store_tools(installation, complete=not tools.left_out)
+
+
+def _check_command(installation: Installation) -> None:
+    """Before anything is fetched or started: it is what was confirmed, and still allowed."""
+    descriptor = read_back(installation.descriptor)
+    if descriptor.transport != "stdio":
+        return
+    check_command(descriptor.command, _launchers())
+    if digest_to_confirm(descriptor, installation.constraints) != installation.command_digest:
         raise CommandNotAllowedError("The command is not the one that was confirmed.")
 
 
-def _store(installation: Installation, tools: Tools) -> None:
-    """Its capabilities, which nobody can use while the integration is pending."""
-    integration = installation.integration
-    with transaction.atomic():
-        # In one transaction with the move: who cancels now waits, or has cancelled all of it.
-        _go(installation, State.STORING, "Writes its tools into the catalogue.")
-        stored = store_definitions(
-            integration=integration,
-            tools=tools.tools,
-            by=installation.by,
-            complete=not tools.left_out,
-        )
-        to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
-        _go(installation, to, stored.told)
+def _check(installation: Installation) -> None:
+    if installation.descriptor["transport"] != "stdio":
+        check_address(installation.descriptor["endpoint"], AllowedHosts.from_settings())
+    elif installation.place and not is_in_place(installation):
+        raise ServerProblemError(Reason.FILES_CHANGED)
+
+
+def _keep_tools(installation: Installation, tools: Tools) -> None:
+    installation.tools = tools.tools
+    Installation.objects.filter(pk=installation.pk).update(tools=tools.tools)
 
 
 def _show_when_embedded(installation: Installation) -> bool:
@@ -127,11 +152,14 @@ def _show_when_embedded(installation: Installation) -> bool:
     if pending().filter(**own).exists() and not failed().filter(**own).exists():
         return False
     with transaction.atomic():
-        _go(installation, State.READY, "Ready.")
-        Integration.objects.filter(pk=integration.pk).update(
-            enabled=True, state=ReviewState.APPROVED
-        )
-        _give(installation)
+        go(installation, State.READY, "Ready.")
+        if installation.kind == Installation.Kind.INSTALL:
+            Integration.objects.filter(pk=integration.pk).update(
+                enabled=True, state=ReviewState.APPROVED
+            )
+            _give(installation)
+        if integration.transport:
+            note_health(integration, tools=len(installation.tools))
     return True
 
 
@@ -144,15 +172,37 @@ def _give(installation: Installation) -> None:
         add_rule(by=by, space=space, effect=Rule.Effect.ALLOW, integration=integration)
 
 
-def _go(installation: Installation, to: State, message: str) -> None:
-    if not move(installation, to, message=message):
-        raise StoppedError
-
-
 def _fail(installation: Installation, problem: Exception) -> None:
+    """Say why, and leave nothing behind but what a retry can use."""
     reason, message = _told(problem)
-    move(installation, State.FAILED, reason=reason, message=message)
-    close_connection(installation.integration)
+    offered = _offer(installation, problem)
+    if offered:
+        told = "It was made for an earlier version of what it needs."
+        message = f"{message}\n{told} It may work with {', '.join(offered)}: try again with that."
+    with transaction.atomic():
+        if move(installation, State.FAILED, reason=reason, message=message):
+            Installation.objects.filter(pk=installation.pk).update(offered=offered)
+            withdraw(installation)
+    forget_place(installation)
+
+
+def _offer(installation: Installation, problem: Exception) -> list[str]:
+    """Bounds that may help a package that crashes, unless it has some already."""
+    package = package_of(installation.command)
+    if package is None or package.index != "pypi" or installation.constraints:
+        return []
+    if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
+        return []
+    versions = {name: version for name, version, _ in installation.package.get("artefacts", ())}
+    wanted = wanted_by(package, Place(installation.place))
+    return bounds_that_may_help(wanted, versions, problem.detail)
+
+
+def _clear_away(pk: int, installation: Installation) -> None:
+    """Of what was cancelled or removed meanwhile nothing stays; of what another works on, all."""
+    forget_place(installation)
+    if not Installation.objects.filter(pk=pk).exists():
+        close_connection(installation.integration)
 
 
 def _told(problem: Exception) -> tuple[str, str]:
@@ -161,13 +211,23 @@ def _told(problem: Exception) -> tuple[str, str]:
     return getattr(problem, "code", "failed"), str(problem)
 
 
+def _launchers() -> Launchers:
+    return Launchers.from_settings()
+
+
+def _is_python(installation: Installation) -> bool:
+    package = package_of(installation.command)
+    return package is not None and package.index == "pypi"
+
+
 def overdue() -> list[int]:
     """Installations that have waited too long, by the database's clock; marked as sent now."""
     seconds = settings.PEGBOARD_SWEEP_AFTER_SECONDS
     between = Q(state__in=_BETWEEN, sent_at__lt=Now() - timedelta(seconds=seconds))
     patience = timedelta(seconds=max(seconds, STEP_SECONDS))
     within = Q(state__in=_WITHIN, sent_at__lt=Now() - patience)
-    waiting = Installation.objects.filter(between | within)
+    unresolved = Q(state=State.CONFIGURE, command_digest="", sent_at__lt=Now() - patience)
+    waiting = Installation.objects.filter(between | within | unresolved)
     with transaction.atomic():
         keys = list(waiting.select_for_update(skip_locked=True).values_list("pk", flat=True))
         Installation.objects.filter(pk__in=keys).update(sent_at=Now())
@@ -179,6 +239,10 @@ _KNOWN = (
     SecretUnavailableError,
     CommandNotAllowedError,
     EndpointNotAllowedError,
+    PackageProblemError,
+    NothingToInstallError,
 )
+# A worker has something to do; a version that was found waits for a person.
+_TO_DO = Q(state__in=Installation.WORKING) | Q(state=State.CONFIGURE, command_digest="")
 _BETWEEN = (State.QUEUED, State.EMBEDDING)
 _WITHIN = tuple(state for state in Installation.WORKING if state not in _BETWEEN)

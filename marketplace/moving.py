@@ -20,3 +20,13 @@ def move(installation: Installation, to: State, *, message: str = "", reason: st
     installation.state, installation.message, installation.reason = to, message, reason
     InstallationEvent.objects.create(installation=installation, state=to, message=message)
     return True
+
+
+class StoppedError(Exception):
+    """Somebody else has moved it: cancelled it, removed it, or works on it."""
+
+
+def go(installation: Installation, to: State, message: str) -> None:
+    """Move on, for a worker: StoppedError where it is not its turn any more."""
+    if not move(installation, to, message=message):
+        raise StoppedError

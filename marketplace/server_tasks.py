@@ -4,6 +4,7 @@ from celery import shared_task
 
 from marketplace.installing import install, overdue
 from marketplace.refreshing import refresh_source, sources_to_read
+from marketplace.tidying import tidy
 
 _LOOK_AGAIN_SECONDS = 1
 
@@ -17,9 +18,16 @@ def install_server(pk: int) -> None:
 
 @shared_task(name="servers.sweep_installations")  # type: ignore[untyped-decorator]
 def sweep_installations() -> None:
-    """Send again whatever has waited too long."""
+    """Send again whatever has waited too long, and remove what is left over."""
     for pk in overdue():
         install_server.delay(pk)
+    tidy()
+
+
+@shared_task(name="servers.tidy")  # type: ignore[untyped-decorator]
+def tidy_up() -> None:
+    """Remove what is left of what was removed, disabled or cancelled."""
+    tidy()
 
 
 @shared_task(name="servers.refresh_source")  # type: ignore[untyped-decorator]

@@ -11,7 +11,7 @@ class Reason(StrEnum):
 
     NOT_ALLOWED = "not_allowed"
     CANNOT_START = "cannot_start"
-    CHANGED = "changed"
+    FILES_CHANGED = "files_changed"
     CRASHED = "crashed"
     NOT_REACHABLE = "not_reachable"
     SIGN_IN_NEEDED = "sign_in_needed"
@@ -26,13 +26,14 @@ class Reason(StrEnum):
     BUSY = "busy"
     RESTING = "resting"
     STOPPED = "stopped"
+    CHANGED = "changed"
 
 
 WORDS = {
     Reason.NOT_ALLOWED: "Pegboard may not use it. An administrator can allow its host or launcher.",
     Reason.CANNOT_START: "It could not be started. Check that its command is installed.",
-    Reason.CHANGED: "Its files are not those that were installed, and it was not started. Install "
-    "it again.",
+    Reason.FILES_CHANGED: "Its files are not those that were installed, so it was not started. "
+    "Install it again.",
     Reason.CRASHED: "It ended by itself. Read its last words; another version may work.",
     Reason.NOT_REACHABLE: "It could not be reached. Check its address, and whether it runs.",
     Reason.SIGN_IN_NEEDED: "It wants a sign-in. Set its secrets, or connect the account again.",
@@ -47,6 +48,7 @@ WORDS = {
     Reason.BUSY: "It has as many calls as it may have at once. Try again in a moment.",
     Reason.RESTING: "It failed several times in a row and is left alone for a while.",
     Reason.STOPPED: "The connection was closed.",
+    Reason.CHANGED: "It says something else of the tool than was approved. An admin has to look.",
 }
 _MOST_CHARACTERS = 500
 

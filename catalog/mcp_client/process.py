@@ -125,7 +125,7 @@ async def _check_code(server: StdioServer) -> None:
     if server.sealed is not None:
         found = await anyio.to_thread.run_sync(code_digest, server.sealed.folder)
         if found != server.sealed.digest:
-            raise ServerProblemError(Reason.CHANGED)
+            raise ServerProblemError(Reason.FILES_CHANGED)
 
 
 def _environment(server: StdioServer, home: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +61,14 @@ class Place:
         return code_digest(self.folder)
 
 
-def remove_all_but(wanted: Iterable[str]) -> list[str]:
+def remove_all_but(wanted: Callable[[], Iterable[str]]) -> list[str]:
     """Remove the folders that nobody wants any more; their names."""
-    kept = set(wanted)
     try:
         there = [entry.name for entry in os.scandir(servers_folder()) if entry.is_dir()]
     except FileNotFoundError:
         return []
+    # Asked for after looking: a row names its folder before that is made.
+    kept = set(wanted())
     gone = sorted(name for name in there if name not in kept)
     for name in gone:
         shutil.rmtree(servers_folder() / name, ignore_errors=True)

@@ -3,7 +3,7 @@
 Here only rows are written; the process that goes out ends connections and removes folders.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,23 @@ from django.db import transaction
 
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
-from catalog.locking import lock_catalog
+from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.normalizing.naming import slug_for
+from catalog.outgoing.addresses import AllowedHosts, check_address
+from marketplace.candidates import read_back
+from marketplace.confirming import to_confirm
+from marketplace.differences import tools_digest
+from marketplace.idempotency import earlier_of, request_digest
 from marketplace.models import Installation, Listing, ListingVersion
-from marketplace.services.installs import NotPermittedError, send_task
-
-TIDY = "servers.tidy"
+from marketplace.services.installs import (
+    TIDY,
+    NotPermittedError,
+    begin_update,
+    check_program,
+    send_task,
+)
 
 
 class NotReadyError(Exception):
@@ -31,8 +40,23 @@ class Update:
     """A newer version of what is installed, as its listing has it."""
 
     listing: Listing
-    version: str
     descriptor: IntegrationDescriptor
+
+    @property
+    def version(self) -> str:
+        """Its name, as the listing gives it."""
+        return self.descriptor.version
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The whole command, which has to be shown; empty where it runs no program."""
+        return self.descriptor.command
+
+    @property
+    def digest(self) -> str:
+        """What says that the command was seen."""
+        is_program = self.descriptor.transport == "stdio"
+        return to_confirm(self.descriptor).digest if is_program else ""
 
 
 @transaction.atomic
@@ -61,10 +85,13 @@ def uninstall(*, by: User, integration: Integration) -> None:
     It is gone from every answer at once. Processes and folders follow: what no row wants is
     removed by the process that has them.
     """
+    lock_definitions(integration.pk)
     lock_catalog()
     row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
     if row is None:
         return
+    # Whoever writes something that hangs on them now waits, and then finds nothing.
+    list(row.capabilities.select_for_update().order_by("pk").values_list("pk", flat=True))
     details = {"version": row.version, "capabilities": row.capabilities.count()}
     record(by=by, action="integration.uninstall", target=row.slug, details=details)
     row.delete()
@@ -74,21 +101,84 @@ def uninstall(*, by: User, integration: Integration) -> None:
 def pending_update(integration: Integration) -> Update | None:
     """What the listing has that is not the installed version; None where it has nothing else."""
     listing = Listing.objects.filter(slug=integration.listing).exclude(slug="").first()
-    if listing is None or not listing.version or listing.version == integration.version:
+    if listing is None or integration.state != ReviewState.APPROVED:
         return None
-    return Update(listing, listing.version, descriptor_of_listing(listing))
+    descriptor = descriptor_of_listing(listing)
+    files = [one.get("files") for one in (descriptor.source_ref, integration.source_ref)]
+    if descriptor.version == integration.version and files[0] == files[1]:
+        return None
+    descriptor = replace(descriptor, slug=integration.slug)
+    if descriptor.transport == "stdio" and not to_confirm(descriptor).is_pinned:
+        return None
+    return Update(listing, descriptor)
 
 
+@transaction.atomic
 def start_update(
-    *, by: User, integration: Integration, confirmed: str, idempotency_key: str = ""
+    *, by: User, integration: Integration, confirmed: str = "", idempotency_key: str = ""
 ) -> Installation:
-    """Begin to install the newer version beside the one that serves."""
-    raise NotReadyError("There is no newer version.")
+    """Begin to install the newer version beside the one that serves, until it is ready.
+
+    `confirmed` is the digest of the command that was shown, where it runs a program.
+    """
+    digest = request_digest("update", integration.slug, confirmed)
+    if earlier := earlier_of(by, idempotency_key, digest):
+        return earlier
+    update = pending_update(integration)
+    if update is None:
+        raise NotReadyError("There is no newer version.")
+    if update.descriptor.transport == "stdio":
+        _check_permission(by)
+        check_program(update.descriptor)
+    elif update.descriptor.transport:
+        check_address(update.descriptor.endpoint, AllowedHosts.from_settings())
+    if update.digest != confirmed:
+        raise NotPermittedError
+    return begin_update(
+        by=by,
+        integration=integration,
+        descriptor=update.descriptor,
+        kind=Installation.Kind.UPDATE,
+        values={},
+        idempotency_key=idempotency_key,
+        digest=digest,
+    )
 
 
+@transaction.atomic
 def roll_back(*, by: User, integration: Integration) -> Installation:
-    """Begin to take back the last update."""
-    raise NotReadyError("There is no version before this one.")
+    """Begin to take back the last update: the version before it, from its own place, with the
+    tools that it had."""
+    before = version_before(integration)
+    if before is None:
+        raise NotReadyError("There is no version before this one.")
+    if before.command:
+        _check_permission(by)
+    return begin_update(
+        by=by,
+        integration=integration,
+        descriptor=read_back(before.descriptor),
+        kind=Installation.Kind.ROLL_BACK,
+        values={
+            "constraints": before.constraints,
+            "place": before.place,
+            "package": before.package,
+            "approved_tools": tools_digest(before.tools),
+        },
+    )
+
+
+def version_before(integration: Integration) -> Installation | None:
+    """The installation that served before the one that serves now."""
+    if integration.state != ReviewState.APPROVED:
+        return None
+    ready = Installation.objects.filter(integration=integration, state=Installation.State.READY)
+    return next(iter(ready.order_by("-pk")[1:2]), None)
+
+
+def _check_permission(by: User) -> None:
+    if not by.has_perm("marketplace.install_stdio"):
+        raise NotPermittedError
 
 
 def descriptor_of_listing(listing: Listing, version: str = "") -> IntegrationDescriptor:
@@ -116,4 +206,5 @@ __all__ = [
     "set_enabled",
     "start_update",
     "uninstall",
+    "version_before",
 ]

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from acl.callers import Caller
 from acl.models import AuditEntry, Space
 from acl.services.spaces import create_space
-from catalog.connections import asking
+from catalog.connections import asking, trying
 from catalog.connections.loop import ConnectionLoop
 from catalog.connections.pool import Connections
 from catalog.descriptors import IntegrationDescriptor
@@ -44,7 +44,8 @@ def _connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    for module in (asking, trying):
+        monkeypatch.setattr(module, "connection_loop", loop)
     yield
     loop.stop()
 
@@ -137,7 +138,8 @@ def test_crash_is_told_with_the_last_words(alice: User) -> None:
 
 def test_other_command_than_the_confirmed_one_starts_nothing(alice: User) -> None:
     installation = begin(alice, evil())
-    Integration.objects.update(command=[sys.executable, "-I", str(EVIL), "modern"])
+    other = {**installation.descriptor, "command": [sys.executable, "-I", str(EVIL), "modern"]}
+    Installation.objects.update(descriptor=other)
 
     install(installation.pk)
     installation.refresh_from_db()

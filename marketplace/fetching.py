@@ -1,0 +1,157 @@
+"""The first step of an installation: its package in a place of its own, at the version and made of
+the files that it was before."""
+
+from django.db.models.functions import Now
+
+from catalog.mcp_client.packages import Package, package_of
+from catalog.models import Integration
+from marketplace.models import Installation
+from marketplace.moving import StoppedError, go, move
+from marketplace.packages import npm, pypi
+from marketplace.packages.client import NotWantedError, Watch, check_size
+from marketplace.packages.installed import Artefact, Installed
+from marketplace.packages.places import Place, new_name
+from marketplace.packages.problems import PackageProblemError
+
+State = Installation.State
+_TOLD_EVERY = 10  # packages
+
+
+def find_newest(installation: Installation) -> Package:
+    """The package that the command names, at the version that its index would give now."""
+    package = package_of(installation.command)
+    if package is None:
+        raise PackageProblemError("no_package", "The command names no package.")
+    watch = _watch(installation, State.CONFIGURE)
+    index = npm if package.index == "npm" else pypi
+    with _Attempt(installation, State.CONFIGURE) as place:
+        version = index.newest(package, place, watch)
+        place.remove()
+    if not version:
+        raise PackageProblemError("package_not_found", f"There is no package {package.name}.")
+    return package.at(version)
+
+
+def fetch(installation: Installation) -> None:
+    """Put the package into a place of its own; nothing where the command names none."""
+    package = package_of(installation.command)
+    if package is None:
+        go(installation, State.FETCHING, "Nothing has to be fetched.")
+        return
+    if is_in_place(installation):
+        go(installation, State.FETCHING, "Its package is in place.")
+        return
+    go(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
+    with _Attempt(installation, State.FETCHING) as place:
+        installed = _install(package, place, installation)
+        _check_the_same(installed, installation)
+        place.finish()
+        check_size(place)
+        _note(installation, place, installed)
+    told = (
+        f"{package.name} {package.version} is in place, with {len(installed.artefacts)} packages."
+    )
+    go(installation, State.FETCHING, told)
+
+
+def is_in_place(installation: Installation) -> bool:
+    """Whether what was fetched before is still there, and nothing else."""
+    package = installation.package
+    if not installation.place or package.get("place") != installation.place:
+        return False
+    return bool(package["digest"] == Place(installation.place).digest())
+
+
+def forget_place(installation: Installation) -> None:
+    """Remove the folder of an installation that did not come to its end."""
+    serving = Integration.objects.filter(pk=installation.integration_id)
+    places = serving.values_list("package__place", flat=True)
+    if installation.place and installation.place not in places:
+        Place(installation.place).remove()
+        Installation.objects.filter(pk=installation.pk, place=installation.place).update(place="")
+        installation.place = ""
+
+
+class _Attempt:
+    """A new place that the row names before it is made; gone again where anything goes wrong."""
+
+    def __init__(self, installation: Installation, state: State) -> None:
+        self._installation, self._state = installation, state
+        self._place = Place(new_name())
+
+    def __enter__(self) -> Place:
+        forget_place(self._installation)
+        row = Installation.objects.filter(pk=self._installation.pk, state=self._state)
+        if not row.update(place=self._place.name):
+            raise StoppedError
+        self._installation.place = self._place.name
+        self._place.make()
+        return self._place
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
+        if kind is not None:
+            forget_place(self._installation)
+        if kind is NotWantedError:
+            raise StoppedError
+
+
+def _install(package: Package, place: Place, installation: Installation) -> Installed:
+    watch = _watch(installation, State.FETCHING)
+    before = installation.package
+    same = bool(before) and before.get("command_digest") == installation.command_digest
+    if package.index == "npm":
+        if installation.constraints:
+            words = "Bounds on what a package needs are for packages from PyPI."
+            raise PackageProblemError("not_for_npm", words)
+        return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
+    held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
+    return pypi.install(package, place, watch, constraints=installation.constraints, held=held)
+
+
+def _check_the_same(installed: Installed, installation: Installation) -> None:
+    """The same version of the same package is the same file, whenever it is fetched."""
+    known: dict[tuple[str, str], str] = {}
+    for package in (installation.integration.package, installation.package):
+        known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
+    for one in installed.artefacts:
+        if known.get((one.name, one.version), one.digest) != one.digest:
+            words = f"{one.name} {one.version} is another file than it was before. It is refused."
+            raise PackageProblemError("package_changed", words)
+
+
+def _note(installation: Installation, place: Place, installed: Installed) -> None:
+    package = {
+        "place": place.name,
+        "launch": list(installed.launch),
+        "digest": place.digest(),
+        "artefacts": [[one.name, one.version, one.digest] for one in installed.artefacts],
+        "lock": installed.lock,
+        "constraints": installation.constraints,
+        "command_digest": installation.command_digest,
+    }
+    row = Installation.objects.filter(pk=installation.pk, state=State.FETCHING, place=place.name)
+    if not row.update(package=package):
+        raise StoppedError
+    installation.package = package
+
+
+def _watch(installation: Installation, state: State) -> Watch:
+    """Tells of progress, and ends the client where the installation is somebody else's by now."""
+    collected = 0
+
+    def hears(line: str) -> None:
+        nonlocal collected
+        if line.startswith(("Collecting ", "Processing ")):
+            collected += 1
+            if collected % _TOLD_EVERY == 0:
+                move(installation, state, message=f"{collected} packages so far.")
+        elif line.startswith("Installing collected packages:"):
+            move(installation, state, message=f"Unpacks {line.count(',') + 1} packages.")
+
+    def goes_on() -> bool:
+        mine = Installation.objects.filter(
+            pk=installation.pk, state=state, place=installation.place
+        )
+        return bool(mine.update(sent_at=Now()))
+
+    return Watch(hears, goes_on)

@@ -1,0 +1,142 @@
+"""The step that writes: tools of a server, or what a listing without one brings.
+
+A first installation writes what nobody can use while its integration is pending. An update puts
+the new version and its tools in the place of the old ones, in one transaction.
+"""
+
+from django.db import transaction
+
+from catalog.locking import lock_catalog, lock_definitions
+from catalog.models import Capability, Definition, Integration
+from catalog.models.integration import ReviewState
+from catalog.services.registration import register
+from catalog.services.reviewing import (
+    approve_definitions,
+    forget_gone,
+    seen_digest,
+    store_definitions,
+    waiting_of,
+)
+from catalog.trust.findings import keeps_out
+from catalog.trust.pinning import read_back as definition_of
+from catalog.trust.scanning import scan_text
+from marketplace.candidates import COLUMNS, put_into, read_back
+from marketplace.contents import contents_of
+from marketplace.differences import differences, tools_digest
+from marketplace.models import Installation
+from marketplace.moving import StoppedError, go
+
+State = Installation.State
+
+
+class NothingToInstallError(Exception):
+    """A listing that brings nothing; the text says why."""
+
+    code = "nothing_to_install"
+
+
+def needs_a_look(installation: Installation) -> bool:
+    """Whether a person has to see first how an update's tools differ from what is approved."""
+    if installation.kind == Installation.Kind.INSTALL:
+        return False
+    changes = differences(_approved(installation.integration), installation.tools)
+    seen = installation.approved_tools == tools_digest(installation.tools)
+    if not changes or seen:
+        return False
+    told = {
+        what: [one["name"] for one in changes if one["what"] == what]
+        for what in ("added", "changed", "removed")
+    }
+    counts = ", ".join(f"{len(names)} {what}" for what, names in told.items() if names)
+    with transaction.atomic():
+        words = f"Its tools differ from those that are in use: {counts}. Look at them."
+        go(installation, State.NEEDS_APPROVAL, words)
+        Installation.objects.filter(pk=installation.pk).update(changes=changes)
+    return True
+
+
+def store_tools(installation: Installation, *, complete: bool) -> None:
+    """Its tools, held against what is approved; what needs a look waits for it."""
+    with transaction.atomic():
+        integration = _locked(installation)
+        # In one transaction with the move: who cancels now waits, or has cancelled all of it.
+        go(installation, State.STORING, "Writes its tools into the catalogue.")
+        _put_in_place(integration, installation)
+        stored = store_definitions(
+            integration=integration, tools=installation.tools, by=installation.by, complete=complete
+        )
+        if installation.kind == Installation.Kind.INSTALL:
+            to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
+            go(installation, to, stored.told)
+            return
+        approve_all(installation)
+        go(installation, State.EMBEDDING, f"{len(installation.tools)} tools are stored.")
+
+
+def approve_all(installation: Installation) -> None:
+    """Pin what was seen with the installation; what is gone goes with its rights."""
+    integration, by = installation.integration, installation.approved_by or installation.by
+    if by is None:
+        return
+    readable = [row for row in waiting_of(integration) if not row.problem]
+    if readable:
+        seen = {row.name: seen_digest(row) for row in readable}
+        approve_definitions(by=by, integration=integration, seen=seen)
+    gone = Definition.objects.filter(integration=integration, standing=Definition.Standing.GONE)
+    forget_gone(by=by, integration=integration, names=list(gone.values_list("name", flat=True)))
+
+
+def store_contents(installation: Installation) -> None:
+    """What a listing without a server brings; hidden text in it waits for a person."""
+    loaded = contents_of(read_back(installation.descriptor))
+    if not loaded.capabilities:
+        reasons = "; ".join(str(defect) for defect in loaded.defects) or "It is empty."
+        raise NothingToInstallError(reasons)
+    with transaction.atomic():
+        integration = _locked(installation)
+        go(installation, State.STORING, "Writes what it brings into the catalogue.")
+        _put_in_place(integration, installation)
+        report = register(
+            loaded,
+            by=installation.by,
+            source=integration.slug,
+            state=ReviewState.APPROVED,
+            prune=True,
+        )
+        if not report.loaded:
+            raise NothingToInstallError("; ".join(map(str, report.defects)))
+        told = f"{report.loaded} capabilities are stored."
+        odd = _odd(integration) if not installation.approved_by_id else ""
+        go(installation, State.NEEDS_APPROVAL if odd else State.EMBEDDING, odd or told)
+
+
+def _locked(installation: Installation) -> Integration:
+    """The integration's row, in the order in which everybody locks; StoppedError where it is
+    gone."""
+    lock_definitions(installation.integration_id)
+    lock_catalog()
+    row = Integration.objects.select_for_update().filter(pk=installation.integration_id).first()
+    if row is None:
+        raise StoppedError
+    installation.integration = row
+    return row
+
+
+def _put_in_place(integration: Integration, installation: Installation) -> None:
+    put_into(integration, installation)
+    integration.save(update_fields=COLUMNS)
+
+
+def _approved(integration: Integration) -> dict[str, dict[str, object]]:
+    rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
+    return {row.name: definition_of(row.approved) for row in rows.order_by("pk")}
+
+
+def _odd(integration: Integration) -> str:
+    """Why a person has to look at a skill or an extension first; empty where nobody has to."""
+    for one in Capability.objects.filter(integration=integration).order_by("pk"):
+        if one.hidden_characters:
+            return f"{one.full_name} has {one.hidden_characters} hidden characters: look at it."
+        if keeps_out(scan_text(one.description, "description")):
+            return f"The description of {one.full_name} speaks to the model: look at it."
+    return ""
