@@ -16,8 +16,8 @@ def mark_vanished(source: Source, *, kept: set[str]) -> int:
     gone = own.filter(Q(details__plugin=None) | ~Q(details__plugin__in=kept)) if kept else own
     installed = Integration.objects.exclude(listing="").values("listing")
     marked = gone.filter(slug__in=installed, vanished_at=None).update(vanished_at=Now())
-    removed, _ = gone.exclude(slug__in=installed).delete()
-    return marked + removed
+    _, removed = gone.exclude(slug__in=installed).delete()
+    return marked + removed.get(Listing._meta.label, 0)
 
 
 def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:

@@ -54,17 +54,14 @@ def source_named(slug: str) -> Source:
 @transaction.atomic
 def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     """Write the listings and versions that are new or differ; another source's stay as they are."""
-    by_key: dict[str, list[Offer]] = {}
-    for offer in offers:
-        by_key.setdefault(offer.key, []).append(offer)
+    by_key = _by_key(offers)
     own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
     rows = {row.key: row for row in own.order_by("pk")}
     slugs = _Slugs(source, by_key)
     new: list[Listing] = []
     changed: list[Listing] = []
-    for key, versions in by_key.items():
-        offer, row = _latest(versions), rows.get(key)
-        values = _values(offer, source)
+    for key, offer in _shown(by_key).items():
+        row, values = rows.get(key), _values(offer, source)
         if row is None:
             rows[key] = Listing(slug=slugs.free(offer), source=source, **values)
             new.append(rows[key])
@@ -73,11 +70,29 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     Listing.objects.bulk_create(new)
     overwrite(Listing, changed, [*_COMPARED, "vanished_at", "updated_at"])
     describe_listings([*new, *changed])
-    Listing.objects.filter(pk__in=[row.pk for row in rows.values()]).update(run=source.run)
+    seen = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
+    Listing.objects.filter(pk__in=seen).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
-    unchanged = len(rows) - len(new) - len(changed)
+    unchanged = len(seen) - len(new) - len(changed)
     return StoredListings(len(new), len(changed), unchanged, slugs.told)
+
+
+def _by_key(offers: Iterable[Offer]) -> dict[str, list[Offer]]:
+    by_key: dict[str, list[Offer]] = {}
+    for offer in offers:
+        by_key.setdefault(offer.key, []).append(offer)
+    return by_key
+
+
+def _is_offered(versions: Sequence[Offer]) -> bool:
+    """Whether any version can still be installed."""
+    return any(one.status != ListingVersion.Status.DELETED for one in versions)
+
+
+def _shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:
+    """The version that stands for each entry; none of those whose source has deleted them all."""
+    return {key: _latest(several) for key, several in by_key.items() if _is_offered(several)}
 
 
 class _Slugs:
@@ -120,7 +135,8 @@ class _Slugs:
 
 def _latest(versions: Sequence[Offer]) -> Offer:
     """The version that is marked so; else the one that was published last; else the last one."""
-    marked = [one for one in versions if one.is_latest] or list(versions)
+    offered = [one for one in versions if one.status != ListingVersion.Status.DELETED]
+    marked = [one for one in offered if one.is_latest] or offered or list(versions)
     dated = [one for one in marked if one.published_at is not None]
     return max(dated, key=lambda one: one.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
 
@@ -169,8 +185,8 @@ def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) ->
     }
     wanted = {
         (row.listing_id, row.version): row
-        for key, several in by_key.items()
-        for row in (_version(rows[key], offer) for offer in several)
+        for key, listing in rows.items()
+        for row in (_version(listing, offer) for offer in by_key[key])
     }
     ListingVersion.objects.bulk_create(
         [row for at, row in wanted.items() if at not in known or _differs(known[at], row)],

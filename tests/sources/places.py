@@ -125,6 +125,5 @@ def tar_of_folder(folder: Path, *, below: str) -> bytes:
 def registry_servers() -> list[Any]:
     """Every entry of the sample pages, and every stored version of the servers that have many."""
     pages = sorted((SAMPLES / "mcp-registry-api").glob("*.json"))
-    servers = [one for page in pages for one in json.loads(page.read_text())["servers"]]
-    versions = sorted((SAMPLES / "mcp-registry-server-json" / "versions").glob("*.json"))
-    return servers + [json.loads(path.read_text()) for path in versions]
+    pages += sorted((SAMPLES / "mcp-registry-server-json" / "versions").glob("*.json"))
+    return [one for page in pages for one in json.loads(page.read_text())["servers"]]
