@@ -1,0 +1,300 @@
+"""Packages: put into places of their own, held by their hashes, updated beside what serves, and
+taken back. The index is a folder; real pip fills real environments from it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
+
+from acl.callers import Caller
+from catalog.connections import asking, trying
+from catalog.connections.asking import call_tool
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.descriptors import IntegrationDescriptor
+from catalog.indexing import embed_pending
+from catalog.mcp_client.packages import package_of
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.models import Capability, Integration
+from marketplace.fetching import is_in_place
+from marketplace.installing import install
+from marketplace.models import Installation, Listing
+from marketplace.packages.client import client_environment
+from marketplace.packages.offering import bounds_that_may_help
+from marketplace.packages.places import Place
+from marketplace.services.installs import (
+    NotPermittedError,
+    approve_install,
+    confirm_install,
+    retry_install,
+    start_install,
+    to_confirm,
+)
+from marketplace.services.managing import (
+    pending_update,
+    roll_back,
+    start_update,
+    uninstall,
+)
+from marketplace.tidying import tidy
+from tests.catalog.conftest import embedder as embedder
+from tests.factories import GroupFactory, UserFactory
+from tests.installing.test_installing import alice as alice
+from tests.installing.wheels import add_library, add_server, tool
+from tests.mcp_client.test_stdio import QUICK, text_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
+State = Installation.State
+HELLO, BYE = tool("hello", "Says hello."), tool("bye", "Says goodbye.")
+
+
+@pytest.fixture(autouse=True)
+def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A folder that pip takes for its only index."""
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_DATA_DIR = tmp_path
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    for module in (asking, trying):
+        monkeypatch.setattr(module, "connection_loop", loop)
+    yield folder
+    loop.stop()
+
+
+def tiny(whole: str = "tiny-server==1.0.0", **more: Any) -> IntegrationDescriptor:
+    command = ("uvx", whole, "--polite")
+    return IntegrationDescriptor("tiny", "mcp", "Tiny", transport="stdio", command=command, **more)
+
+
+def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
+    return start_install(by=by, descriptor=descriptor, confirmed=to_confirm(descriptor).digest)
+
+
+def worked(installation: Installation) -> Installation:
+    """After as much work as can be done."""
+    install(installation.pk)
+    embed_pending()
+    install(installation.pk)
+    installation.refresh_from_db()
+    return installation
+
+
+def folders(settings: Settings) -> list[str]:
+    servers = Path(settings.PEGBOARD_DATA_DIR) / "servers"
+    return sorted(path.name for path in servers.iterdir()) if servers.exists() else []
+
+
+def test_update_serves_when_it_is_approved_and_can_be_taken_back(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    add_server(index, "2.0.0", {**HELLO, "description": "Says hello, loudly."}, BYE)
+    group = GroupFactory.create()
+    bob = UserFactory.create(username="bob", groups=[group])
+    names = Capability.objects.usable_by(Caller(bob.pk, group.pk)).values_list(
+        "full_name", flat=True
+    )
+    first = tiny(version="1.0.0", source_ref={"listing": "tiny"})
+    installation = start_install(
+        by=alice, descriptor=first, confirmed=to_confirm(first).digest, groups=[group]
+    )
+    worked(installation)
+    served = Integration.objects.get(slug="tiny")
+    old = installation.place
+
+    assert installation.state == State.READY, installation.message
+    assert served.package["launch"][0] == str(Place(old).folder / "bin" / "python")
+    assert {name for name, _, _ in served.package["artefacts"]} == {"tiny-server", "tiny-sdk"}
+    assert all(digest.startswith("sha256:") for _, _, digest in served.package["artefacts"])
+    assert text_of(call_tool(served, "hello", {})) == '["--polite"]'
+    assert pending_update(served) is None
+
+    Listing.objects.create(
+        slug="tiny", key="tiny", kind="mcp", title="Tiny", version="2.0.0", transport="stdio",
+        command=["uvx", "tiny-server==2.0.0", "--polite"],
+    )  # fmt: skip
+    offered = pending_update(served)
+    assert offered is not None
+    with pytest.raises(NotPermittedError):
+        start_update(by=alice, integration=served, confirmed="")
+    update = start_update(by=alice, integration=served, confirmed=offered.digest)
+    worked(update)
+
+    assert (update.state, list(names.all())) == (State.NEEDS_APPROVAL, ["tiny__hello"])
+    assert [(one["name"], one["what"], one["fields"]) for one in update.changes] == [
+        ("bye", "added", []), ("hello", "changed", ["description"]),
+    ]  # fmt: skip
+    served.refresh_from_db()
+    assert (served.version, served.package["place"]) == ("1.0.0", old)
+
+    approve_install(by=alice, installation=update)
+    worked(update)
+    tidy()
+    served.refresh_from_db()
+
+    assert (update.state, served.version) == (State.READY, "2.0.0"), update.message
+    assert sorted(names.all()) == ["tiny__bye", "tiny__hello"]
+    assert {old, update.place} <= set(folders(settings))
+
+    (index / "tiny_server-1.0.0-py3-none-any.whl").unlink()  # what is in place is not asked for
+    back = worked(roll_back(by=alice, integration=served))
+    served.refresh_from_db()
+
+    assert (back.state, served.version) == (State.READY, "1.0.0"), back.message
+    assert list(names.all()) == ["tiny__hello"]
+    assert served.package["place"] == old
+
+    uninstall(by=alice, integration=served)
+    tidy()
+    assert folders(settings) == []
+    assert trying.close_all_but(()) == []  # none is left to be closed
+
+
+def test_crash_offers_a_bound_with_which_it_works(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "1.0")
+    add_library(index, "2.0")
+    add_server(index, "1.0.0", HELLO)
+    installation = worked(begin(alice, tiny()))
+    crashed = (installation.state, installation.reason, installation.offered)
+    left = folders(settings)
+
+    retry_install(by=alice, installation=installation, constraints=installation.offered)
+    worked(installation)
+
+    assert crashed == (State.FAILED, "crashed", ["tiny-sdk<2"])
+    assert left == []
+    assert installation.state == State.READY, installation.message
+    versions = {name: version for name, version, _ in installation.package["artefacts"]}
+    assert versions == {"tiny-server": "1.0.0", "tiny-sdk": "1.0"}
+
+
+def test_other_files_than_before_are_refused(alice: User, index: Path, settings: Settings) -> None:
+    """CMD-5: a version that was published again, and a place that was changed."""
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    installation = worked(begin(alice, tiny()))
+    integration = Integration.objects.get()
+    code = next(Place(installation.place).folder.glob("lib/*/site-packages/tiny_server.py"))
+    was_in_place = is_in_place(installation)
+    code.write_text(code.read_text() + "# one more line\n")
+    with pytest.raises(ServerProblemError) as changed:
+        call_tool(integration, "hello", {})
+
+    add_server(index, "1.0.0", {**HELLO, "description": "Sends a copy to me."})
+    Installation.objects.update(state=State.FAILED)
+    retry_install(by=alice, installation=installation)
+    worked(installation)
+
+    assert was_in_place
+    assert changed.value.reason == Reason.FILES_CHANGED
+    assert (installation.state, installation.reason) == (State.FAILED, "package_changed")
+    assert installation.place == ""
+
+
+def test_without_a_version_it_is_looked_up_and_then_confirmed(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    add_server(index, "1.1.0", HELLO)
+    with pytest.raises(NotPermittedError):
+        begin(UserFactory.create(is_staff=True), tiny("tiny-server"))
+    installation = begin(alice, tiny("tiny-server"))
+    early = confirm_install(by=alice, installation=installation, confirmed="")
+    worked(installation)
+    shown = (installation.state, installation.command, folders(settings))
+    with pytest.raises(NotPermittedError):
+        confirm_install(by=alice, installation=installation, confirmed="0" * 64)
+
+    confirmed = confirm_install(
+        by=alice, installation=installation, confirmed=installation.command_digest
+    )
+    worked(installation)
+
+    assert not early
+    assert shown == (State.CONFIGURE, ("uvx", "tiny-server==1.1.0", "--polite"), [])
+    assert confirmed
+    assert installation.state == State.READY, installation.message
+
+
+def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_server(index, "1.0.0", HELLO, needs="tiny-sdk>=7")
+    needy = worked(begin(alice, tiny()))
+    needs = (needy.reason, folders(settings))
+    add_library(index, "7.0")
+    settings.PEGBOARD_PACKAGE_MEGABYTES = 0
+    retry_install(by=alice, installation=needy)
+    worked(needy)
+
+    assert needs == ("package_not_found", [])
+    assert (needy.reason, folders(settings)) == ("package_too_large", [])
+    assert "builds nothing" in needy.events.filter(state=State.FAILED)[0].message
+
+
+def test_package_clients_get_the_index_and_nothing_else() -> None:
+    """CMD-3 for package clients: nothing of the worker's environment but the index."""
+    environment = client_environment(
+        Place("x"),
+        {
+            "DATABASE_URL": "postgres://canary", "PEGBOARD_SECRET_KEY": "canary", "HOME": "/canary",
+            "PIP_INDEX_URL": "https://index.example/simple", "npm_config_registry": "https://npm.example",
+            "PIP_TARGET": "/canary", "PYTHONPATH": "/canary", "NODE_OPTIONS": "--canary",
+            "PATH": "/canary", "https_proxy": "http://proxy.example",
+        },
+        program="/opt/node/bin/node",
+    )  # fmt: skip
+
+    assert environment["PIP_INDEX_URL"] == "https://index.example/simple"
+    assert environment["npm_config_registry"] == "https://npm.example"
+    assert environment["https_proxy"] == "http://proxy.example"
+    assert environment["PATH"].startswith("/opt/node/bin:")
+    assert "canary" not in str(environment)
+
+
+@pytest.mark.parametrize(
+    ("needs", "versions", "said", "offered"),
+    [
+        (["mcp[cli]>=1.6.0"], {"mcp": "2.3.0"}, "AttributeError", ["mcp<2"]),
+        (["mcp>=1.6", "other>=1"], {"mcp": "2.3", "other": "2"}, "in mcp/server", ["mcp<2"]),
+        (["mcp>=1.6", "other>=1"], {"mcp": "2.3", "other": "2"}, "", ["mcp<2", "other<2"]),
+        (["mcp<3,>=1.6", "a~=1.0", "b==1"], {"mcp": "2.3", "a": "1", "b": "1"}, "", []),
+        (["mcp>=2"], {"mcp": "2.3"}, "", []),
+        (["my_lib"], {"My-Lib": "3.1"}, "", ["my-lib<3"]),
+        (["x>=1; extra == 'all'", "y>=1; python_version < '4'"], {"x": "2", "y": "2"}, "", ["y<2"]),
+        (["not a requirement at all!", "z"], {}, "", []),
+    ],
+)
+def test_bounds_are_for_what_was_taken_later_than_asked_for(
+    needs: list[str], versions: dict[str, str], said: str, offered: list[str]
+) -> None:
+    assert bounds_that_may_help(needs, versions, said) == offered
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uvx mcp-server-time==2026.1.2 --zone UTC", "uvx --from a[all]==1.0 b -c x",
+        "uvx --python 3.12 a==1", "npx -y @scope/server@1.2.3 stdio",
+        "npx -y --package @a/b@1.0.0-rc.1 b", "uvx no-version", "npx -y no-version",
+    ],
+)  # fmt: skip
+def test_package_is_the_command_that_names_it(command: str) -> None:
+    package = package_of(command.split())
+
+    assert package is not None
+    assert package.command() == tuple(command.split())
+    assert package_of(["python3", "x.py"]) is None

@@ -1,0 +1,105 @@
+"""A package index that is a folder: a small MCP server, and a library that it needs."""
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+SERVER = """
+import json
+import sys
+
+import tiny_sdk
+
+TOOLS = {tools!r}
+
+
+def main():
+    if tiny_sdk.VERSION > 1:
+        raise SystemExit("AttributeError: tiny_sdk has no attribute 'Server'")
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, number = message.get("method"), message.get("id")
+        if number is None:
+            continue
+        about = {{"name": "tiny", "version": "1"}}
+        answers = {{
+            "initialize": {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}},
+                           "serverInfo": about}},
+            "tools/list": {{"tools": TOOLS}},
+            "tools/call": {{"content": [{{"type": "text", "text": json.dumps(sys.argv[1:])}}]}},
+        }}
+        answer = {{"jsonrpc": "2.0", "id": number}}
+        if method in answers:
+            answer["result"] = answers[method]
+        else:
+            answer["error"] = {{"code": -32601, "message": "Method not found"}}
+        print(json.dumps(answer), flush=True)
+"""
+
+
+def tool(name: str, description: str) -> dict[str, object]:
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def add_server(
+    folder: Path, version: str, *tools: dict[str, object], needs: str = "tiny-sdk>=1.0"
+) -> None:
+    """The server `tiny-server`, which has these tools."""
+    code = SERVER.format(tools=list(tools))
+    add_wheel(
+        folder,
+        "tiny-server",
+        version,
+        {"tiny_server.py": code},
+        needs=needs,
+        program="tiny-server = tiny_server:main",
+    )
+
+
+def add_library(folder: Path, version: str) -> None:
+    """The library `tiny-sdk`; from version 2 on the server does not work with it."""
+    code = f"VERSION = {version.partition('.')[0]}\n"
+    add_wheel(folder, "tiny-sdk", version, {"tiny_sdk.py": code})
+
+
+def add_wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    files: Mapping[str, str],
+    *,
+    needs: str = "",
+    program: str = "",
+) -> None:
+    """A wheel of these files."""
+    folder.mkdir(exist_ok=True)
+    stem = f"{name.replace('-', '_')}-{version}"
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    about += f"Requires-Dist: {needs}\n" if needs else ""
+    inside = dict(files) | {
+        f"{stem}.dist-info/METADATA": about,
+        f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\n"
+        "Root-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    if program:
+        inside[f"{stem}.dist-info/entry_points.txt"] = f"[console_scripts]\n{program}\n"
+    lines = [f"{path},{_hash(text)},{len(text.encode())}" for path, text in inside.items()]
+    inside[f"{stem}.dist-info/RECORD"] = "\n".join([*lines, f"{stem}.dist-info/RECORD,,"]) + "\n"
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as wheel:
+        for path, text in inside.items():
+            wheel.writestr(path, text)
+    (folder / f"{stem}-py3-none-any.whl").write_bytes(written.getvalue())
+
+
+def _hash(text: str) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+    return f"sha256={digest.decode().rstrip('=')}"
