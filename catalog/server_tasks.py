@@ -1,17 +1,17 @@
 """What the process that holds the connections does. The web knows these tasks by name only: it
 imports nothing that could go out."""
 
+from contextlib import suppress
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_shutdown
 from django.db.models import Q
 
-from catalog.connections.asking import check_server
+from catalog.connections.announcing import send_sync
 from catalog.connections.loop import connection_loop
-from catalog.mcp_client.problems import ServerProblemError
-from catalog.models import Integration
-from catalog.secrets.keys import SecretUnavailableError
+from catalog.models import Integration, Sync
+from catalog.syncing import BusyError, sync_definitions
 
 # Whoever stops this process waits for fifteen (marketplace/embedded/programs.py).
 _FINISHING_SECONDS = 8
@@ -19,14 +19,29 @@ _FINISHING_SECONDS = 8
 
 @shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]
 def check_integration(integration_id: int) -> None:
-    """Look how a server is doing; its history tells."""
-    integration = Integration.objects.filter(pk=integration_id, enabled=True).first()
-    if integration is None or not integration.transport:
-        return
-    try:
-        check_server(integration)
-    except (ServerProblemError, SecretUnavailableError):
-        return
+    """Look how a server is doing; its history tells. To look is to list its tools, so they are
+    compared as well."""
+    with suppress(BusyError):
+        sync_definitions(integration_id, Sync.Cause.SCHEDULE)
+
+
+@shared_task(  # type: ignore[untyped-decorator]
+    name="servers.sync_integration",
+    autoretry_for=(BusyError,),
+    max_retries=60,
+    default_retry_delay=2,
+)
+def sync_integration(integration_id: int, cause: str = Sync.Cause.PERSON) -> None:
+    """Read a server's definitions, after whoever reads them now."""
+    sync_definitions(integration_id, cause)
+
+
+@shared_task(name="servers.sync_integrations")  # type: ignore[untyped-decorator]
+def sync_integrations() -> None:
+    """Read those of all servers that are in use; a program that is idle is started for it."""
+    in_use = Integration.objects.filter(enabled=True, state="approved").exclude(transport="")
+    for pk in in_use.order_by("pk").values_list("pk", flat=True):
+        send_sync(pk, Sync.Cause.SCHEDULE)
 
 
 @shared_task(name="servers.check_integrations")  # type: ignore[untyped-decorator]

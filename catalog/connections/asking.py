@@ -9,14 +9,16 @@ from catalog.connections.hiding import Hiding
 from catalog.connections.loop import connection_loop
 from catalog.connections.patience import call_patiently
 from catalog.connections.pool import NO_FAILURE, Connections
-from catalog.connections.reaching import server_of
+from catalog.connections.reaching import server_of, tokens_in
+from catalog.connections.verifying import check_pin, pin_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
 from catalog.models import Integration, Secret
+from catalog.oauth.tokens import distrust
 from catalog.secrets.sealing import values_for
 
 # Told before by the failures that led to them.
-_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING}
+_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING, Reason.CHANGED}
 
 
 def call_tool(
@@ -32,7 +34,7 @@ def call_tool(
         calling = begin_call(integration, name, arguments, user_id=user_id, seconds=seconds)
         result = calling.result()
     except ServerProblemError as problem:
-        note_call(integration, problem)
+        note_call(integration, problem, user_id=user_id)
         raise
     note_call(integration, None)
     return result
@@ -53,10 +55,14 @@ def begin_call(
     only read. Where a secret is missing or does not open, this raises, and nothing is sent.
     """
     server, key = server_of(integration, user_id=user_id), _key(integration, user_id)
-    hide = Hiding(values_for(integration, user_id=user_id).values())
+    values = values_for(integration, user_id=user_id).values()
+    hide = Hiding([*values, *tokens_in(server)])
+    pin = pin_of(integration, name)
 
     async def ask(kept: Connections) -> Result:
         try:
+            if pin:
+                await check_pin(kept, key, server, name, pin)
             return hide.in_result(
                 await call_patiently(kept, key, server, name, arguments, seconds, again)
             )
@@ -66,9 +72,13 @@ def begin_call(
     return connection_loop.begin(ask)
 
 
-def note_call(integration: Integration, problem: ServerProblemError | None) -> None:
+def note_call(
+    integration: Integration, problem: ServerProblemError | None, *, user_id: int | None = None
+) -> None:
     """Write down what a call says about the server's health."""
     if problem is not None:
+        if problem.reason is Reason.SIGN_IN_NEEDED:
+            distrust(integration, user_id=user_id)
         if problem.reason not in _NOT_NEWS:
             note_health(integration, problem)
     elif integration.connection != Integration.Connection.CONNECTED:

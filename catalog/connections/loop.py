@@ -7,6 +7,7 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from catalog.connections.pool import Connections, keep_tidy
+from catalog.connections.verifying import attentive_connections
 
 T = TypeVar("T")
 _STOPPING_SECONDS = 20
@@ -78,4 +79,4 @@ def _run(loop: asyncio.AbstractEventLoop, connections: Connections) -> None:
     loop.close()
 
 
-connection_loop = ConnectionLoop()
+connection_loop = ConnectionLoop(attentive_connections)

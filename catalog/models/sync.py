@@ -6,7 +6,7 @@ from catalog.models.integration import Integration
 
 
 class Sync(models.Model):
-    """One reading. Of those that found nothing new in a row, only the last is kept."""
+    """One reading. Of those in a row that are alike, only the last is kept."""
 
     class Cause(models.TextChoices):
         SCHEDULE = "schedule"
@@ -32,6 +32,6 @@ class Sync(models.Model):
         return f"{self.integration} {self.reason or 'read'}"
 
     @property
-    def found_something(self) -> bool:
-        """Whether anything was different, or went wrong."""
-        return bool(self.new or self.changed or self.gone or self.returned or self.reason)
+    def found_changes(self) -> bool:
+        """Whether anything was different."""
+        return bool(self.new or self.changed or self.gone or self.returned)

@@ -90,6 +90,21 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     return Offered(name, text, digest_of(text), descriptor, defects)
 
 
+def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What a server's answer would be pinned as, by name. A name that means two things means
+    none."""
+    digests: dict[str, str] = {}
+    for tool in tools:
+        name = tool.get("name")
+        if not isinstance(name, str):
+            continue
+        deep = is_deeper(tool, DEFAULT_LIMITS.json_depth)
+        digest = "" if deep else digest_of(written(pinned_part(tool)))
+        name = name.strip()
+        digests[name] = digest if digests.get(name, digest) == digest else ""
+    return digests
+
+
 def as_definition(capability: Capability) -> str:
     """What a server would say to be read like this, for tools from before there were pins."""
     definition = {

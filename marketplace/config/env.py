@@ -423,6 +423,21 @@ SETTINGS = (
         86_400,
     ),
     Setting(
+        "PEGBOARD_SYNC_SECONDS",
+        3600,
+        "How often the definitions of all connected servers are read and compared with the "
+        "approved ones",
+        60,
+        604_800,
+    ),
+    Setting(
+        "PEGBOARD_VERIFY_SECONDS",
+        60,
+        "How old a server's word on a tool may be at a call; an older one is asked for again",
+        0,
+        3600,
+    ),
+    Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
         "Programs that may start MCP servers: whole paths or names; uvx and npx stand for packages",

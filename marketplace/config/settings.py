@@ -95,6 +95,8 @@ PEGBOARD_CALL_WAIT_SECONDS: int = _env["PEGBOARD_CALL_WAIT_SECONDS"]
 PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
 PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
 PEGBOARD_CHECK_SECONDS: int = _env["PEGBOARD_CHECK_SECONDS"]
+PEGBOARD_SYNC_SECONDS: int = _env["PEGBOARD_SYNC_SECONDS"]
+PEGBOARD_VERIFY_SECONDS: int = _env["PEGBOARD_VERIFY_SECONDS"]
 PEGBOARD_LAUNCHERS: tuple[str, ...] = _env["PEGBOARD_LAUNCHERS"]
 PEGBOARD_PACKAGE_SECONDS: int = _env["PEGBOARD_PACKAGE_SECONDS"]
 PEGBOARD_PACKAGE_MEGABYTES: int = _env["PEGBOARD_PACKAGE_MEGABYTES"]
@@ -260,10 +262,20 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(PEGBOARD_CHECK_SECONDS),
         "options": {"expires": PEGBOARD_CHECK_SECONDS},
     },
+    "sync-integrations": {
+        "task": "servers.sync_integrations",
+        "schedule": float(PEGBOARD_SYNC_SECONDS),
+        "options": {"expires": PEGBOARD_SYNC_SECONDS},
+    },
     "sweep-calls": {
         "task": "servers.sweep_calls",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
         "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
+    "renew-tokens": {
+        "task": "servers.renew_tokens",
+        "schedule": 60.0,
+        "options": {"expires": 60},
     },
     "sweep-installations": {
         "task": "servers.sweep_installations",
