@@ -66,7 +66,7 @@ def _note(sync: Sync) -> Sync:
     """Keep what is worth telling: of readings that are like the one before, only the last."""
     history = Sync.objects.filter(integration=sync.integration).order_by("-pk")
     before = history.first()
-    alike = before is not None and not sync.found_changes and not before.found_changes
+    alike = before is not None and not sync.found_something and not before.found_something
     if before is not None and alike and before.reason == sync.reason:
         before.delete()
     sync.save()

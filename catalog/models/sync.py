@@ -32,6 +32,6 @@ class Sync(models.Model):
         return f"{self.integration} {self.reason or 'read'}"
 
     @property
-    def found_changes(self) -> bool:
+    def found_something(self) -> bool:
         """Whether anything was different."""
         return bool(self.new or self.changed or self.gone or self.returned)
