@@ -176,13 +176,15 @@ def _fetched(plugin: _Plugin, reading: Reading) -> Iterator[Offer]:
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
     try:
         archive = archive_of(address, ref=str(origin.get("sha") or origin.get("ref") or ""))
+        within = _within(origin)
         body = reading.body(archive, bounds=_ARCHIVE)
-        with reading.unpacked(body, folder=_within(origin)) as folder:
+        with reading.unpacked(body, folder=within) as folder:
             read = {"read": origin, "read_in": reading.source.run}
             yield from _with_parts(plugin, folder, read, reading)
     except (RefusedError, SourceProblemError, OutgoingError) as problem:
         reading.report(Defect(plugin.key, "source", str(problem)))
-        yield _as_before(plugin, reading, told=True)
+        # It was its turn: others come before it next time.
+        yield _as_before(plugin, reading, tried=reading.source.run)
 
 
 def _within(origin: JSONObject) -> str:
@@ -192,17 +194,15 @@ def _within(origin: JSONObject) -> str:
     return "" if path == "." else path
 
 
-def _as_before(plugin: _Plugin, reading: Reading, *, told: bool = False) -> Offer:
+def _as_before(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
     """The plugin with what was known of its files, which are not looked at now."""
-    if not plugin.is_known and not told:
+    if not plugin.is_known and not tried:
         words = f"its files are read later: {MOST_ARCHIVES} repositories in each refresh"
         reading.report(Defect(plugin.key, "source", words))
     reading.kept.add(plugin.key)
     names = ("parts", "holds", "read", "read_in")
-    return offer_of(
-        plugin.integration,
-        details={name: plugin.known[name] for name in names if name in plugin.known},
-    )
+    details = {name: plugin.known[name] for name in names if name in plugin.known}
+    return offer_of(plugin.integration, details=details | ({"read_in": tried} if tried else {}))
 
 
 def _with_parts(
