@@ -14,17 +14,24 @@ from django.db import close_old_connections
 from django.db.models import F
 from django.db.models.functions import Now
 
-from acl.models import ApiKey
 from catalog.connections.asking import begin_call, note_call
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result
-from catalog.models import Capability
+from catalog.models import Integration
 from catalog.secrets.keys import SecretUnavailableError
 from discovery.approving import waits_for_person
 from discovery.binding import is_whole
 from discovery.models import Call
 from discovery.moving import move, unexpired
-from discovery.reasons import CHANGED, NOT_THERE, TOOL_ERROR, UNKNOWN_OUTCOME
+from discovery.permitted import permitted
+from discovery.reasons import (
+    CHANGED,
+    DISCONNECTED,
+    NOT_CONNECTED,
+    NOT_THERE,
+    TOOL_ERROR,
+    UNKNOWN_OUTCOME,
+)
 from discovery.results import written_result
 
 State = Call.State
@@ -60,7 +67,7 @@ def _claim(pk: UUID) -> Call | None:
 
 def _sent(call: Call) -> "Future[Result] | None":
     """The call on its way, or nothing where it may not be sent; the row says why."""
-    capability = allowed(call)
+    capability = permitted(call)
     if capability is None:
         move(call, State.FAILED, reason=NOT_THERE, message="")
         return None
@@ -72,6 +79,9 @@ def _sent(call: Call) -> "Future[Result] | None":
         move(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
         return None
     call.capability, integration = capability, capability.integration
+    if integration.connection == Integration.Connection.DISCONNECTED:
+        move(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
+        return None
     try:
         return begin_call(
             integration,
@@ -87,19 +97,6 @@ def _sent(call: Call) -> "Future[Result] | None":
     except SecretUnavailableError as problem:
         move(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
-
-
-def allowed(call: Call) -> Capability | None:
-    """The capability, if the caller and the key may use it at this moment."""
-    if call.key_prefix and not _key_is_good(call):
-        return None
-    usable = Capability.objects.usable_by(call.caller).filter(pk=call.capability_id or 0)
-    return usable.with_access(call.caller).select_related("integration").first()
-
-
-def _key_is_good(call: Call) -> bool:
-    keys = ApiKey.objects.filter(prefix=call.key_prefix, group=call.group_id, revoked_at=None)
-    return keys.exists()
 
 
 def _store_later(call: Call, calling: "Future[Result]") -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from discovery.views import my_secrets, my_tools, playground, session
+from discovery.views import approvals, my_secrets, my_tools, playground, session
 
 urlpatterns = [
     path("", playground.playground, name="playground"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
+    path("approvals/", approvals.approvals, name="approvals"),
+    path("approvals/<uuid:pk>/", approvals.approval, name="approval"),
     path("group/", session.choose_group, name="choose-group"),
     path("", include("discovery.access_urls")),
     path("", include("discovery.account_urls")),

@@ -9,3 +9,4 @@ NOT_BEGUN = "not_begun"
 UNKNOWN_OUTCOME = (
     "Whether it was carried out is not known. It is not repeated: look before you ask again."
 )
+NOT_CONNECTED = "Its server is not connected. Nothing has been run."

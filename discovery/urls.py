@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from discovery.api.approvals import ApprovalsView, ApprovalView, ApproveView, RejectView
 from discovery.api.calls import CallView, CancelCallView, ExecuteView
 from discovery.api.discover import DiscoverView
 from discovery.api.figures import AlertsView, FiguresView, WindowsView
@@ -27,4 +28,8 @@ urlpatterns = [
     path("execute", ExecuteView.as_view(), name="api-execute"),
     path("calls/<uuid:pk>", CallView.as_view(), name="api-call"),
     path("calls/<uuid:pk>/cancel", CancelCallView.as_view(), name="api-call-cancel"),
+    path("approvals", ApprovalsView.as_view(), name="api-approvals"),
+    path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),
+    path("approvals/<uuid:pk>/approve", ApproveView.as_view(), name="api-approve"),
+    path("approvals/<uuid:pk>/reject", RejectView.as_view(), name="api-reject"),
 ]

@@ -118,9 +118,9 @@ class Call(models.Model):
             ),
             models.Index(fields=["ended_at"], name="discovery_call_ended"),
             models.Index(
-                fields=["-decided_at"],
-                condition=Q(needs_approval=True, decided_at__isnull=False),
-                name="discovery_call_decided",
+                fields=["-created_at"],
+                condition=Q(needs_approval=True),
+                name="discovery_call_approvals",
             ),
         ]
         constraints = [

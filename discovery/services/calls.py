@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from acl.callers import Caller
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
 from catalog.models import Capability
@@ -52,6 +53,22 @@ def _usable(call: Call | None) -> Call | None:
     named = usable.filter(pk=call.capability_id or 0)
     call.capability = named.select_related("integration").first()
     return call if call.capability else None
+
+
+def list_own_calls(*, caller: Caller | None) -> list[Call]:
+    """The newest calls of the person in their group that need or needed approval, as far as they
+    may use the tools now."""
+    if caller is None:
+        return []
+    calls = Call.objects.filter(user=caller.user_id, group=caller.group_id, needs_approval=True)
+    newest = list(calls.select_related("group", "decided_by", "user").order_by("-created_at")[:50])
+    usable: dict[int, Capability] = {}
+    for asked_by in {call.caller for call in newest}:  # one for each space
+        theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
+            pk__in=[call.capability_id for call in newest if call.caller == asked_by]
+        )
+        usable |= theirs.select_related("integration").in_bulk()
+    return [call for call in newest if call.capability_id in usable]
 
 
 @transaction.atomic

@@ -23,7 +23,7 @@ from discovery.binding import hash_of, written
 from discovery.models import Call, Turn
 from discovery.moving import BEGIN_WITHIN_SECONDS, send_on_commit
 from discovery.near_names import near_names
-from discovery.reasons import DISCONNECTED, NOT_THERE
+from discovery.reasons import DISCONNECTED, NOT_CONNECTED, NOT_THERE
 from discovery.services.telling import MOST_CONTENT, Execution, tell, way_of
 from discovery.waiting import wait_for_end
 
@@ -135,7 +135,7 @@ def _new_call(
         call.state, call.ended_at = State.COMPLETED, Now()
     elif capability.integration.connection == Integration.Connection.DISCONNECTED:
         call.state, call.ended_at, call.reason = State.FAILED, Now(), DISCONNECTED
-        call.message = "Its server is not connected. Nothing has been run."
+        call.message = NOT_CONNECTED
     else:
         call.expires_at = Now() + timedelta(seconds=BEGIN_WITHIN_SECONDS)
     return call

@@ -11,6 +11,7 @@ from django_htmx.middleware import HtmxDetails
 
 from acl.callers import Caller
 from acl.services.requests import count_open_requests
+from discovery.services.approvals import count_waiting
 
 SESSION_GROUP = "group"
 
@@ -36,6 +37,7 @@ PLACES = (
     Place("playground", "Playground", "flask-conical", covers=False),
     Place("my-tools", "My tools", "layout-grid"),
     Place("marketplace", "Marketplace", "store"),
+    Place("approvals", "Approvals", "list-checks"),
 )
 PLACES_OF_ADMINS = (
     Place("integrations", "Integrations", "plug"),
@@ -65,14 +67,14 @@ class Frame:
 
 
 def frame_of(request: PageRequest) -> Frame:
-    """The frame, in one statement, and a second one for admins. A group that the person has left
+    """The frame, in one statement, and two more for admins. A group that the person has left
     is not chosen any longer."""
     groups = tuple(request.user.groups.order_by("name", "pk"))
     chosen = request.session.get(SESSION_GROUP)
     group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
     if not request.user.is_staff:
         return Frame(request.user.pk, groups, group)
-    waiting = {"access": count_open_requests()}
+    waiting = {"access": count_open_requests(), "approvals": count_waiting()}
     return Frame(request.user.pk, groups, group, PLACES + PLACES_OF_ADMINS, waiting)
 
 

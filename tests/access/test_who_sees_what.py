@@ -101,6 +101,10 @@ OTHERS = {
     "api-turn-outcome",
     "api-call",  # by the call's id: tests/calls/test_api.py
     "api-call-cancel",
+    "api-approvals",  # tests/calls/test_approvals.py
+    "api-approval",
+    "api-approve",
+    "api-reject",
     "api-outcome-windows",
     "api-outcome-alerts",
     "api-figures",

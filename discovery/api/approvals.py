@@ -1,0 +1,122 @@
+"""Approvals by REST: what waits, and what a person says to it."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.callers import person_of, principal_of
+from acl.api.problems import CONTENT_TYPE
+from acl.api.serializers import ProblemSerializer
+from acl.models import ApiKey
+from discovery.api import approval_serializers as bodies
+from discovery.api.calls import Conflict
+from discovery.models import Call
+from discovery.services.approvals import (
+    CannotDecideError,
+    MayNotDecideError,
+    approvals_of,
+    approve_call,
+    decided,
+    reject_call,
+    waiting,
+)
+
+DECIDED = {200: bodies.ApprovalSerializer, (409, CONTENT_TYPE): ProblemSerializer}
+
+
+class ApprovalsView(APIView):
+    """What waits, and what was said."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_approvals",
+        tags=["Approvals"],
+        summary="List calls that wait for approval",
+        parameters=[bodies.ApprovalsQuerySerializer],
+        responses={200: bodies.ApprovalsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """An admin key sees those of its group, staff all of them."""
+        query = bodies.ApprovalsQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        wanted = query.validated_data
+        calls = approvals_of(principal_of(request))
+        calls = waiting(calls) if wanted["state"] == "waiting" else decided(calls)
+        start = wanted["offset"]
+        page = {"items": calls[start : start + wanted["limit"]], "total": calls.count()}
+        return Response(bodies.ApprovalsSerializer(page).data)
+
+
+class ApprovalView(APIView):
+    """One of them."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="get_approval",
+        tags=["Approvals"],
+        summary="Look at a call that needs approval",
+        responses={200: bodies.ApprovalSerializer},
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        """With its arguments, and the digest that approving it takes."""
+        return Response(bodies.ApprovalSerializer(_found(request, pk)).data)
+
+
+class ApproveView(APIView):
+    """A yes."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="approve_call",
+        tags=["Approvals"],
+        summary="Approve a call",
+        request=bodies.ApproveSerializer,
+        responses=DECIDED,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Once, by a person who is not the one who asked; a key speaks for its owner. 409 where it
+        waits no more, or is not what was read."""
+        return _decide(request, pk, bodies.ApproveSerializer, approve_call)
+
+
+class RejectView(APIView):
+    """A no."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="reject_call",
+        tags=["Approvals"],
+        summary="Reject a call",
+        request=bodies.RejectSerializer,
+        responses=DECIDED,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Nothing is run; the note is told to who asked."""
+        return _decide(request, pk, bodies.RejectSerializer, reject_call)
+
+
+def _found(request: Request, pk: UUID) -> Call:
+    return get_object_or_404(approvals_of(principal_of(request)), pk=pk)
+
+
+def _decide(request: Request, pk: UUID, form: Any, decide: Any) -> Response:
+    call = _found(request, pk)
+    said = form(data=request.data)
+    said.is_valid(raise_exception=True)
+    try:
+        call = decide(by=person_of(request), call=call, **said.validated_data)
+    except MayNotDecideError as refused:
+        raise PermissionDenied(str(refused)) from None
+    except CannotDecideError as late:
+        raise Conflict(str(late)) from None
+    return Response(bodies.ApprovalSerializer(call).data)

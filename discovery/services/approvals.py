@@ -1,0 +1,115 @@
+"""Approving calls: what was shown is what is approved, by somebody else than who asked, once."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from acl.models import ServiceAccount
+from acl.services.audit import record
+from acl.services.keys import KeyHolder
+from discovery.binding import digest_of
+from discovery.models import Call
+from discovery.moving import BEGIN_WITHIN_SECONDS, move, send_on_commit, unexpired
+from discovery.permitted import permitted
+from discovery.services.calls import target_of
+
+State, Way = Call.State, Call.Way
+
+
+class MayNotDecideError(Exception):
+    """This person does not decide about this call."""
+
+
+class CannotDecideError(Exception):
+    """There is nothing to decide any more, or it is not what was looked at."""
+
+
+def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
+    """The calls that somebody may decide about: staff all, an admin key those of its group."""
+    calls = Call.objects.filter(needs_approval=True).select_related(
+        "user", "group", "decided_by", "capability__integration"
+    )
+    if isinstance(principal, KeyHolder):
+        return calls.filter(group=principal.group_id)
+    return calls if principal.is_staff else calls.none()
+
+
+def waiting(calls: QuerySet[Call]) -> QuerySet[Call]:
+    """Those that wait, the oldest first."""
+    return calls.filter(unexpired(), state=State.WAITING).order_by("created_at", "pk")
+
+
+def decided(calls: QuerySet[Call]) -> QuerySet[Call]:
+    """Those that wait no more, the newest first."""
+    return calls.exclude(unexpired(), state=State.WAITING).order_by("-created_at", "pk")
+
+
+def count_waiting() -> int:
+    """How many calls wait for somebody of the staff."""
+    return Call.objects.filter(unexpired(), state=State.WAITING).count()
+
+
+def why_not(*, by: User | None, call: Call) -> str:
+    """Why this person may not decide; empty where they may."""
+    if by is None or ServiceAccount.objects.filter(user=by).exists():
+        return "Only a person may decide. The key needs one as its owner."
+    if by.pk == call.user_id and not settings.PEGBOARD_SELF_APPROVAL:
+        return "It was asked for you: somebody else has to decide."
+    return ""
+
+
+@transaction.atomic
+def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") -> Call:
+    """Let it go on. `digest` is that of what the person was shown."""
+    _check(by, call)
+    if digest != digest_of(call):
+        raise CannotDecideError("This is not what you were shown. Look at it again.")
+    capability = permitted(call)
+    if capability is None:
+        raise CannotDecideError("Who asked may not use the tool any more.")
+    if capability.definition_hash != call.definition_hash:
+        raise CannotDecideError("The tool has changed since. It has to be asked for again.")
+    by_server = call.way == Way.SERVER
+    _decide(
+        call,
+        State.QUEUED if by_server else State.COMPLETED,
+        by=by,
+        note=note,
+        approved_digest=digest,
+        expires_at=Now() + timedelta(seconds=BEGIN_WITHIN_SECONDS),
+        sent_at=Now(),
+    )
+    if by_server:
+        send_on_commit(call)
+    return call
+
+
+@transaction.atomic
+def reject_call(*, by: User | None, call: Call, note: str) -> Call:
+    """Say no, and why."""
+    _check(by, call)
+    _decide(call, State.REJECTED, by=by, note=note)
+    return call
+
+
+def _check(by: User | None, call: Call) -> None:
+    if reason := why_not(by=by, call=call):
+        raise MayNotDecideError(reason)
+
+
+def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values: object) -> None:
+    """One conditional update: of two who decide at once, one does."""
+    told = {"decided_by": by, "decided_at": Now(), "note": note, **values}
+    if call.state != State.WAITING or not move(call, to, unexpired(), **told):
+        call.refresh_from_db()
+        over = call.state == State.WAITING
+        how = "its time is over" if over else f"it is {call.get_state_display()}"
+        raise CannotDecideError(f"It does not wait any more: {how}.")
+    verdict = "call.reject" if to == State.REJECTED else "call.approve"
+    details = {"call": str(call.pk), "arguments": call.arguments_hash, "note": note}
+    record(by=by, action=verdict, target=target_of(call), details=details)
+    call.refresh_from_db()

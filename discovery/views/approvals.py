@@ -1,0 +1,128 @@
+"""Approvals: what waits for a person, one of them with its arguments, and what was decided."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods
+
+from discovery.access_forms import SearchForm
+from discovery.approval_forms import ApproveForm, RejectForm
+from discovery.arguments_shown import shown_arguments
+from discovery.binding import digest_of
+from discovery.models import Call
+from discovery.services.approvals import (
+    CannotDecideError,
+    MayNotDecideError,
+    approvals_of,
+    approve_call,
+    decided,
+    reject_call,
+    waiting,
+    why_not,
+)
+from discovery.services.calls import TooLateError, cancel_call, find_call, list_own_calls
+from discovery.views.frame import Frame, PageRequest, frame_of, render_page
+
+PAGE_SIZE = 50
+
+
+@login_required
+@require_GET
+def approvals(request: PageRequest) -> HttpResponse:
+    """What waits, the oldest first, or what was decided; others than the staff see their own."""
+    frame, form = frame_of(request), SearchForm(request.GET)
+    show = request.GET.get("show", "")
+    if not request.user.is_staff or show == "own":
+        own = {"calls": list_own_calls(caller=frame.caller), "show": "own"}
+        return render_page(request, "discovery/approvals.html", own, frame=frame)
+    found = _found(approvals_of(request.user), show, form.words())
+    count = found.count()
+    pages = max(1, -(-count // PAGE_SIZE))
+    page = min(form.page_number(), pages)
+    context = {
+        "show": "decided" if show == "decided" else "waiting",
+        "form": form,
+        "keep": {"show": "decided"},
+        "calls": found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
+        "found": {"count": count, "page": page, "pages": pages},
+    }
+    template = "discovery/approvals.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, context, frame=frame)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def approval(request: PageRequest, pk: UUID) -> HttpResponse:
+    """One call: who decides says yes or no, who asked may take it back."""
+    call, decides = _one(request, pk)
+    yes = ApproveForm(request.POST if "approve" in request.POST else None)
+    no = RejectForm(request.POST if "reject" in request.POST else None)
+    problem = ""
+    if request.method == "POST":
+        try:
+            if said := _act(request, call, decides, yes, no):
+                messages.success(request, said)
+                return redirect("approvals")
+        except (CannotDecideError, MayNotDecideError, TooLateError) as refused:
+            problem = str(refused)
+            call, decides = _one(request, pk)
+    context = _context(request, call, decides)
+    context |= {"yes": yes, "no": no, "problem": problem}
+    status = 409 if problem else 422 if yes.errors or no.errors else 200
+    frame: Frame = frame_of(request)
+    template = "discovery/approval.html"
+    return render_page(request, template, context, frame=frame, status=status)
+
+
+def _act(request: PageRequest, call: Call, decides: bool, yes: ApproveForm, no: RejectForm) -> str:
+    """What was done, in words; nothing where a form is to be looked at once more."""
+    if "cancel" in request.POST and call.user_id == request.user.pk:
+        cancel_call(by=request.user, call=call)
+        return f"The call of {call.full_name} is taken back. Nothing has been run."
+    if decides and yes.is_valid():
+        data = yes.cleaned_data
+        approve_call(by=request.user, call=call, digest=data["digest"], note=data["note"])
+        return f"{call.full_name} is approved for {call.user}."
+    if decides and no.is_valid():
+        reject_call(by=request.user, call=call, note=no.cleaned_data["note"])
+        return f"{call.full_name} is rejected. {call.user} sees why."
+    return ""
+
+
+def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
+    """The call, and whether the person is one of those who decide; 404 where it is not theirs."""
+    if request.user.is_staff:
+        call = approvals_of(request.user).filter(pk=pk).first()
+        if call is not None:
+            return call, True
+    own = find_call(principal=request.user, pk=pk)
+    if own is None or not own.needs_approval:
+        raise Http404
+    return own, False
+
+
+def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
+    waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # its time may be over
+    own = call.user_id == request.user.pk
+    return {
+        "call": call,
+        "arguments": shown_arguments(call),
+        "digest": digest_of(call),
+        "waits": waits,
+        "decides": decides,
+        "own": own,
+        "why_not": why_not(by=request.user, call=call) if decides and waits else "",
+    }
+
+
+def _found(calls: "QuerySet[Call]", show: str, words: str) -> "QuerySet[Call]":
+    for word in words.split()[:8]:
+        calls = calls.filter(full_name__icontains=word) | calls.filter(
+            user__username__icontains=word
+        )
+    return decided(calls) if show == "decided" else waiting(calls)

@@ -1,0 +1,140 @@
+"""Many at once, with real rows and threads: one key is one call, one yes is one call."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from catalog.models import Capability
+from discovery import waiting
+from discovery.binding import digest_of
+from discovery.calling import run_call, start_call
+from discovery.models import Call
+from discovery.services.approvals import CannotDecideError, approve_call
+from discovery.services.execution import execute
+from tests.access.people import People, invite
+from tests.api.conftest import client_with, new_key
+from tests.calls.conftest import Tool
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TIMES = 20
+
+
+@pytest.fixture
+def people(transactional_db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Calls that were sent are carried out by a thread, as the process with connections does."""
+    sent: list[str] = []
+    with ThreadPoolExecutor(2) as threads:
+
+        def send(name: str, arguments: list[str]) -> None:
+            sent.append(arguments[0])
+            threads.submit(closing(lambda: start_call(UUID(arguments[0]))))
+
+        monkeypatch.setattr(current_app._get_current_object(), "send_task", send)
+        yield sent
+
+
+def closing(work: Callable[[], Any]) -> Callable[[], Any]:
+    def worked() -> Any:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    return worked
+
+
+def at_once(work: Callable[[], Any]) -> list[Any]:
+    gate = threading.Barrier(TIMES)
+
+    def together() -> Any:
+        gate.wait()
+        return work()
+
+    with ThreadPoolExecutor(TIMES) as threads:
+        return [each.result() for each in [threads.submit(closing(together)) for _ in range(TIMES)]]
+
+
+def test_one_key_is_one_call(
+    people: People, tool: Tool, worker: list[str], settings: Settings, monkeypatch: Any
+) -> None:
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 20
+    monkeypatch.setattr(waiting, "_PATIENT", threading.BoundedSemaphore(TIMES))
+    name, key = tool().full_name, new_key(people.support, "execute")
+    body = {"user": "alice", "name": name, "arguments": {"text": "hello"}}
+
+    def post(idempotency_key: str = "k1", **more: Any) -> Any:
+        client = client_with(key)
+        return client.post(
+            "/api/v1/execute",
+            body | more,
+            "application/json",
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    answers = at_once(post)
+    other = post(arguments={"text": "another"})
+    Call.objects.update(state="running", ended_at=None)
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0
+    early, wrong = post(), post("two words")
+
+    assert {(answer.status_code, answer.content) for answer in answers} == {
+        (200, answers[0].content)
+    }
+    assert answers[0].json()["result"]["content"][0]["text"] == "1: hello"  # it counts its calls
+    assert (len(worker), Call.objects.count()) == (1, 1)
+    assert (other.status_code, early.status_code, wrong.status_code) == (422, 409, 400)
+    assert str(Call.objects.get().pk) in early.json()["detail"]
+
+
+def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[str]) -> None:
+    capability = tool()
+    Capability.objects.filter(pk=capability.pk).update(ai_access="propose")
+    done = execute(caller=people.caller, full_name=capability.full_name, arguments={"text": "x"})
+    root = UserFactory.create(is_staff=True)
+    call = Call.objects.get(pk=done.call_id)
+
+    def approve() -> str:
+        own = Call.objects.get(pk=call.pk)
+        try:
+            approve_call(by=root, call=own, digest=digest_of(own))
+        except CannotDecideError:
+            return "late"
+        return "approved"
+
+    decisions = Counter(at_once(approve))
+    at_once(lambda: run_call(call.pk))
+    assert waiting.wait_for_end(call.pk, 10)
+
+    call.refresh_from_db()
+    assert decisions == {"approved": 1, "late": TIMES - 1}
+    assert (call.state, call.attempts) == ("completed", 1)
+    assert call.result is not None
+    assert call.result["content"][0]["text"] == "1: x"
+
+
+def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypatch: Any) -> None:
+    done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
+    call = Call.objects.get(pk=done.call_id)
+    early = waiting.wait_for_end(call.pk, 0.1)
+    monkeypatch.setattr(waiting, "_listen", lambda pk, seconds: False)
+
+    with ThreadPoolExecutor(1) as threads:
+        waited = threads.submit(closing(lambda: waiting.wait_for_end(call.pk, 20)))
+        run_call(call.pk)
+        heard = waited.result()
+
+    assert (early, heard) == (False, True)

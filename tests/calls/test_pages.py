@@ -1,0 +1,115 @@
+"""The approvals page: what admins see and do there, and what a person sees of their own."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from discovery.arguments_shown import visible
+from discovery.binding import digest_of, hash_of, written
+from discovery.models import Call
+from tests.access.people import People
+from tests.factories import UserFactory, take_away, waiting_call
+
+
+@pytest.fixture
+def root(people: People) -> User:
+    return UserFactory.create(username="root", is_staff=True, groups=[people.support])
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def ask(people: People, text: str = "Dear bob") -> Call:
+    return waiting_call(people.alice, people.support, people.send, text)
+
+
+def test_admin_reads_and_decides(people: People, root: User) -> None:
+    client, call, other = client_of(root), ask(people), ask(people)
+    arguments = {"to": ["bob", {"cc": "carol\u202e"}], "text": "<b>" + "x" * 700}
+    Call.objects.filter(pk=call.pk).update(
+        arguments_json=written(arguments), arguments_hash=hash_of(arguments)
+    )
+    call.refresh_from_db()
+    address = f"/approvals/{call.pk}/"
+
+    inbox = client.get("/approvals/").content.decode()
+    page = client.get(address).content.decode()
+    stale = client.post(address, {"approve": "1", "digest": "x"})
+    mute = client.post(address, {"reject": "1", "note": ""})
+    yes = client.post(address, {"approve": "1", "digest": digest_of(call), "note": "fine"})
+    no = client.post(f"/approvals/{other.pk}/", {"reject": "1", "note": "Use the other one."})
+    late = client.post(address, {"reject": "1", "note": "x"})
+    history = client.get("/approvals/?show=decided").content.decode()
+    empty = client.get("/approvals/").content.decode()
+
+    assert '<span class="rail-count number">2' in inbox
+    assert "carol[U+202E]" in page
+    assert "&lt;b&gt;xxx" in page
+    assert "703 characters" in page
+    assert [each.status_code for each in (stale, mute, yes, no, late)] == [409, 422, 302, 302, 409]
+    assert list(Call.objects.order_by("created_at").values_list("state", "note")) == [
+        ("completed", "fine"), ("rejected", "Use the other one."),
+    ]  # fmt: skip
+    assert "Use the other one." in history
+    assert "Nothing waits" in empty
+
+
+def test_person_sees_and_takes_back_their_own_only(people: People) -> None:
+    call = ask(people)
+    alice, bob = client_of(people.alice), client_of(people.bob)
+    address = f"/approvals/{call.pk}/"
+
+    before = alice.get("/approvals/").content.decode()
+    foreign = [bob.get(address).status_code, bob.post(address, {"cancel": "1"}).status_code]
+    own_yes = alice.post(address, {"approve": "1", "digest": digest_of(call)})
+    call.refresh_from_db()
+    still = call.state
+    back = alice.post(address, {"cancel": "1"})
+    call.refresh_from_db()
+    take_away(people.gmail, people.support)
+
+    assert "gmail__send_email" in before
+    assert "gmail__send_email" not in bob.get("/approvals/").content.decode()
+    assert (foreign, own_yes.status_code, still) == ([404, 404], 200, "waiting_approval")
+    assert (back.status_code, call.state) == (302, "cancelled")
+    assert "gmail__send_email" not in alice.get("/approvals/").content.decode()
+    assert alice.get(address).status_code == 404
+
+
+def test_admin_does_not_decide_about_what_was_asked_for_themselves(
+    people: People, root: User
+) -> None:
+    call = waiting_call(root, people.support, people.send, "x")
+    address = f"/approvals/{call.pk}/"
+
+    page = client_of(root).get(address).content.decode()
+    refused = client_of(root).post(address, {"approve": "1", "digest": digest_of(call)})
+
+    assert "somebody else has to decide" in page
+    assert "Approve this call" not in page
+    assert "Take it back" in page
+    assert refused.status_code == 409
+
+
+@pytest.mark.parametrize("who", ["root", "alice"])
+def test_number_of_statements_does_not_grow(people: People, root: User, who: str) -> None:
+    client = client_of(root if who == "root" else people.alice)
+    counts = []
+    for more in (2, 18):
+        for number in range(more):
+            ask(people, str(number))
+        client.get("/approvals/")
+        with CaptureQueriesContext(connection) as statements:
+            client.get("/approvals/")
+        counts.append(len(statements))
+
+    assert counts[0] == counts[1] <= 10
+
+
+def test_hidden_characters_are_named() -> None:
+    assert visible("a\u200bb\U000e0041\x1b\n\tü") == "a[U+200B]b[U+E0041][U+001B]\n\tü"
