@@ -68,7 +68,9 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
             pk__in=[call.capability_id for call in newest if call.caller == asked_by]
         )
         usable |= theirs.select_related("integration").in_bulk()
-    return [call for call in newest if call.capability_id in usable]
+    for call in newest:
+        call.capability = usable.get(call.capability_id or 0)
+    return [call for call in newest if call.capability]
 
 
 @transaction.atomic

@@ -83,7 +83,7 @@ def _act(request: PageRequest, call: Call, decides: bool, yes: ApproveForm, no: 
     """What was done, in words; nothing where a form is to be looked at once more."""
     if "cancel" in request.POST and call.user_id == request.user.pk:
         cancel_call(by=request.user, call=call)
-        return f"The call of {call.full_name} is taken back. Nothing has been run."
+        return "The call is taken back. Nothing has been run."
     if decides and yes.is_valid():
         data = yes.cleaned_data
         approve_call(by=request.user, call=call, digest=data["digest"], note=data["note"])

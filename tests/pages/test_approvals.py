@@ -9,8 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from discovery.arguments_shown import visible
 from discovery.binding import digest_of, hash_of, written
 from discovery.models import Call
-from tests.access.people import People
+from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
 
 
 @pytest.fixture
