@@ -86,8 +86,8 @@ def filters_for(counted: Counted, wanted: Wanted, sources: Sequence[Source]) -> 
     of_sources = _tally(counted, wanted, "source", lambda facts: facts.source)
     states = [(facts, number) for facts, number in counted if facts.fit(wanted, besides="show")]
     return Filters(
-        kinds=_choices(kinds, _KINDS),
-        categories=_choices(categories),
+        kinds=_choices(kinds, wanted.kind, _KINDS),
+        categories=_choices(categories, wanted.category),
         sources=tuple(
             Choice(one.slug, one.title, of_sources[one.slug])
             for one in sources
@@ -117,8 +117,8 @@ def _tally(
 
 
 def _choices(
-    counts: Counter[str], labels: Mapping[str, str] = MappingProxyType({})
+    counts: Counter[str], chosen: str, labels: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(value, labels.get(value, value), counts[value]) for value in sorted(counts) if value
-    )
+    """Every value that leaves something; and the chosen one, so that it can be taken away."""
+    values = sorted({*counts, chosen} - {""})
+    return tuple(Choice(value, labels.get(value, value), counts[value]) for value in values)

@@ -106,6 +106,12 @@ def query_with(context: template.Context, **changes: object) -> str:
     return f"?{query.urlencode()}"
 
 
+@register.simple_tag(takes_context=True)
+def filter_with(context: template.Context, name: str, value: object) -> str:
+    """The same with the one field that a variable names."""
+    return query_with(context, **{name: value})
+
+
 @register.filter
 def add_text(before: str, after: object) -> str:
     """One text after the other, whatever the second one is."""

@@ -1,20 +1,47 @@
-"""Browsing: what the marketplace offers."""
+"""Browsing: what the marketplace offers, and one listing of it."""
 
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_GET
 
-from discovery.views.frame import PageRequest, frame_of, render_page
-from marketplace.models import Listing
-
-PAGE_SIZE = 24
+from discovery.views.frame import Frame, PageRequest, frame_of, render_page
+from marketplace.forms import BrowseForm
+from marketplace.readme import LONGEST, readme_html
+from marketplace.services.browsing import browse_listings
+from marketplace.services.listing_details import listing_details
+from marketplace.viewing import Viewer
 
 
 @login_required
 @require_GET
 def browse(request: PageRequest) -> HttpResponse:
-    """Listings by title, a page at a time."""
-    listings = Paginator(Listing.objects.order_by("title", "pk"), PAGE_SIZE)
-    context = {"listings": listings.get_page(request.GET.get("page"))}
-    return render_page(request, "marketplace/browse.html", context, frame=frame_of(request))
+    """A page of the listings that fit."""
+    frame = frame_of(request)
+    form = BrowseForm(request.GET)
+    wanted = form.wanted()
+    shelf = browse_listings(viewer=viewer_of(request, frame), wanted=wanted)
+    template = "marketplace/browse.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, {"wanted": wanted, "found": shelf}, frame=frame)
+
+
+@login_required
+@require_GET
+def listing(request: PageRequest, slug: str) -> HttpResponse:
+    """One listing in full."""
+    frame = frame_of(request)
+    details = listing_details(viewer=viewer_of(request, frame), slug=slug)
+    if details is None:
+        raise Http404
+    readme = details.listing.readme
+    context = {
+        "details": details,
+        "listing": details.listing,
+        "readme": readme_html(readme),
+        "readme_is_cut": len(readme) > LONGEST,
+    }
+    return render_page(request, "marketplace/listing.html", context, frame=frame)
+
+
+def viewer_of(request: PageRequest, frame: Frame) -> Viewer:
+    """Whom the pages of the marketplace are for."""
+    return Viewer(is_admin=request.user.is_staff, caller=frame.caller)

@@ -139,6 +139,8 @@ CALL = Door(
 A_TURN = {"turn_id": "{turn_pk}"}
 A_CALL = {"pk": "{call_pk}"}
 TOOL = {"full_name": "{capability}"}
+ITS_PROGRESS = {"public_id": "{installation_pk}"}
+A_KEY = "00000000-0000-4000-8000-000000000003"
 AN_INTEGRATION = {"slug": "{integration}"}
 KEY_PK, SPACE, GROUP, PERSON = (
     {"pk": place} for place in ("{key_pk}", "{space_pk}", "{group_pk}", "{user_pk}")
@@ -255,9 +257,20 @@ ROUTES = [
         body={"name": "TOKEN"}, answers=422),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
-    Row("marketplace/", PAGE),
-    Row("approvals/", PAGE),
-    Row("approvals/<uuid:pk>/", OWN_PAGE, "GET POST", fill=A_CALL, body={"cancel": "1"}),
+    Row("marketplace/", PAGE, query={"q": "offer"}),
+    Row("marketplace/listings/<slug:slug>/", PAGE, fill={"slug": "offer"}),
+    Row("marketplace/listings/<slug:slug>/install/", ADMIN_PAGE, "GET POST",
+        fill={"slug": "another-offer"}, body={"key": A_KEY, "groups": "{group_pk}"}),
+    Row("marketplace/receivers/", ADMIN_PAGE, query={"group_q": "{group}"}),
+    Row("marketplace/installations/<uuid:public_id>/", ADMIN_PAGE, fill=ITS_PROGRESS),
+    Row("marketplace/installations/<uuid:public_id>/confirm/", ADMIN_PAGE, "POST",
+        fill=ITS_PROGRESS),
+    Row("marketplace/installations/<uuid:public_id>/approve/", ADMIN_PAGE, "POST",
+        fill=ITS_PROGRESS),
+    Row("marketplace/installations/<uuid:public_id>/retry/", ADMIN_PAGE, "POST",
+        fill=ITS_PROGRESS),
+    Row("marketplace/installations/<uuid:public_id>/cancel/", ADMIN_PAGE, "GET POST",
+        fill=ITS_PROGRESS),
     Row("access/", ADMIN_PAGE),
     Row("access/changes/", ADMIN_PAGE, "POST", body={"changes": GIVE}),
     Row("access/changes/save/", ADMIN_PAGE, "POST", body={"changes": GIVE}, answers=409),

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import Group, User
@@ -19,14 +20,27 @@ from acl.services.audit import record
 from acl.services.invitations import invite
 from acl.services.keys import create_key, revoke_key
 from acl.services.service_accounts import create_service_account
-from catalog.models import Capability, CatalogVersion, Edge, Integration, Rule
+from catalog.models import (
+    Capability,
+    CatalogVersion,
+    Edge,
+    Integration,
+    OAuthClient,
+    OAuthConnection,
+    OAuthSignIn,
+    Rule,
+    Secret,
+)
 from catalog.services.graph import relate
 from discovery.models import Called, Outcome, OutcomeAlert, Turn
+from marketplace.indexing import describe_missing
+from marketplace.models import Installation, Source
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
     IntegrationFactory,
     ListingFactory,
+    SourceFactory,
     UserFactory,
     give,
     lay_down,
@@ -135,7 +149,7 @@ def _fill_the_other_tables(world: World) -> None:
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
     create_service_account(by=None, name="robot-mulberry", group=mulberry)
-    ListingFactory.create(slug="offer", title="Offer")
+    _fill_the_shop(world)
     CatalogVersion.objects.get_or_create(pk=1)
     tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
     AccessAttempt.objects.create(get_data="", post_data="", failures_since_start=1, **tried)
@@ -159,11 +173,46 @@ def _fill_the_other_tables(world: World) -> None:
         "key_pk": key.pk,
         "entry_pk": entry.pk,
         "turn_pk": turn.pk,
+        "sign_in": _sign_in(alice, world.mail),
         "call_pk": waiting_call(alice, mulberry, world.send, "quince").pk,
+        "installation_pk": _installing("mulberry-new"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
     }
     world.foreign = _things_of_finance(world)
+
+
+def _fill_the_shop(world: World) -> None:
+    """What everybody may browse, one of it installed for mulberry; and what only admins see."""
+    away = {"transport": "http", "endpoint": "https://mcp.example.com/mcp"}
+    ListingFactory.create(slug="another-offer", title="Another offer", **away)
+    offers = SourceFactory.create(slug="offers")
+    ListingFactory.create(slug="offer", title="Offer", source=offers, **away)
+    Integration.objects.filter(pk=world.mail.pk).update(listing="offer", version="mulberry-1")
+    inside = SourceFactory.create(slug="mulberry", kind=Source.Kind.MCP_JSON, location="")
+    ListingFactory.create(
+        slug="mulberry-inside", title="Quince of mulberry", source=inside, category="quince"
+    )
+    describe_missing()
+
+
+def _installing(slug: str) -> str:
+    """An installation that was cancelled; its id."""
+    kept = IntegrationFactory.create(slug=slug, state="pending", enabled=False)
+    state = Installation.State.CANCELLED
+    return str(Installation.objects.create(integration=kept, state=state).public_id)
+
+
+def _sign_in(user: User, integration: Integration) -> UUID:
+    """An attempt of theirs at an account, and one that they have."""
+    begun = OAuthSignIn.objects.create(
+        integration=integration, user=user, by=user, ticket_digest=user.username,
+        redirect_uri="https://pegboard.example/", message="quince",
+    )  # fmt: skip
+    OAuthConnection.objects.create(integration=integration, user=user, issuer="https://quince/")
+    OAuthClient.objects.create(integration=integration, client_id="mulberry")
+    Secret.objects.create(integration=integration, user=user, name="TOKEN", sealed=b"sealed")
+    return begun.public_id
 
 
 def _tell_of_another_turn(world: World, space: Space) -> None:
@@ -206,7 +255,9 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "key_pk": ApiKey.objects.get(group=finance).pk,
         "entry_pk": record(by=charlie, action="story.told", target="finance").pk,
         "turn_pk": Turn.objects.create(user=charlie, group=finance).pk,
+        "sign_in": _sign_in(charlie, world.payroll),
         "call_pk": waiting_call(charlie, finance, paying, "pay").pk,
+        "installation_pk": _installing("finance-new"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
     }
@@ -221,8 +272,9 @@ UNKNOWN: dict[str, Any] = {
     "integration_pk": 987_654_321, "capability": "no-such__tool", "capability_pk": 987_654_321,
     "request_pk": 987_654_321, "key_pk": 987_654_321, "entry_pk": 987_654_321,
     "turn_pk": "00000000-0000-4000-8000-000000000000",
+    "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
-    "invitation_pk": 987_654_321,
+    "invitation_pk": 987_654_321, "installation_pk": "00000000-0000-4000-8000-000000000002",
 }  # fmt: skip
 
 

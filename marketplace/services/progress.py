@@ -1,0 +1,123 @@
+"""How an installation is getting on: its steps, each with its state, its time and its log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from django.utils import timezone
+
+from marketplace.models import Installation, InstallationEvent
+
+PATIENCE = 20  # seconds; a worker that lives takes one in less
+State = Installation.State
+DONE, NOW, FAILED, STOPPED, AHEAD = "done", "now", "failed", "stopped", "ahead"
+# Steps as people know them, and the states that belong to each.
+_STEPS: tuple[tuple[str, tuple[State, ...]], ...] = (
+    ("Find the version", (State.CONFIGURE,)),
+    ("Wait for a worker", (State.QUEUED,)),
+    ("Fetch", (State.FETCHING,)),
+    ("Check", (State.CHECKING,)),
+    ("Connect", (State.CONNECTING,)),
+    ("List tools", (State.LISTING,)),
+    ("Store", (State.STORING,)),
+    ("Wait for approval", (State.NEEDS_APPROVAL,)),
+    ("Embed", (State.EMBEDDING,)),
+    ("Ready", (State.READY,)),
+)
+_ONLY_WHERE_NEEDED = {State.CONFIGURE, State.NEEDS_APPROVAL}
+ENDED = (State.READY, State.FAILED, State.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the installation. `seconds` is how long it took, or has taken where it ended."""
+
+    label: str
+    state: str  # done, now, failed, stopped, ahead
+    log: tuple[InstallationEvent, ...] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """An installation with its steps. `version` changes whenever there is something new to see."""
+
+    installation: Installation
+    steps: tuple[Step, ...]
+    earlier: tuple[InstallationEvent, ...]  # of attempts before this one
+    version: str
+
+    is_late: bool  # no worker has taken it for long
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.installation.state in ENDED
+
+    @property
+    def waits_for(self) -> str:
+        """What a person has to do before it goes on: confirm the command, or approve the tools."""
+        one = self.installation
+        if one.state == State.CONFIGURE and one.command_digest:
+            return "confirm"
+        return "approve" if one.state == State.NEEDS_APPROVAL else ""
+
+    @property
+    def now(self) -> str:
+        """The step that it is at, in words."""
+        return next((step.label for step in self.steps if step.state in (NOW, FAILED, STOPPED)), "")
+
+
+def progress_of(installation: Installation) -> Progress:
+    """The steps of the latest attempt, worked out from the lines that workers have left."""
+    events = list(installation.events.order_by("pk"))
+    ended = [at for at, one in enumerate(events[:-1]) if one.state in ENDED]
+    begun = ended[-1] + 1 if ended else 0
+    earlier, latest = events[:begun], events[begun:]
+    steps = tuple(_steps(installation, latest))
+    waited = timezone.now() - installation.sent_at
+    is_late = installation.state == State.QUEUED and waited.total_seconds() > PATIENCE
+    version = f"{events[-1].pk if events else 0}-{installation.state}-{is_late:d}"
+    return Progress(installation, steps, tuple(earlier), version, is_late)
+
+
+def _steps(installation: Installation, events: Sequence[InstallationEvent]) -> list[Step]:
+    times = _seconds(installation, events)
+    at = _place(installation, events)
+    found = []
+    for place, (label, states) in enumerate(_STEPS):
+        log = tuple(event for event in events if event.state in states)
+        if not log and place != at and _ONLY_WHERE_NEEDED.intersection(states):
+            continue
+        ended = [event for event in events if event.state in (State.FAILED, State.CANCELLED)]
+        if place == at:
+            log = (*log, *ended)
+        took = sum(times[state] for state in states if state in times) if log else None
+        found.append(Step(label, _state(installation, place, at), log, took))
+    return found
+
+
+def _place(installation: Installation, events: Sequence[InstallationEvent]) -> int:
+    """The step that it is at, or was at when it ended."""
+    states = [installation.state, *(event.state for event in reversed(events))]
+    at = next((state for state in states if state not in (State.FAILED, State.CANCELLED)), "")
+    return next((place for place, (_, own) in enumerate(_STEPS) if at in own), 0)
+
+
+def _state(installation: Installation, place: int, at: int) -> str:
+    if place != at:
+        return DONE if place < at else AHEAD
+    ended = {State.READY: DONE, State.FAILED: FAILED, State.CANCELLED: STOPPED}
+    return ended.get(State(installation.state), NOW)
+
+
+def _seconds(installation: Installation, events: Sequence[InstallationEvent]) -> dict[str, float]:
+    """How long it was in each state: from its line to the next."""
+    times: dict[str, float] = {}
+    if events and events[0].state == State.FETCHING:
+        waited = events[0].created_at - installation.created_at
+        times[State.QUEUED] = waited.total_seconds()
+    for event, after in pairwise(events):
+        took = (after.created_at - event.created_at).total_seconds()
+        times[event.state] = times.get(event.state, 0.0) + took
+    return times

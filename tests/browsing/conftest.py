@@ -1,0 +1,35 @@
+"""People and windows for the pages of the marketplace."""
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django import Settings
+
+from catalog.switching import register_configured_model
+from marketplace.indexing import embed_listings
+from marketplace.models import Listing
+from marketplace.services.listings import store_listings
+from marketplace.sources.starter import starter_listings
+from tests.pages.conftest import (  # noqa: F401 - fixtures
+    _folder_of_static_files,
+    _plain_static_files,
+    admin,
+    alice,
+    as_admin,
+    as_alice,
+    page,
+    support,
+)
+
+
+@pytest.fixture(autouse=True)
+def _keys_and_launchers(settings: Settings) -> None:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+
+
+@pytest.fixture
+def starter(db: None) -> Listing:
+    """The listings that come with Pegboard, found by meaning; Time is one of them."""
+    register_configured_model()
+    store_listings(starter_listings(), source="starter")
+    embed_listings()
+    return Listing.objects.get(slug="time")

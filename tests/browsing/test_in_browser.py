@@ -1,0 +1,92 @@
+"""The pages of the marketplace as people see and use them."""
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from acl.models import Space
+from acl.services.spaces import create_space
+from marketplace.models import Installation, Listing
+from marketplace.moving import move
+from marketplace.services.listings import source_named
+from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
+from tests.pages.conftest import sign_in
+from tests.pages.pictures import keep_picture
+from tests.people.test_in_browser import troubles
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+State = Installation.State
+LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattung"
+
+
+def test_pages_hold_long_names_in_every_window(
+    page: Page, admin: User, starter: Listing, live_server: LiveServer
+) -> None:
+    failed, under_way = world(starter)
+    sign_in(page, admin, live_server)
+    places = {
+        "marketplace": "/marketplace/",
+        "marketplace-search": "/marketplace/?q=what+time+is+it+elsewhere",
+        "marketplace-none": "/marketplace/?q=qwrtz+yxcvb&kind=mcp",
+        "listing": "/marketplace/listings/time/",
+        "listing-long": "/marketplace/listings/long/",
+        "install": "/marketplace/listings/github/install/",
+        "install-time": "/marketplace/listings/time/install/",
+        "install-not": "/marketplace/listings/long/install/",
+        "progress": f"/marketplace/installations/{under_way.public_id}/",
+        "progress-failed": f"/marketplace/installations/{failed.public_id}/",
+        "cancel": f"/marketplace/installations/{under_way.public_id}/cancel/",
+    }
+
+    found = []
+    for name, path in places.items():
+        page.goto(path)
+        keep_picture(page, name)
+        for width, theme in ((1440, "light"), (390, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+            found += [(name, width, trouble) for trouble in troubles(page)]
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    Listing.objects.all().delete()
+    page.goto("/marketplace/")
+    keep_picture(page, "marketplace-empty")
+
+    assert found == []
+    expect(page.get_by_role("heading", name="Nothing is on offer yet")).to_be_visible()
+
+
+def world(time: Listing) -> tuple[Installation, Installation]:
+    """Long and foreign names, two installations, groups with spaces."""
+    ListingFactory.create(
+        slug="long",
+        title=LONG,
+        publisher=LONG,
+        description=f"{LONG} يرسل رسالة " * 4,
+        transport="stdio",
+        command=["npx", "-y", f"{LONG}@latest"],
+        required_secrets=[LONG.upper()[:60]],
+        readme=f"# {LONG}\n\n{LONG * 5}\n\n[elsewhere](http://example.com)",
+        tools=[{"name": LONG, "description": LONG * 4, "side_effect": "delete"}],
+        source=source_named("starter"),
+    )
+    group = GroupFactory.create(name=LONG)
+    root = Space.objects.get(group=group, parent=None)
+    create_space(by=None, group=group, parent=root, name=f"Space {LONG}")
+    IntegrationFactory.create(slug="git", listing="git", version="1")
+    integration = IntegrationFactory.create(
+        slug="fetch", title="Fetch", listing="fetch", state="pending", enabled=False
+    )
+    failed = Installation.objects.create(integration=integration, state=State.QUEUED)
+    for state in (State.FETCHING, State.CHECKING, State.CONNECTING):
+        move(failed, state, message="Looks at it.")
+    words = f"The server ended before it answered; another version may work.\nImportError {LONG}"
+    move(failed, State.FAILED, reason="crashed", message=words)
+    other = IntegrationFactory.create(
+        slug="everything", title=LONG, listing="everything", state="pending", enabled=False
+    )
+    under_way = Installation.objects.create(integration=other)
+    move(under_way, State.FETCHING, message="The launcher fetches the package.")
+    move(under_way, State.CHECKING, message="Looks at the command, the address and the secrets.")
+    return failed, under_way

@@ -1,0 +1,235 @@
+"""Browsing and installing by pages: what is shown to whom, and what a form begins."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from acl.models import Space
+from acl.services.spaces import create_space
+from catalog.mcp_client.commands import command_digest
+from catalog.models import Integration, Secret
+from marketplace.indexing import describe_listings
+from marketplace.models import Installation, Listing
+from marketplace.moving import move
+from tests.factories import ListingFactory, SourceFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+State = Installation.State
+COMMAND = ["uvx", "mcp-server-time==2026.10.19"]
+KEY = "8b9f2c9e-6f3c-4d0e-9d2e-0c4b8c2c9a11"
+
+
+@pytest.fixture
+def time() -> Listing:
+    listing = ListingFactory.create(
+        slug="time",
+        title="Time",
+        description="What time it is.",
+        transport="stdio",
+        command=COMMAND,
+        required_secrets=["TOKEN"],
+        needs={"variables": [{"name": "TOKEN", "description": "Its key.", "required": True}]},
+        homepage="javascript:alert(1)",
+        repository="https://example.com/time",
+        readme="# Time\n\n<script>alert(1)</script> [safe](https://example.com/a)",
+        source=SourceFactory.create(slug="starter", kind="starter", location=""),
+    )
+    describe_listings([listing])
+    return listing
+
+
+def sent(**more: object) -> dict[str, object]:
+    """The form as an admin sends it."""
+    return {
+        "key": KEY,
+        "confirmed": command_digest(COMMAND, ["TOKEN"]),
+        "variable-TOKEN": "canary",
+        **more,
+    }
+
+
+def begun(client: Client, listing: Listing) -> Installation:
+    client.post(f"/marketplace/listings/{listing.slug}/install/", sent())
+    return Installation.objects.get()
+
+
+def words(client: Client, path: str, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+def test_everybody_may_look_and_only_admins_see_how_it_is_installed(
+    as_alice: Client, time: Listing
+) -> None:
+    listed, detail = (
+        words(as_alice, "/marketplace/?q=time"),
+        words(as_alice, "/marketplace/listings/time/"),
+    )
+
+    assert "What time it is." in listed
+    assert "Ask an admin for it" in detail
+    assert "uvx" not in detail
+    assert 'href="https://example.com/time"' in detail
+    assert 'href="https://example.com/a"' in detail
+    assert "javascript:" not in detail
+    assert "<script>alert" not in detail
+    words(as_alice, "/marketplace/listings/time/install/", 404)
+    words(as_alice, "/marketplace/receivers/", 404)
+    assert as_alice.post("/marketplace/listings/time/install/", sent()).status_code == 404
+    assert not Installation.objects.exists()
+
+
+def test_form_begins_one_installation_however_often_it_is_sent(
+    as_admin: Client, admin: User, support: Group, time: Listing
+) -> None:
+    root = Space.objects.get(group=support, parent=None)
+    space = create_space(by=None, group=support, parent=root, name="Lisbon")
+    shown = words(as_admin, "/marketplace/listings/time/install/")
+    form = sent(groups=[support.pk], spaces=[space.pk])
+
+    answers = [as_admin.post("/marketplace/listings/time/install/", form) for _ in range(2)]
+
+    one = Installation.objects.get()
+    progress = words(as_admin, f"/marketplace/installations/{one.public_id}/")
+    assert "uvx mcp-server-time==2026.10.19" in shown
+    assert [answer.status_code for answer in answers] == [302, 302]
+    assert {answer["Location"] for answer in answers} == {
+        f"/marketplace/installations/{one.public_id}/"
+    }
+    assert (list(one.groups.all()), list(one.spaces.all())) == ([support], [space])
+    assert Secret.objects.get().name == "TOKEN"
+    assert "canary" not in progress
+    assert "Wait for a worker" in progress
+    assert words(as_admin, "/marketplace/listings/time/").count("See how it goes") == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"confirmed": ""}, "Confirm the command."),
+        ({"confirmed": "0" * 64}, "The command is another one by now."),
+        ({"groups": ["999999"]}, "is not one of the available choices"),
+        ({"key": ""}, "required"),
+    ],
+)
+def test_what_is_not_confirmed_or_not_there_begins_nothing(
+    as_admin: Client, time: Listing, more: dict[str, object], told: str
+) -> None:
+    answer = as_admin.post("/marketplace/listings/time/install/", sent(**more))
+
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert "canary" not in answer.content.decode()
+    assert not Integration.objects.exists()
+
+
+def test_admin_without_the_permission_sees_why_not(client: Client, time: Listing) -> None:
+    staff = UserFactory.create(is_staff=True)
+    client.force_login(staff)
+
+    before = words(client, "/marketplace/listings/time/install/")
+    refused = client.post("/marketplace/listings/time/install/", sent())
+    staff.user_permissions.add(Permission.objects.get(codename="install_stdio"))
+    after = words(client, "/marketplace/listings/time/install/")
+
+    assert "You may not install what runs programs here." in before
+    assert "Can install servers that run programs on this machine" in before
+    assert refused.status_code == 422
+    assert not Installation.objects.exists()
+    assert 'name="confirmed"' in after
+
+
+def test_groups_are_found_by_their_names_and_those_of_their_spaces(
+    as_admin: Client, support: Group, time: Listing
+) -> None:
+    root = Space.objects.get(group=support, parent=None)
+    space = create_space(by=None, group=support, parent=root, name="Lisbon")
+
+    found = words(as_admin, "/marketplace/receivers/?group_q=lisb")
+    kept = words(as_admin, f"/marketplace/receivers/?group_q=zzz&spaces={space.pk}&groups=x")
+    none = words(as_admin, "/marketplace/receivers/?group_q=zzz")
+
+    assert "Lisbon" in found
+    assert "checked" in kept
+    assert "No group and no space has such a name." in none
+
+
+def test_steps_say_how_far_it_is_and_what_failed(
+    as_admin: Client, admin: User, time: Listing
+) -> None:
+    one = begun(as_admin, time)
+    path = f"/marketplace/installations/{one.public_id}/"
+    move(one, State.FETCHING, message="Fetches it.")
+    move(one, State.CONNECTING, message="Starts it.")
+    under_way = as_admin.get(path)
+    seen = under_way.context["progress"].version
+    again = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
+    move(one, State.FAILED, reason="crashed", message="It crashed: another version may work.")
+    failed = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
+
+    states = {step.label: step.state for step in failed.context["progress"].steps}
+    assert again.status_code == 204
+    assert 'hx-trigger="every 1s"' in under_way.content.decode()
+    assert "hx-trigger" not in failed.content.decode()
+    assert "It crashed: another version may work." in failed.content.decode()
+    assert (states["Fetch"], states["Connect"], states["Store"]) == ("done", "failed", "ahead")
+
+
+def test_failed_one_is_tried_again_and_one_under_way_cancelled(
+    as_admin: Client, admin: User, time: Listing
+) -> None:
+    one = begun(as_admin, time)
+    path = f"/marketplace/installations/{one.public_id}/"
+    asked = words(as_admin, path + "cancel/")
+    untouched = Installation.objects.get().state
+
+    as_admin.post(path + "cancel/")
+    cancelled = words(as_admin, path)
+    as_admin.post(path + "retry/")
+
+    assert "Cancel it" in asked
+    assert untouched == State.QUEUED
+    assert "was not installed" in cancelled
+    assert Installation.objects.get().state == State.QUEUED
+    assert "What was tried before" in words(as_admin, path)
+    assert as_admin.get(path + "retry/").status_code == 405
+
+
+def test_offered_bounds_are_tried_and_a_version_that_was_found_is_confirmed(
+    as_admin: Client, time: Listing
+) -> None:
+    one = begun(as_admin, time)
+    path = f"/marketplace/installations/{one.public_id}/"
+    move(one, State.FAILED, reason="crashed", message="It crashed.")
+    Installation.objects.update(offered=["mcp<2"])
+    offered = words(as_admin, path)
+    as_admin.post(path + "retry/", {"offered": "1"})
+    retried = Installation.objects.get()
+    Installation.objects.update(state=State.CONFIGURE)
+    waits = words(as_admin, path)
+    as_admin.post(path + "confirm/", {"confirmed": "0" * 64})
+    refused = Installation.objects.get().state
+    as_admin.post(path + "confirm/", {"confirmed": retried.command_digest})
+
+    assert "Try again with" in offered
+    assert retried.constraints == ["mcp<2"]
+    assert retried.command_digest in waits
+    assert (refused, Installation.objects.get().state) == (State.CONFIGURE, State.QUEUED)
+
+
+def test_command_with_a_gap_or_without_a_version_is_completed_first(
+    as_admin: Client, time: Listing
+) -> None:
+    path = "/marketplace/listings/time/install/"
+    Listing.objects.update(command=[*COMMAND, "{folder}"])
+    asked, filled = words(as_admin, path), words(as_admin, path + "?fill=/srv/%E2%80%AEdata")
+    Listing.objects.update(command=["uvx", "mcp-server-time"])
+    newest = words(as_admin, path)
+    begun = as_admin.post(path, sent(confirmed=""))
+
+    assert "What its command leaves open" in asked
+    assert "/srv/\\u{202e}data" in filled
+    assert "It names no exact version." in newest
+    assert begun.status_code == 302
+    assert Installation.objects.get().state == State.CONFIGURE
