@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from discovery.views import approvals, my_secrets, my_tools, playground, session
+from discovery.views import approvals, my_secrets, my_tools, playground, server_accounts, session
 
 urlpatterns = [
     path("", playground.playground, name="playground"),
@@ -11,6 +11,10 @@ urlpatterns = [
     path("tools/requests/", my_tools.requests, name="requests"),
     path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
+    path("tools/connections/<slug:slug>/sign-in/", server_accounts.sign_in, name="my-sign-in"),
+    path("tools/connections/<slug:slug>/sign-out/", server_accounts.sign_out, name="my-sign-out"),
+    path("connections/callback/", server_accounts.callback, name="account-callback"),
+    path("connections/<uuid:public_id>/", server_accounts.progress, name="account-progress"),
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
     path("approvals/", approvals.approvals, name="approvals"),
     path("approvals/<uuid:pk>/", approvals.approval, name="approval"),

@@ -2,12 +2,20 @@
 
 from django.urls import path
 
-from marketplace.views import integration_changes, integration_secrets, integrations
+from marketplace.views import (
+    integration_accounts,
+    integration_changes,
+    integration_secrets,
+    integrations,
+    review,
+)
 
 urlpatterns = [
     path("integrations/", integrations.integrations, name="integrations"),
     path("integrations/<slug:slug>/", integrations.integration, name="integration"),
     path("integrations/<slug:slug>/check/", integration_changes.check, name="integration-check"),
+    path("integrations/<slug:slug>/review/", review.review, name="integration-review"),
+    path("integrations/<slug:slug>/review/decide/", review.decide, name="integration-decide"),
     path("integrations/<slug:slug>/switch/", integration_changes.switch, name="integration-switch"),
     path("integrations/<slug:slug>/retry/", integration_changes.retry, name="integration-retry"),
     path("integrations/<slug:slug>/update/", integration_changes.update, name="integration-update"),
@@ -25,6 +33,21 @@ urlpatterns = [
         "integrations/<slug:slug>/secrets/",
         integration_secrets.secrets,
         name="integration-secrets",
+    ),
+    path(
+        "integrations/<slug:slug>/sign-in/",
+        integration_accounts.sign_in,
+        name="integration-sign-in",
+    ),
+    path(
+        "integrations/<slug:slug>/sign-out/",
+        integration_accounts.sign_out,
+        name="integration-sign-out",
+    ),
+    path(
+        "integrations/<slug:slug>/client/",
+        integration_accounts.client,
+        name="integration-client",
     ),
     path(
         "integrations/<slug:slug>/own-secrets/",

@@ -9,7 +9,7 @@ from catalog.connections.hiding import Hiding
 from catalog.connections.loop import connection_loop
 from catalog.connections.patience import call_patiently
 from catalog.connections.pool import NO_FAILURE, Connections
-from catalog.connections.reaching import server_of, tokens_in
+from catalog.connections.reaching import server_of, tokens_in, waits_for_people
 from catalog.connections.verifying import check_pin, pin_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
@@ -92,7 +92,7 @@ def check_server(integration: Integration) -> Tools:
         server, key = server_of(integration), _key(integration, None)
         tools = connection_loop.run(lambda kept: kept.tools(key, server))
     except ServerProblemError as problem:
-        if problem.reason not in _NOT_NEWS:
+        if problem.reason not in _NOT_NEWS and not _only_for_people(integration, problem):
             note_health(integration, problem, milliseconds=_since(started))
         raise
     note_health(integration, milliseconds=_since(started), tools=len(tools.tools))
@@ -112,6 +112,11 @@ def _key(integration: Integration, user_id: int | None) -> str:
         and Secret.objects.filter(integration=integration, user_id=user_id).exists()
     )
     return f"{integration.pk}/{user_id if own else 'all'}"
+
+
+def _only_for_people(integration: Integration, problem: ServerProblemError) -> bool:
+    """Where everybody has an account of their own, a look without one says nothing."""
+    return problem.reason is Reason.SIGN_IN_NEEDED and waits_for_people(integration)
 
 
 def _since(started: float) -> int:

@@ -19,6 +19,8 @@ from catalog.mcp_client.packages import package_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.servers import HttpServer, Sealed, Server, StdioServer
 from catalog.models import Integration
+from catalog.oauth.problems import SignInError
+from catalog.oauth.tokens import bearer_for, connection_of
 from catalog.secrets.sealing import values_for
 
 _GAP = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
@@ -33,11 +35,27 @@ def server_of(integration: Integration, *, user_id: int | None = None) -> Server
     try:
         if integration.transport == "stdio":
             return _program(integration, values)
-        return _address(integration, values)
+        return _address(integration, values, _bearer(integration, user_id))
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
     except ValueError:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, "A secret cannot be sent.") from None
+
+
+def tokens_in(server: Server) -> list[str]:
+    """What an answer must not repeat, beyond the secrets: the token that was sent."""
+    if isinstance(server, StdioServer):
+        return []
+    return [value.removeprefix("Bearer ") for value in server.headers.values()]
+
+
+def waits_for_people(integration: Integration) -> bool:
+    """Whether it works for those only who have connected their own: nothing to look at without."""
+    if not integration.own_secrets or connection_of(integration, None) is not None:
+        return False
+    own_accounts = integration.oauth_connections.exists()
+    values = values_for(integration)
+    return own_accounts or any(name not in values for name in integration.required_secrets)
 
 
 def _program(integration: Integration, values: Mapping[str, str]) -> StdioServer:
@@ -70,11 +88,25 @@ def _check_confirmed(integration: Integration) -> None:
         raise CommandNotAllowedError("Its package is not installed here. Install it again.")
 
 
-def _address(integration: Integration, values: Mapping[str, str]) -> HttpServer:
+def _bearer(integration: Integration, user_id: int | None) -> dict[str, str]:
+    """The token of whoever signed in, which goes before a header that a secret makes."""
+    try:
+        token = bearer_for(integration, user_id=user_id)
+    except SignInError as problem:
+        raise ServerProblemError(Reason.SIGN_IN_NEEDED, str(problem)) from None
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _address(
+    integration: Integration, values: Mapping[str, str], bearer: Mapping[str, str]
+) -> HttpServer:
     quoted = {name: quote(value, safe="") for name, value in values.items()}
+    headers = _headers(integration, values)
+    if bearer:
+        headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
     return HttpServer(
         _filled(integration.endpoint, quoted),
-        _headers(integration, values),
+        {**headers, **bearer},
         "sse" if integration.transport == "sse" else "http",
     )
 

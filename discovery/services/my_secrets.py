@@ -6,7 +6,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from acl.callers import Caller
-from catalog.models import Capability, Integration
+from catalog.models import Capability, Integration, OAuthConnection
+from catalog.services.accounts import account_of
 from catalog.services.secrets import SecretState, secret_states
 
 
@@ -16,18 +17,23 @@ class Mine:
 
     integration: Integration
     secrets: tuple[SecretState, ...]
+    account: OAuthConnection | None
 
 
 def list_my_secrets(*, caller: Caller, user: User) -> list[Mine]:
     """Each integration of theirs that takes secrets or accounts of their own."""
     rows = _allowed(caller).order_by("title", "pk")
-    return [Mine(row, tuple(secret_states(row, user=user))) for row in rows]
+    return [_mine(row, user) for row in rows]
 
 
 def find_my_secrets(*, caller: Caller, user: User, slug: str) -> Mine | None:
     """One of them; None where there is none, it is not theirs, or it takes none."""
     row = _allowed(caller).filter(slug=slug).first()
-    return Mine(row, tuple(secret_states(row, user=user))) if row else None
+    return _mine(row, user) if row else None
+
+
+def _mine(row: Integration, user: User) -> Mine:
+    return Mine(row, tuple(secret_states(row, user=user)), account_of(row, user))
 
 
 def _allowed(caller: Caller) -> "QuerySet[Integration]":

@@ -5,4 +5,5 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-app.autodiscover_tasks(["catalog", "discovery", "marketplace"], related_name="server_tasks")
+packages = ["catalog", "catalog.oauth", "discovery", "marketplace"]
+app.autodiscover_tasks(packages, related_name="server_tasks")

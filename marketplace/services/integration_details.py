@@ -16,9 +16,12 @@ from catalog.models import (
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
+    OAuthClient,
+    OAuthConnection,
     Rule,
     Sync,
 )
+from catalog.services.accounts import account_of
 from catalog.services.secrets import SecretState, secret_states
 from marketplace.health_chart import Chart, chart_of
 from marketplace.models import Installation, InstallationEvent
@@ -77,6 +80,8 @@ class Details:
     tools: Page[Capability]
     secrets: tuple[SecretState, ...]
     own_secrets: int
+    account: OAuthConnection | None
+    client_id: str
     access: Access
     events: tuple[InstallationEvent, ...]
     syncs: tuple[Sync, ...]
@@ -99,6 +104,8 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
         secrets=tuple(secret_states(row)),
         own_secrets=_people_with_own(row),
+        account=account_of(row, None),
+        client_id=_client_id(row),
         access=_access(row),
         events=tuple(events.order_by("-pk")[:_EVENTS]),
         syncs=tuple(row.syncs.all()[:_SYNCS]),
@@ -141,6 +148,12 @@ def _tools(integration: Integration) -> "QuerySet[Capability]":
 def _people_with_own(integration: Integration) -> int:
     own = integration.secrets.exclude(user=None)
     return int(own.aggregate(people=Count("user", distinct=True))["people"])
+
+
+def _client_id(integration: Integration) -> str:
+    """As an admin has set it; what was registered by itself nobody has to know."""
+    rows = OAuthClient.objects.filter(integration=integration, by_hand=True)
+    return rows.values_list("client_id", flat=True).first() or ""
 
 
 def _access(integration: Integration) -> Access:

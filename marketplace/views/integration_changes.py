@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from catalog.mcp_client.commands import CommandNotAllowedError, command_digest
+from catalog.mcp_client.commands import CommandNotAllowedError
 from catalog.models import Integration
 from catalog.outgoing.problems import EndpointNotAllowedError
 from discovery.views.access.admins import admins_only, posted
@@ -61,7 +61,12 @@ def retry(request: PageRequest, slug: str) -> HttpResponse:
     """Begin its failed installation again."""
     row = get_object_or_404(Integration, slug=slug)
     last = Installation.objects.filter(integration=row).first()
-    if last is not None and retry_install(by=request.user, installation=last):
+    try:
+        begun = last is not None and retry_install(by=request.user, installation=last)
+    except NotPermittedError:
+        messages.warning(request, "You may not start programs on this machine.")
+        return redirect("integration", slug)
+    if begun:
         messages.success(request, "It begins again. Its progress stands below.")
     else:
         messages.warning(request, "There is nothing that could begin again.")
@@ -91,7 +96,7 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
     context = {
         "integration": row,
         "update": found,
-        "digest": _digest(found),
+        "digest": found.digest if found else "",
         "command": " ".join(row.command),
         "problem": problem,
     }
@@ -136,9 +141,3 @@ def uninstall(request: PageRequest, slug: str) -> HttpResponse:
         request, "integrations/uninstall.html", context, frame=frame_of(request), status=status
     )
 
-
-def _digest(update: managing.Update | None) -> str:
-    """What the person confirms: the command that they are shown."""
-    if update is None or update.descriptor.transport != "stdio":
-        return ""
-    return command_digest(update.descriptor.command, update.descriptor.required_secrets)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from discovery.views.access.admins import admins_only
@@ -52,6 +53,7 @@ def show(
     """The page of an integration, with what a form on it has to say."""
     details = details_or_404(slug, request)
     context = {"details": details, "integration": details.integration, **more}
+    context["callback_address"] = request.build_absolute_uri(reverse("account-callback"))
     template = "integrations/integration.html" + (part if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request), status=status)
 

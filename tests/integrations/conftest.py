@@ -53,7 +53,13 @@ def installed(slug: str, group: Group, by: User, **fields: Any) -> Integration:
     problem = ServerProblemError(Reason.CRASHED, "ImportError: no module named x")
     note_health(row, problem, milliseconds=20)
     note_health(row, milliseconds=120, tools=2)
-    installation = Installation.objects.create(integration=row, by=by, state="ready")
+    descriptor = {"slug": slug, "kind": "mcp", "title": row.title, "transport": "http"}
+    installation = Installation.objects.create(
+        integration=row,
+        by=by,
+        state="ready",
+        descriptor={**descriptor, "endpoint": row.endpoint},
+    )
     InstallationEvent.objects.create(
         installation=installation, state="ready", message="2 tools are stored."
     )

@@ -1,0 +1,110 @@
+"""From a server's address to the endpoints of the authorization server that it names."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client.auth.utils import (
+    build_oauth_authorization_server_metadata_discovery_urls,
+    build_protected_resource_metadata_discovery_urls,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+    get_client_metadata_scopes,
+    issuers_match,
+)
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
+
+from catalog.oauth.asking import Asker
+from catalog.oauth.problems import SignInError
+from catalog.outgoing.addresses import check_address
+
+GRANTS = ["authorization_code", "refresh_token"]
+# A question that needs no session, to be told where to sign in.
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "pegboard", "version": "1"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where to sign in for a server: all of its addresses have been judged."""
+
+    issuer: str
+    resource: str
+    metadata: OAuthMetadata
+    scope: str
+
+
+def discover(endpoint: str, ask: Asker) -> Found:
+    """Ask the server, then whom it names."""
+    challenge = ask.post_json(endpoint, _HELLO)
+    named = _resource_metadata(endpoint, challenge, ask)
+    resource = resource_url_from_server_url(endpoint)
+    if named is not None:
+        if not check_resource_allowed(resource, str(named.resource)):
+            raise SignInError("wrong_resource")
+        resource = str(named.resource)
+    metadata = _server_metadata(endpoint, named, ask)
+    _check(metadata, ask)
+    scope = get_client_metadata_scopes(
+        extract_scope_from_www_auth(challenge), named, metadata, GRANTS
+    )
+    return Found(str(metadata.issuer), resource, metadata, scope or "")
+
+
+def _resource_metadata(
+    endpoint: str, challenge: httpx2.Response, ask: Asker
+) -> ProtectedResourceMetadata | None:
+    hint = extract_resource_metadata_from_www_auth(challenge)
+    for url in build_protected_resource_metadata_discovery_urls(hint, endpoint):
+        answer = ask.get(url)
+        if answer.status_code == 200:
+            try:
+                return ProtectedResourceMetadata.model_validate_json(answer.content)
+            except ValueError:
+                continue
+    return None
+
+
+def _server_metadata(
+    endpoint: str, named: ProtectedResourceMetadata | None, ask: Asker
+) -> OAuthMetadata:
+    """What the authorization server says of itself. It must be the one that was named: a document
+    that speaks for another issuer is how one server is mixed up with another."""
+    issuer = str(named.authorization_servers[0]) if named else None
+    expected = issuer or _origin(endpoint)
+    for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint):
+        answer = ask.get(url)
+        if answer.status_code != 200:
+            continue
+        try:
+            metadata = OAuthMetadata.model_validate_json(answer.content)
+        except ValueError:
+            continue
+        if not issuers_match(str(metadata.issuer), expected):
+            raise SignInError("wrong_issuer")
+        return metadata
+    raise SignInError("not_offered")
+
+
+def _check(metadata: OAuthMetadata, ask: Asker) -> None:
+    """Every address before any is used: the first is opened in a person's browser."""
+    check_address(str(metadata.authorization_endpoint), ask.allowed)
+    check_address(str(metadata.token_endpoint), ask.allowed)
+    if metadata.registration_endpoint is not None:
+        check_address(str(metadata.registration_endpoint), ask.allowed)
+    if "S256" not in (metadata.code_challenge_methods_supported or ()):
+        raise SignInError("no_pkce")
+
+
+def _origin(endpoint: str) -> str:
+    parts = urlsplit(endpoint)
+    return f"{parts.scheme}://{parts.netloc}"

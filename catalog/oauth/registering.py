@@ -1,0 +1,105 @@
+"""What Pegboard is called at an authorization server: registered by itself, or set by an admin."""
+
+from dataclasses import dataclass, field
+
+import anyio
+from mcp.client.auth import OAuthRegistrationError
+from mcp.client.auth.oauth2 import check_registration_usable
+from mcp.client.auth.utils import (
+    create_client_registration_request,
+    handle_registration_response,
+    issuers_match,
+)
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
+from pydantic import AnyUrl
+
+from catalog.models import Integration, OAuthClient
+from catalog.oauth.asking import Asker
+from catalog.oauth.discovery import GRANTS, Found
+from catalog.oauth.keeping import CLIENT, keep, kept
+from catalog.oauth.problems import SignInError
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How Pegboard names and proves itself at one authorization server."""
+
+    client_id: str
+    auth_method: str
+    secret: str = field(default="", repr=False)
+
+
+def client_for(integration: Integration, found: Found, redirect_uri: str, ask: Asker) -> Client:
+    """The client to sign in as. One that belongs to another issuer is never used."""
+    row = OAuthClient.objects.filter(integration=integration).first()
+    if row is not None and row.by_hand:
+        return _by_hand(row, found)
+    same = row is not None and issuers_match(row.issuer, found.issuer)
+    if row is None or not same or row.redirect_uri != redirect_uri:
+        row = _registered(integration, found, redirect_uri, ask)
+    return _client(row)
+
+
+def client_at(integration: Integration, issuer: str) -> Client:
+    """The client that is known there; if it is of another issuer by now, nothing is sent."""
+    row = OAuthClient.objects.filter(integration=integration).first()
+    if row is None or not issuers_match(row.issuer, issuer):
+        raise SignInError("other_issuer")
+    return _client(row)
+
+
+def _client(row: OAuthClient) -> Client:
+    secret = kept(row.integration, None, CLIENT).get("secret", "")
+    return Client(row.client_id, row.auth_method or "none", secret)
+
+
+def _by_hand(row: OAuthClient, found: Found) -> Client:
+    """It is bound to the first issuer that it is used at: its secret goes nowhere else."""
+    if row.issuer and not issuers_match(row.issuer, found.issuer):
+        raise SignInError("other_issuer")
+    has_secret = bool(kept(row.integration, None, CLIENT))
+    offered = found.metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+    usable = [one for one in ("client_secret_basic", "client_secret_post") if one in offered]
+    row.issuer = found.issuer
+    row.auth_method = (usable or ["client_secret_basic"])[0] if has_secret else "none"
+    row.save(update_fields=["issuer", "auth_method"])
+    return _client(row)
+
+
+def _registered(
+    integration: Integration, found: Found, redirect_uri: str, ask: Asker
+) -> OAuthClient:
+    if found.metadata.registration_endpoint is None:
+        raise SignInError("no_registration")
+    wanted = OAuthClientMetadata(
+        client_name="Pegboard",
+        redirect_uris=[AnyUrl(redirect_uri)],
+        grant_types=list(GRANTS),
+        token_endpoint_auth_method="none",  # noqa: S106 - we are a public client where we may
+        application_type="web",
+        scope=found.scope or None,
+    )
+    answer = ask.send(create_client_registration_request(found.metadata, wanted, ""))
+
+    async def read() -> OAuthClientInformationFull:
+        return await handle_registration_response(answer)
+
+    try:
+        told = anyio.run(read)
+        check_registration_usable(told)
+    except OAuthRegistrationError:
+        raise SignInError("unusable_client") from None
+    if told.client_secret:
+        keep(integration, None, CLIENT, {"secret": told.client_secret})
+    row, _ = OAuthClient.objects.update_or_create(
+        integration=integration,
+        defaults={
+            "client_id": told.client_id[:500],
+            "issuer": found.issuer,
+            "redirect_uri": redirect_uri,
+            "auth_method": told.token_endpoint_auth_method
+            or ("client_secret_basic" if told.client_secret else "none"),
+            "by_hand": False,
+        },
+    )
+    return row

@@ -1,0 +1,42 @@
+"""Signing in, in the process that goes out. The web sends these by name."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.utils import timezone
+
+from catalog.models import OAuthConnection, OAuthSignIn
+from catalog.oauth.asking import Asker
+from catalog.oauth.signing_in import finish, prepare
+from catalog.oauth.tokens import renew
+
+# Renewed this long before they end, so that a call seldom waits for it.
+EARLY = timedelta(minutes=5)
+_SIGN_INS_KEPT = timedelta(days=1)
+
+
+@shared_task(name="servers.prepare_sign_in")  # type: ignore[untyped-decorator]
+def prepare_sign_in(pk: int) -> None:
+    """Find out where somebody signs in."""
+    prepare(pk)
+
+
+@shared_task(name="servers.finish_sign_in")  # type: ignore[untyped-decorator]
+def finish_sign_in(pk: int) -> None:
+    """Get their token; with the account of everybody, look at once how the server is doing."""
+    if finish(pk):
+        row = OAuthSignIn.objects.get(pk=pk)
+        if row.user_id is None:
+            finish_sign_in.app.send_task("servers.check_integration", [row.integration_id])
+
+
+@shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]
+def renew_tokens() -> None:
+    """Renew each token that ends soon, and forget sign-ins that are over."""
+    now = timezone.now()
+    ending = OAuthConnection.objects.filter(
+        can_refresh=True, problem="", expires_at__lte=now + EARLY, integration__enabled=True
+    )
+    for pk in ending.order_by("expires_at", "pk").values_list("pk", flat=True):
+        renew(pk, within=EARLY, ask=Asker())
+    OAuthSignIn.objects.filter(created_at__lt=now - _SIGN_INS_KEPT).delete()

@@ -1,0 +1,108 @@
+"""Accounts at servers: signing in by OAuth, as people ask for it. What goes out, a worker does."""
+
+import json
+from functools import partial
+from hashlib import sha256
+from secrets import token_urlsafe
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.services.audit import record
+from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
+from catalog.models.secret import KEPT_BY_US
+from catalog.secrets.sealing import seal
+from catalog.services.workers import ask_worker
+
+PREPARE, FINISH = "servers.prepare_sign_in", "servers.finish_sign_in"
+State = OAuthSignIn.State
+_MOST_OF_CODE = 8_000
+
+
+class CannotSignInError(Exception):
+    """Nobody signs in there: it is started here, or its address is not known whole."""
+
+
+@transaction.atomic
+def begin_sign_in(
+    *, by: User, integration: Integration, user: User | None, redirect_uri: str
+) -> tuple[OAuthSignIn, str]:
+    """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
+    if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
+        raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
+    state = token_urlsafe(32)
+    sign_in = OAuthSignIn.objects.create(
+        integration=integration,
+        user=user,
+        by=by,
+        ticket_digest=_digest(state),
+        redirect_uri=redirect_uri,
+        message="Asks the server where to sign in.",
+    )
+    details = {"for": user.get_username() if user else "everybody"}
+    record(by=by, action="account.sign_in", target=integration.slug, details=details)
+    transaction.on_commit(partial(ask_worker, PREPARE, sign_in.pk), robust=True)
+    return sign_in, state
+
+
+@transaction.atomic
+def come_back(
+    *, by: User, state: str, code: str, issuer: str = "", error: str = ""
+) -> OAuthSignIn | None:
+    """Take what the authorization server sent the person back with; None where nobody waits for it.
+
+    A `state` is good once, and for the person who began.
+    """
+    rows = OAuthSignIn.objects.select_for_update().filter(by=by, ticket_digest=_digest(state))
+    sign_in = rows.filter(state=State.WAITING).first()
+    if sign_in is None or sign_in.is_over:
+        return None
+    if error or not code or len(code) > _MOST_OF_CODE:
+        sign_in.state, sign_in.sealed_verifier = State.FAILED, b""
+        sign_in.message = "You were not signed in: the authorization server sent no code."
+    else:
+        sign_in.state, sign_in.message = State.FINISHING, "Asks for a token."
+        sign_in.sealed_code = seal(json.dumps([code, issuer]), purpose=sign_in.purpose)
+        transaction.on_commit(partial(ask_worker, FINISH, sign_in.pk), robust=True)
+    sign_in.save()
+    return sign_in
+
+
+def account_of(integration: Integration, user: User | None) -> OAuthConnection | None:
+    """The account that somebody, or everybody, is connected with."""
+    return OAuthConnection.objects.filter(integration=integration, user=user).first()
+
+
+@transaction.atomic
+def forget_account(*, by: User, integration: Integration, user: User | None) -> bool:
+    """Forget an account and its token; False where there was none."""
+    gone, _ = OAuthConnection.objects.filter(integration=integration, user=user).delete()
+    Secret.objects.filter(integration=integration, user=user, name=f"{KEPT_BY_US}token").delete()
+    if gone:
+        details = {"for": user.get_username() if user else "everybody"}
+        record(by=by, action="account.forget", target=integration.slug, details=details)
+    return bool(gone)
+
+
+@transaction.atomic
+def set_client(*, by: User, integration: Integration, client_id: str, client_secret: str) -> None:
+    """What Pegboard is called at the authorization server, where it does not register by itself.
+
+    It is bound to the issuer that it is first used at.
+    """
+    OAuthClient.objects.update_or_create(
+        integration=integration,
+        defaults={"client_id": client_id, "issuer": "", "redirect_uri": "", "by_hand": True},
+    )
+    name = f"{KEPT_BY_US}client"
+    Secret.objects.filter(integration=integration, user=None, name=name).delete()
+    if client_secret:
+        row = Secret(integration=integration, user=None, name=name)
+        row.sealed = seal(json.dumps({"secret": client_secret}), purpose=row.purpose)
+        row.save()
+    details = {"client_id": client_id, "with_secret": bool(client_secret)}
+    record(by=by, action="account.client", target=integration.slug, details=details)
+
+
+def _digest(state: str) -> str:
+    return sha256(state.encode()).hexdigest()

@@ -1,0 +1,48 @@
+"""The account that everybody uses at an integration, for admins."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from catalog.models import Integration
+from catalog.services.accounts import forget_account, set_client
+from discovery.views import server_accounts
+from discovery.views.access.admins import admins_only
+from discovery.views.frame import PageRequest
+from marketplace.integration_forms import ClientForm
+from marketplace.views.integrations import show
+
+
+@admins_only
+@require_POST
+def sign_in(request: PageRequest, slug: str) -> HttpResponse:
+    """Begin to sign in for everybody who may use it."""
+    row = get_object_or_404(Integration, slug=slug)
+    return server_accounts.begin(request, row, None, back=reverse("integration", args=[slug]))
+
+
+@admins_only
+@require_POST
+def sign_out(request: PageRequest, slug: str) -> HttpResponse:
+    """Forget the shared account."""
+    row = get_object_or_404(Integration, slug=slug)
+    if forget_account(by=request.user, integration=row, user=None):
+        messages.success(request, "The account is forgotten here. At the server it goes on.")
+    return redirect(f"{reverse('integration', args=[slug])}#account")
+
+
+@sensitive_post_parameters("client_secret")
+@admins_only
+@require_POST
+def client(request: PageRequest, slug: str) -> HttpResponse:
+    """Say what the authorization server calls Pegboard."""
+    row = get_object_or_404(Integration, slug=slug)
+    form = ClientForm(request.POST)
+    if not form.is_valid():
+        return show(request, slug, {"client_form": form}, status=422)
+    set_client(by=request.user, integration=row, **form.cleaned_data)
+    messages.success(request, "The client id is set. Its secret is not shown again.")
+    return redirect(f"{reverse('integration', args=[slug])}#account")

@@ -1,0 +1,1 @@
+"""Signing in at servers by OAuth, against an authorization server of this machine."""

@@ -1,0 +1,212 @@
+"""An MCP server that wants a sign-in, and the authorization server that it names: in one, on
+loopback, and strict about everything that OAuth 2.1 asks of clients."""
+
+import json
+import threading
+import time
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Documents, registration, consent without a person, tokens, and a tool that tells headers."""
+
+    protocol_version = "HTTP/1.1"
+    server: "SignInServer"
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        if path == RESOURCE:
+            self._json(200, self.server.resource())
+        elif path == METADATA:
+            self._json(200, self.server.metadata())
+        elif path == "/authorize":
+            self._send(302, Location=self.server.consent(query))
+        else:
+            self._json(404 if path != "/mcp" else 405, {})
+
+    def do_POST(self) -> None:
+        self.server.asked.append(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.sent.append((self.path, dict(self.headers), body.decode()))
+        if self.path == "/mcp":
+            self._mcp(json.loads(body))
+        elif self.path == "/register":
+            self._json(201, self.server.register(json.loads(body)))
+        elif self.path == "/token":
+            form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            status, told = self.server.token(form, self.headers.get("Authorization", ""))
+            self._json(status, told)
+        else:
+            self._json(404, {})
+
+    do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def _mcp(self, message: dict[str, Any]) -> None:
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token not in self.server.good:
+            hint = self.server.hint or f"{self.server.origin}{RESOURCE}"
+            self._send(401, WWW_Authenticate=f'Bearer resource_metadata="{hint}"')
+        elif "id" not in message:
+            self._send(202)
+        elif message["method"] == "initialize":
+            version = message["params"]["protocolVersion"]
+            about = {"name": "mail", "version": "1"}
+            self._answer(message, protocolVersion=version, capabilities={}, serverInfo=about)
+        elif message["method"] == "tools/list":
+            self._answer(message, tools=[{"name": "whoami", "inputSchema": {"type": "object"}}])
+        elif message["method"] == "tools/call":
+            said = {
+                "type": "text",
+                "text": json.dumps({"token": token, "headers": list(self.headers)}),
+            }
+            self._answer(message, content=[said])
+        else:
+            error = {"code": -32601, "message": "Method not found"}
+            self._json(200, {"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+    def _answer(self, message: dict[str, Any], **result: Any) -> None:
+        self._json(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    def _json(self, status: int, value: dict[str, Any]) -> None:
+        self._send(status, json.dumps(value).encode(), kind="application/json")
+
+    def _send(self, status: int, body: bytes = b"", kind: str = "", **headers: str) -> None:
+        self.send_response(status)
+        about = {"Content-Type": kind, "Content-Length": str(len(body))}
+        for name, value in {
+            **about,
+            **{n.replace("_", "-"): v for n, v in headers.items()},
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class SignInServer(ThreadingHTTPServer):
+    """What it was asked, whom it knows, and what a test wants it to say instead."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self.server_port}"
+        self.asked: list[str] = []
+        self.sent: list[tuple[str, dict[str, str], str]] = []
+        self.good: set[str] = set()
+        self.hint = ""
+        self.instead: dict[str, Any] = {}  # of the metadata
+        self.resource_instead: dict[str, Any] = {}
+        self.registers_secret = ""
+        self.expires_in: int | None = 3600
+        self.waits = 0.0
+        self.issues: str | None = None  # the issuer that it sends people back with
+        self._codes: dict[str, dict[str, str]] = {}
+        self._refresh: set[str] = set()
+        self._clients: dict[str, str] = {}
+        self._number = 0
+        self._lock = threading.Lock()
+
+    def resource(self) -> dict[str, Any]:
+        told = {"resource": f"{self.origin}/mcp", "authorization_servers": [self.origin]}
+        return {**told, "scopes_supported": ["mail.read"], **self.resource_instead}
+
+    def metadata(self) -> dict[str, Any]:
+        return {
+            "issuer": self.origin,
+            "authorization_endpoint": f"{self.origin}/authorize",
+            "token_endpoint": f"{self.origin}/token",
+            "registration_endpoint": f"{self.origin}/register",
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+            **self.instead,
+        }
+
+    def register(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        name = self._new("client").partition("-canary")[0]
+        self._clients[name] = self.registers_secret
+        told = {"client_id": name, "redirect_uris": wanted["redirect_uris"]}
+        if self.registers_secret:
+            told["client_secret"] = self.registers_secret
+            told["token_endpoint_auth_method"] = "client_secret_basic"
+        return told
+
+    def know(self, client_id: str, secret: str = "") -> None:
+        """A client that somebody registered by hand."""
+        self._clients[client_id] = secret
+
+    def consent(self, query: dict[str, list[str]]) -> str:
+        given = {name: values[0] for name, values in query.items()}
+        assert given["response_type"] == "code"
+        assert given["code_challenge_method"] == "S256"
+        assert given["client_id"] in self._clients
+        code = self._new("code")
+        self._codes[code] = given
+        back = {"code": code, "state": given["state"], "iss": self.issues or self.origin}
+        return f"{given['redirect_uri']}?{urlencode(back)}"
+
+    def token(self, form: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
+        time.sleep(self.waits)
+        secret = self._clients.get(form.get("client_id", ""))
+        pair = f"{form.get('client_id')}:{secret}"
+        proven = b64decode(authorization.removeprefix("Basic ")).decode() == pair
+        if secret is None or (secret and not proven):
+            return 401, {"error": "invalid_client"}
+        with self._lock:
+            good = self._good_code(form) if "code" in form else self._good_refresh(form)
+        if not good:
+            return 400, {"error": "invalid_grant", "error_description": "<b>canary</b>"}
+        access, refresh = self._new("access"), self._new("refresh")
+        self.good.add(access)
+        self._refresh.add(refresh)
+        token: dict[str, Any] = {"access_token": access, "token_type": "bearer"}
+        if self.expires_in is not None:
+            token["expires_in"] = self.expires_in
+        return 200, {**token, "refresh_token": refresh}
+
+    def _good_code(self, form: dict[str, str]) -> bool:
+        given = self._codes.pop(form["code"], None)  # once
+        if given is None:
+            return False
+        digest = sha256(form.get("code_verifier", "").encode()).digest()
+        challenge = urlsafe_b64encode(digest).decode().rstrip("=")
+        same = all(given[name] == form[name] for name in ("client_id", "redirect_uri", "resource"))
+        return challenge == given["code_challenge"] and same
+
+    def _good_refresh(self, form: dict[str, str]) -> bool:
+        token = form.get("refresh_token", "")
+        if token not in self._refresh or form.get("resource") != f"{self.origin}/mcp":
+            return False
+        self._refresh.discard(token)  # once
+        return True
+
+    def _new(self, what: str) -> str:
+        with self._count:
+            self._number += 1
+            return f"{what}-{self._number}-canary-of-{self.server_port}"
+
+    _count = threading.Lock()
+
+
+@contextmanager
+def sign_in_server() -> Iterator[SignInServer]:
+    server = SignInServer()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,369 @@
+"""Signing in at a server: the whole way, by pages and tasks, and all that could go wrong on it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from acl.models import AuditEntry
+from catalog.connections import asking
+from catalog.connections.asking import call_tool
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.mcp_client.problems import ServerProblemError
+from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
+from catalog.oauth.server_tasks import finish_sign_in, prepare_sign_in, renew_tokens
+from catalog.oauth.tokens import bearer_for
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.mcp_client.test_http import QUICK
+from tests.oauth.server import SignInServer, sign_in_server
+from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> Iterator[SignInServer]:
+    with sign_in_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield loop
+    loop.stop()
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    return User.objects.create_superuser("root")
+
+
+@pytest.fixture
+def support(db: None) -> Group:
+    return GroupFactory.create(name="Support")
+
+
+@pytest.fixture
+def mail(server: SignInServer, support: Group) -> Integration:
+    row = IntegrationFactory.create(
+        slug="mail", transport="http", endpoint=f"{server.origin}/mcp", own_secrets=True
+    )
+    give(row, support)
+    CapabilityFactory.create(integration=row, action="whoami")
+    return row
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def begin(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:
+    """Press the button, and let the worker prepare."""
+    assert client.post(path).status_code == 302
+    row = OAuthSignIn.objects.latest("pk")
+    prepare_sign_in(row.pk)
+    row.refresh_from_db()
+    return row
+
+
+def go_there(client: Client, row: OAuthSignIn) -> str:
+    """Follow the link to the authorization server, which sends the person back at once."""
+    page = client.get(f"/connections/{row.public_id}/")
+    answer = httpx2.get(page.context["there"], follow_redirects=False)
+    return answer.headers["Location"].removeprefix("http://testserver")
+
+
+def sign_in(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:
+    """All of it."""
+    row = begin(client, path)
+    client.get(go_there(client, row))
+    finish_sign_in(row.pk)
+    row.refresh_from_db()
+    return row
+
+
+def told(mail: Integration, user: User | None = None) -> str:
+    """The token that the server was called with."""
+    answer = call_tool(mail, "whoami", {}, user_id=user.pk if user else None)
+    return str(json.loads(answer.content[0]["text"])["token"])
+
+
+def everything_stored() -> str:
+    """Each column of each table, as text."""
+    with connection.cursor() as cursor:
+        texts = []
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT string_agg(row::text, chr(10)) FROM "{table}" AS row')  # noqa: S608
+            texts.append(str(cursor.fetchone()[0]))
+    return "\n".join(texts)
+
+
+def test_admin_signs_in_for_everybody_and_a_person_for_themselves(
+    mail: Integration, server: SignInServer, root: User, support: Group
+) -> None:
+    alice, bob = (UserFactory.create(username=name, groups=[support]) for name in ("alice", "bob"))
+    before = sign_in(browser_of(root))
+    own = sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+
+    tokens = [
+        bearer_for(mail),
+        bearer_for(mail, user_id=bob.pk),
+        bearer_for(mail, user_id=alice.pk),
+    ]
+
+    assert (before.state, own.state) == ("done", "done")
+    assert tokens[0] == tokens[1] != tokens[2]
+    assert set(tokens) == server.good
+    assert told(mail) == told(mail, alice) == "[hidden]"  # what a server repeats is taken out
+    called = [
+        headers["Authorization"]
+        for path, headers, _ in server.sent
+        if path == "/mcp" and "Authorization" in headers
+    ]
+    assert set(called) == {f"Bearer {tokens[0]}", f"Bearer {tokens[2]}"}
+    registered = [body for path, _, body in server.sent if path == "/register"]
+    assert len(registered) == 1
+    asked = parse_qs(urlsplit(next(path for path in server.asked if "/authorize" in path)).query)
+    assert asked["resource"] == [f"{server.origin}/mcp"]
+    assert asked["scope"] == ["mail.read"]
+    page = browser_of(root).get("/integrations/mail/").content.decode()
+    assert f"Signed in at {server.origin}" in page
+    shown = page + browser_of(alice).get("/tools/connections/mail/").content.decode()
+    assert "canary" not in shown + everything_stored()
+    actions = AuditEntry.objects.filter(action__startswith="account").values_list(
+        "action", flat=True
+    )
+    assert sorted(actions) == ["account.connect"] * 2 + ["account.sign_in"] * 2
+    assert not OAuthSignIn.objects.exclude(sealed_verifier=b"").exists()
+
+
+def test_way_back_is_for_the_browser_that_began(
+    mail: Integration, server: SignInServer, root: User, support: Group
+) -> None:
+    mallory = UserFactory.create(username="mallory", groups=[support], is_staff=True)
+    victim, other = browser_of(root), browser_of(mallory)
+    row = begin(victim)
+    back = go_there(victim, row)
+
+    strangers = [
+        other.get(back).status_code,  # somebody else's session
+        browser_of(root).get(back).status_code,  # the same person in another browser
+        other.get(f"/connections/{row.public_id}/").status_code,
+        victim.get("/connections/callback/?code=x&state=guessed").status_code,
+        victim.get("/connections/callback/").status_code,
+    ]
+    row.refresh_from_db()
+    waits = row.state
+    victim.get(back)
+    again = victim.get(back).status_code
+
+    assert strangers == [404] * 5
+    assert waits == "waiting"
+    assert again == 404  # a state is good once
+    row.refresh_from_db()
+    assert (row.state, bool(row.sealed_code)) == ("finishing", True)
+
+
+def test_code_is_used_once_whoever_delivers_the_task(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    row = sign_in(browser_of(root))
+    finish_sign_in(row.pk)
+
+    assert len([path for path, _, _ in server.sent if path == "/token"]) == 1
+
+
+def test_late_and_refused_sign_ins_end_in_words(mail: Integration, root: User) -> None:
+    client = browser_of(root)
+    refused = begin(client)
+    state = parse_qs(go_there(client, refused).partition("?")[2])["state"][0]
+    client.get(f"/connections/callback/?error=access_denied&state={state}")
+    late = begin(client)
+    back = go_there(client, late)
+    OAuthSignIn.objects.filter(pk=late.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    client.get(back)
+
+    pages = [
+        client.get(f"/connections/{row.public_id}/").content.decode() for row in (refused, late)
+    ]
+
+    assert "You were not signed in" in pages[0]
+    assert "took too long" in pages[1]
+    assert not OAuthConnection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "resource", "words"),
+    [
+        ({"issuer": "http://127.0.0.1:1"}, {}, "not who it says to be"),
+        ({"code_challenge_methods_supported": ["plain"]}, {}, "PKCE"),
+        ({"code_challenge_methods_supported": None}, {}, "PKCE"),
+        ({"registration_endpoint": None}, {}, "set the client id"),
+        ({"authorization_endpoint": "javascript:alert(1)"}, {}, "does not say where"),
+        ({"authorization_endpoint": "data:text/html,x"}, {}, "does not say where"),
+        ({"authorization_endpoint": "file:///etc/passwd"}, {}, "does not say where"),
+        ({}, {"resource": "https://other.example/mcp"}, "another address"),
+    ],
+)
+def test_what_is_not_safe_is_not_gone_on_with(
+    mail: Integration,
+    server: SignInServer,
+    root: User,
+    metadata: dict[str, Any],
+    resource: dict[str, Any],
+    words: str,
+) -> None:
+    server.instead, server.resource_instead = metadata, resource
+
+    row = begin(browser_of(root))
+
+    assert (row.state, row.authorization_url) == ("failed", "")
+    assert words in row.message
+    assert not [path for path in server.asked if path == "/token"]
+
+
+@pytest.mark.parametrize("issuer", ["https://evil.example", "http://127.0.0.1:1"])
+def test_code_of_another_issuer_is_not_sent_anywhere(
+    mail: Integration, server: SignInServer, root: User, issuer: str
+) -> None:
+    server.issues = issuer
+
+    row = sign_in(browser_of(root))
+
+    assert "not who it says to be" in row.message
+    assert "/token" not in server.asked
+
+
+def test_token_of_one_server_never_reaches_another(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    sign_in(browser_of(root))
+    with sign_in_server() as other:
+        elsewhere = IntegrationFactory.create(transport="http", endpoint=f"{other.origin}/mcp")
+        with pytest.raises(ServerProblemError):
+            call_tool(elsewhere, "whoami", {})
+        Integration.objects.filter(pk=mail.pk).update(endpoint=f"{other.origin}/mcp")
+        mail.refresh_from_db()
+        with pytest.raises(ServerProblemError) as problem:
+            call_tool(mail, "whoami", {})
+
+        assert "moved to another address" in problem.value.detail
+        assert [headers for _, headers, _ in other.sent if "Authorization" in headers] == []
+
+
+def test_client_set_by_hand_proves_itself_to_its_own_issuer_only(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    client, secret = browser_of(root), "canary-client-secret"
+    server.know("pegboard-1", secret)
+    server.instead = {"registration_endpoint": None}
+    client.post("/integrations/mail/client/", {"client_id": "pegboard-1", "client_secret": secret})
+    first = sign_in(client)
+
+    with sign_in_server() as other:
+        server.resource_instead = {"authorization_servers": [other.origin]}
+        second = begin(client)
+
+        assert (first.state, second.state) == ("done", "failed")
+        assert "another authorization server" in second.message
+        assert secret not in repr(other.sent) + everything_stored()
+        assert secret not in client.get("/integrations/mail/").content.decode()
+
+
+def test_registered_secret_is_kept_sealed_and_used(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.registers_secret = "canary-registered"
+
+    row = sign_in(browser_of(root))
+
+    assert row.state == "done"
+    assert OAuthClient.objects.get().auth_method == "client_secret_basic"
+    assert "canary" not in everything_stored()
+
+
+def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.expires_in = 200
+    sign_in(browser_of(root))
+    first = bearer_for(mail)
+    renew_tokens()  # it ends within five minutes
+    second = bearer_for(mail)
+    OAuthConnection.objects.update(expires_at=timezone.now())
+    third = bearer_for(mail)
+    server._refresh.clear()
+    OAuthConnection.objects.update(expires_at=timezone.now())
+    with pytest.raises(ServerProblemError) as problem:
+        call_tool(mail, "whoami", {})
+
+    assert len({first, second, third}) == 3
+    assert problem.value.detail == "The account is no longer connected. Sign in again."
+    account = OAuthConnection.objects.get()
+    assert account.problem == "The authorization server refused. It said: invalid_grant."
+    assert "canary" not in account.problem
+
+
+def test_refused_token_is_renewed_at_the_next_call(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    sign_in(browser_of(root))
+    server.good.clear()  # taken back at the server
+    OAuthConnection.objects.update(refreshed_at=timezone.now() - timedelta(hours=1))
+    with pytest.raises(ServerProblemError):
+        call_tool(mail, "whoami", {})
+
+    assert told(mail) == "[hidden]"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_at_once_renew_a_token_once(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    sign_in(browser_of(root))
+    OAuthConnection.objects.update(expires_at=timezone.now())
+    server.sent.clear()
+    server.waits = 0.1
+    tokens: list[str | None] = []
+
+    def ask() -> None:
+        tokens.append(bearer_for(mail))
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(tokens)) == 1
+    assert [path for path, _, _ in server.sent] == ["/token"]
+
+
+def test_account_is_forgotten(mail: Integration, server: SignInServer, root: User) -> None:
+    client = browser_of(root)
+    sign_in(client)
+    client.post("/integrations/mail/sign-out/")
+
+    assert bearer_for(mail) is None
+    assert not Secret.objects.exists()
+    with pytest.raises(ServerProblemError):
+        call_tool(mail, "whoami", {})
