@@ -1,5 +1,15 @@
 """The API of the marketplace, below api/v1/."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from marketplace.api import sources
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sources", sources.SourcesView.as_view(), name="api-sources"),
+    path("sources/<slug:slug>", sources.SourceView.as_view(), name="api-source"),
+    path(
+        "sources/<slug:slug>/refresh",
+        sources.RefreshSourceView.as_view(),
+        name="api-source-refresh",
+    ),
+]

@@ -13,7 +13,7 @@ from marketplace.sources.problems import LocationNotAllowedError
 from marketplace.sources.repositories import archive_of
 
 # What these kinds hold is more than one document: it comes as an archive.
-FOLDERS = (Source.Kind.DOCKER, Source.Kind.SKILLS)
+FOLDERS = (Source.Kind.DOCKER, Source.Kind.SKILLS, Source.Kind.PLUGINS)
 
 
 def check_location(kind: str, location: str) -> None:
@@ -25,7 +25,8 @@ def check_location(kind: str, location: str) -> None:
     check_address(location, AllowedHosts.from_settings())
     if redact_url(location) != location:
         raise RefusedError("holds a secret, and sources are read without any")
-    if kind in FOLDERS:
+    is_document = kind == Source.Kind.PLUGINS and location.partition("?")[0].endswith(".json")
+    if kind in FOLDERS and not is_document:
         archive_of(location)
 
 

@@ -38,6 +38,7 @@ from tests.factories import (
     GroupFactory,
     IntegrationFactory,
     ListingFactory,
+    SourceFactory,
     UserFactory,
     give,
     lay_down,
@@ -146,7 +147,7 @@ def _fill_the_other_tables(world: World) -> None:
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
     create_service_account(by=None, name="robot-mulberry", group=mulberry)
-    ListingFactory.create(slug="offer", title="Offer")
+    ListingFactory.create(slug="offer", title="Offer", source=SourceFactory.create(slug="offers"))
     CatalogVersion.objects.get_or_create(pk=1)
     tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
     AccessAttempt.objects.create(get_data="", post_data="", failures_since_start=1, **tried)
