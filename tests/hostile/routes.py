@@ -139,7 +139,7 @@ CALL = Door(
 A_TURN = {"turn_id": "{turn_pk}"}
 A_CALL = {"pk": "{call_pk}"}
 TOOL = {"full_name": "{capability}"}
-ITS_PROGRESS = {"public_id": "{installation_pk}"}
+ITS_PROGRESS = {"public_id": "{installation}"}
 A_KEY = "00000000-0000-4000-8000-000000000003"
 AN_INTEGRATION = {"slug": "{integration}"}
 KEY_PK, SPACE, GROUP, PERSON = (
@@ -286,6 +286,8 @@ ROUTES = [
         fill=ITS_PROGRESS),
     Row("marketplace/installations/<uuid:public_id>/cancel/", ADMIN_PAGE, "GET POST",
         fill=ITS_PROGRESS),
+    Row("approvals/", PAGE),
+    Row("approvals/<uuid:pk>/", OWN_PAGE, "GET POST", fill=A_CALL, body={"cancel": "1"}),
     Row("access/", ADMIN_PAGE),
     Row("access/changes/", ADMIN_PAGE, "POST", body={"changes": GIVE}),
     Row("access/changes/save/", ADMIN_PAGE, "POST", body={"changes": GIVE}, answers=409),

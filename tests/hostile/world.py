@@ -33,6 +33,8 @@ from catalog.models import (
 )
 from catalog.services.graph import relate
 from discovery.models import Called, Outcome, OutcomeAlert, Turn
+from marketplace.indexing import describe_missing
+from marketplace.models import Installation, Source
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -147,7 +149,7 @@ def _fill_the_other_tables(world: World) -> None:
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
     create_service_account(by=None, name="robot-mulberry", group=mulberry)
-    ListingFactory.create(slug="offer", title="Offer", source=SourceFactory.create(slug="offers"))
+    _fill_the_shop(world)
     CatalogVersion.objects.get_or_create(pk=1)
     tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
     AccessAttempt.objects.create(get_data="", post_data="", failures_since_start=1, **tried)
@@ -173,10 +175,32 @@ def _fill_the_other_tables(world: World) -> None:
         "turn_pk": turn.pk,
         "sign_in": _sign_in(alice, world.mail),
         "call_pk": waiting_call(alice, mulberry, world.send, "quince").pk,
+        "installation": _installing("mulberry-new"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
     }
     world.foreign = _things_of_finance(world)
+
+
+def _fill_the_shop(world: World) -> None:
+    """What everybody may browse, one of it installed for mulberry; and what only admins see."""
+    away = {"transport": "http", "endpoint": "https://mcp.example.com/mcp"}
+    ListingFactory.create(slug="another-offer", title="Another offer", **away)
+    offers = SourceFactory.create(slug="offers")
+    ListingFactory.create(slug="offer", title="Offer", source=offers, **away)
+    Integration.objects.filter(pk=world.mail.pk).update(listing="offer", version="mulberry-1")
+    inside = SourceFactory.create(slug="mulberry", kind=Source.Kind.MCP_JSON, location="")
+    ListingFactory.create(
+        slug="mulberry-inside", title="Quince of mulberry", source=inside, category="quince"
+    )
+    describe_missing()
+
+
+def _installing(slug: str) -> str:
+    """An installation that was cancelled; its id."""
+    kept = IntegrationFactory.create(slug=slug, state="pending", enabled=False)
+    state = Installation.State.CANCELLED
+    return str(Installation.objects.create(integration=kept, state=state).public_id)
 
 
 def _sign_in(user: User, integration: Integration) -> UUID:
@@ -233,6 +257,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "turn_pk": Turn.objects.create(user=charlie, group=finance).pk,
         "sign_in": _sign_in(charlie, world.payroll),
         "call_pk": waiting_call(charlie, finance, paying, "pay").pk,
+        "installation": _installing("finance-new"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
     }
@@ -249,7 +274,7 @@ UNKNOWN: dict[str, Any] = {
     "turn_pk": "00000000-0000-4000-8000-000000000000",
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
-    "invitation_pk": 987_654_321,
+    "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",
 }  # fmt: skip
 
 
