@@ -126,6 +126,12 @@ KEY = Door(
     "one thing, for admins and admin keys", _api({"admin"}) | {"foreign key": {404}}, "own key"
 )
 
+INSTALLING = Door(
+    "installing, for admins; of keys, for those that belong to one",
+    _api({"admin"}, alice={403}) | {who: {403} for who in ("own key", "foreign key", "admin key")},
+    "root",
+)
+
 TURN = Door(
     "a turn of a user",
     _api({"select"}, bob={404}, charlie={404}) | {"foreign key": {404}},
@@ -136,6 +142,7 @@ CALL = Door(
     _api({"execute"}, bob={404}, charlie={404}) | {"foreign key": {404}},
     "own key",
 )
+AN_INSTALLATION = {"pk": "{installation}"}
 A_TURN = {"turn_id": "{turn_pk}"}
 A_CALL = {"pk": "{call_pk}"}
 TOOL = {"full_name": "{capability}"}
@@ -207,6 +214,23 @@ ROUTES = [
         body={"digest": "x"}, answers=403),
     Row("api/v1/approvals/<uuid:pk>/reject", KEY, "POST", fill=A_CALL,
         body={"note": "no"}, answers=403),
+    Row("api/v1/installations", INSTALLING, "GET POST", body={"listing": "offer"}, answers=202),
+    Row("api/v1/installations/preview", INSTALLING, query={"listing": "offer"}),
+    Row("api/v1/installations/<uuid:pk>", INSTALLING, "GET PATCH DELETE", fill=AN_INSTALLATION,
+        body={"enabled": True}, answers=409),
+    Row("api/v1/installations/<uuid:pk>/events", INSTALLING, fill=AN_INSTALLATION),
+    Row("api/v1/installations/<uuid:pk>/cancel", INSTALLING, "POST", fill=AN_INSTALLATION,
+        answers=409),
+    Row("api/v1/installations/<uuid:pk>/retry", INSTALLING, "POST", fill=AN_INSTALLATION),
+    Row("api/v1/installations/<uuid:pk>/approve", INSTALLING, "POST", fill=AN_INSTALLATION,
+        answers=409),
+    Row("api/v1/installations/<uuid:pk>/confirm", INSTALLING, "POST", fill=AN_INSTALLATION,
+        body={"confirmed": "x"}, answers=409),
+    Row("api/v1/installations/<uuid:pk>/update", INSTALLING, fill=AN_INSTALLATION, answers=404),
+    Row("api/v1/installations/<uuid:pk>/update", INSTALLING, "POST", fill=AN_INSTALLATION,
+        answers=409),
+    Row("api/v1/installations/<uuid:pk>/roll-back", INSTALLING, "POST", fill=AN_INSTALLATION,
+        answers=409),
     Row("api/v1/plan", SELECTION, "POST", body={**FOR_ALICE, "message": "send an email"}),
     Row("api/v1/turns/<uuid:turn_id>", TURN, fill=A_TURN),
     Row("api/v1/turns/<uuid:turn_id>/start", TURN, "POST", fill=A_TURN),
@@ -315,6 +339,9 @@ ROUTES = [
     Row("integrations/", ADMIN_PAGE),
     Row("integrations/<slug:slug>/", ADMIN_PAGE, fill=AN_INTEGRATION),
     Row("integrations/<slug:slug>/check/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/review/", ADMIN_PAGE, fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/review/decide/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,
+        body={"decision": "approve-all", "seen": "x"}, answers=409),
     Row("integrations/<slug:slug>/switch/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,
         body={"enabled": "on"}),
     Row("integrations/<slug:slug>/retry/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
