@@ -25,7 +25,9 @@ def written(descriptor: IntegrationDescriptor) -> JSONObject:
 
 def read_back(values: Mapping[str, Any]) -> IntegrationDescriptor:
     """The descriptor that was written."""
-    kept = {name: values[name] for name in _FIELDS if name in values}
+    kept = {"slug": "", "kind": "mcp", "title": ""} | {
+        name: values[name] for name in _FIELDS if name in values
+    }
     return IntegrationDescriptor(
         **{**kept, **{name: tuple(kept.get(name) or ()) for name in _LISTS}}
     )

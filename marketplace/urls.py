@@ -2,9 +2,36 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.api import sources
+from marketplace.api import installations, listings, sources
+
+_ONE = "installations/<uuid:pk>"
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("listings", listings.ListingsView.as_view(), name="api-listings"),
+    path("listings/<slug:slug>", listings.ListingView.as_view(), name="api-listing"),
+    path(
+        "installations",
+        installations.InstallationsView.as_view(),
+        name="api-installations",
+    ),
+    path(
+        "installations/preview",
+        installations.PreviewView.as_view(),
+        name="api-installation-preview",
+    ),
+    path(_ONE, installations.InstallationView.as_view(), name="api-installation"),
+    *(
+        path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
+        for step, view in (
+            ("events", installations.EventsView),
+            ("cancel", installations.CancelView),
+            ("retry", installations.RetryView),
+            ("approve", installations.ApproveView),
+            ("confirm", installations.ConfirmView),
+            ("update", installations.UpdateView),
+            ("roll-back", installations.RollBackView),
+        )
+    ),
     path("sources", sources.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:slug>", sources.SourceView.as_view(), name="api-source"),
     path(

@@ -75,7 +75,9 @@ class Installation(models.Model):
     changes = models.JSONField(
         default=list, blank=True, help_text="How that differs from what is installed."
     )
-    approved_tools = models.CharField(max_length=64, blank=True, help_text="Digest of what was seen.")
+    approved_tools = models.CharField(
+        max_length=64, blank=True, help_text="Digest of what was seen."
+    )
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     approved_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
     idempotency_key = models.CharField(max_length=255, blank=True)

@@ -183,11 +183,18 @@ LIST_EVERYTHING = {
     "method": "tools/call",
     "params": {"name": "tool_discovery__list_all"},
 }
+LISTINGS = Door(
+    "what the marketplace offers, and what of it a user has",
+    _api({"select", "discover", "admin"}),
+    "own key",
+    {"user": "{user}"},
+)
 CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
 RESET = Door("a change in one's own group by admin keys", _api({"admin"}), "own key")
 WHOLE = Door("a change for everybody, by admins and their own keys", _api({"admin"}), "own key")
 A_SOURCE = {"slug": "offers"}
+A_SERVER = {"name": "pegboard/{integration}"}
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
 FOR_ALICE = {"user": "{user}"}
 NEW_KEY = {"name": "more", "group": "{group}", "scopes": ["select"], "owner": "{user}"}
@@ -267,6 +274,8 @@ ROUTES = [
         body={"group": "{group}", "effect": "deny", "integration": "{integration}"},
     ),
     Row("api/v1/access/rules/<int:pk>", KEY, "DELETE", fill={"pk": "{rule_pk}"}),
+    Row("api/v1/listings", LISTINGS, query={"query": "offer"}),
+    Row("api/v1/listings/<slug:slug>", LISTINGS, fill={"slug": "offer"}),
     Row("api/v1/learning", LOOKUP),
     Row("api/v1/learning", RESET, "DELETE", query={"group": "{group}"}),
     Row("api/v1/keys", KEYS, "GET POST", body=NEW_KEY),
@@ -280,6 +289,10 @@ ROUTES = [
     Row("api/v1/sources/<slug:slug>/refresh", WHOLE, "POST", fill=A_SOURCE, answers=403),
     Row("api/v1/keys/<int:pk>", KEY, "DELETE", fill=KEY_PK),
     Row("api/v1/keys/<int:pk>/rotate", KEY, "POST", fill=KEY_PK),
+    Row("v0.1/servers", LOOKUP),
+    Row("v0.1/servers/<path:name>/versions", LOOKUP, fill=A_SERVER),
+    Row("v0.1/servers/<path:name>/versions/<str:version>", LOOKUP,
+        fill={**A_SERVER, "version": "latest"}),
     Row("mcp", MCP, "POST", body=LIST_EVERYTHING),
     Row("", PAGE, query={"message": "send an email"}),
     Row("playground/people/", PAGE, query={"user": "a"}),
