@@ -83,7 +83,7 @@ def plain_problem(status: int, *, detail: str = "") -> JsonResponse:
 
 def wants_problem(request: HttpRequest) -> bool:
     """Whether a program asks, so that a page of HTML would be no answer."""
-    return request.path.startswith("/api/") or request.path == "/mcp"
+    return request.path.startswith(("/api/", "/v0.1/")) or request.path == "/mcp"
 
 
 def _as_api_exception(error: Exception) -> exceptions.APIException | None:

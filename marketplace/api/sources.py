@@ -18,6 +18,7 @@ from acl.models import ApiKey
 from catalog.normalizing.reading import RefusedError
 from catalog.outgoing.problems import EndpointNotAllowedError
 from marketplace.models import Source
+from marketplace.models.source import ADDED_KINDS
 from marketplace.services.sources import (
     NotRefreshableError,
     SourceOfOursError,
@@ -90,7 +91,7 @@ class SourceDetailSerializer(SourceSerializer):
 class AddSourceSerializer(StrictSerializer):
     """A new source."""
 
-    kind = serializers.ChoiceField([(one.value, one.label) for one in Source.ADDED])
+    kind = serializers.ChoiceField(ADDED_KINDS)
     location = Text(
         max_length=500,
         help_text="A public https address, or a path below a folder that the operator has opened.",

@@ -404,6 +404,7 @@ SPECTACULAR_SETTINGS = {
         "InstallationKind": "marketplace.models.Installation.Kind",
         "InstallationState": "marketplace.models.Installation.State",
         "SourceKind": "marketplace.models.Source.Kind",
+        "AddedSourceKind": "marketplace.models.source.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
         "InjectionMode": "discovery.rendering.modes.MODES",
         "SelectionMode": "discovery.models.Turn.Mode",

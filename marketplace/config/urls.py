@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
+    path("v0.1/", include("marketplace.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),

@@ -80,3 +80,6 @@ class Source(models.Model):
     def is_under_way(self) -> bool:
         """Whether it is being read, or about to be."""
         return self.state in self.UNDER_WAY
+
+
+ADDED_KINDS = [(kind.value, kind.label) for kind in Source.ADDED]
