@@ -11,8 +11,6 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import close_old_connections
-from django.db.models import F
-from django.db.models.functions import Now
 
 from catalog.connections.asking import begin_call, note_call
 from catalog.mcp_client.problems import Reason, ServerProblemError
@@ -22,7 +20,7 @@ from catalog.secrets.keys import SecretUnavailableError
 from discovery.approving import waits_for_person
 from discovery.binding import is_whole
 from discovery.models import Call
-from discovery.moving import move, unexpired
+from discovery.moving import move
 from discovery.permitted import permitted
 from discovery.reasons import (
     CHANGED,
@@ -35,6 +33,11 @@ from discovery.reasons import (
 from discovery.results import written_result
 
 State = Call.State
+_CLAIM = """
+UPDATE discovery_call SET state = 'running', started_at = now(), attempts = attempts + 1
+WHERE id = %(pk)s AND state = 'queued' AND (expires_at IS NULL OR expires_at > now())
+RETURNING *
+"""
 # A read that may have been carried out may be repeated; whatever changes something never is.
 REPEATS_OF_READS = 2
 # Its server has said something about the call itself, so that what it did is no riddle.
@@ -59,10 +62,7 @@ def run_call(pk: UUID) -> None:
 
 def _claim(pk: UUID) -> Call | None:
     """The call, if it is this worker that sends it: by a conditional update, one of many does."""
-    waiting = Call.objects.filter(unexpired(), pk=pk, state=State.QUEUED)
-    if not waiting.update(state=State.RUNNING, started_at=Now(), attempts=F("attempts") + 1):
-        return None
-    return Call.objects.get(pk=pk)
+    return next(iter(Call.objects.raw(_CLAIM, {"pk": pk})), None)
 
 
 def _sent(call: Call) -> "Future[Result] | None":
@@ -92,7 +92,7 @@ def _sent(call: Call) -> "Future[Result] | None":
             again=REPEATS_OF_READS if call.side_effect == "read" else 0,
         )
     except ServerProblemError as problem:
-        note_call(integration, problem)
+        note_call(integration, problem, user_id=call.user_id)
         _fail(call, problem)
     except SecretUnavailableError as problem:
         move(call, State.FAILED, reason=problem.code, message=str(problem))
@@ -123,7 +123,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
     except ServerProblemError as failure:
         problem = failure
     if call.capability is not None:
-        note_call(call.capability.integration, problem)
+        note_call(call.capability.integration, problem, user_id=call.user_id)
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
         return

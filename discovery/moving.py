@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from kombu.exceptions import KombuError
 
-from acl.redis_circuit import attempt
+from acl.redis_circuit import attempt, redis_circuit
 from discovery.models import Call
 from discovery.waiting import tell_waiters
 
@@ -45,11 +45,12 @@ def send_on_commit(call: Call) -> None:
 
 def send_call(pk: str) -> None:
     """Where the queue is away, the sweep asks later."""
-    if not attempt(lambda redis: bool(redis.ping()), default=False):
+    if redis_circuit.failing and not attempt(lambda redis: bool(redis.ping()), default=False):
         return
     try:
         current_app.send_task(TASK, [pk])
     except (KombuError, OSError):
+        attempt(lambda redis: redis.ping(), default=None)  # the next call need not find it out
         log.warning("queue is away", call=pk, exc_info=True)
 
 

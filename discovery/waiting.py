@@ -38,36 +38,33 @@ def tell_waiters(pk: UUID) -> None:
     attempt(tell, default=None)
 
 
-def wait_for_end(pk: UUID, seconds: float) -> bool:
-    """Whether the call has ended, at the latest after so many seconds."""
-    if seconds <= _IMPATIENT_SECONDS:
-        return _wait(pk, seconds)
-    if _wait(pk, _IMPATIENT_SECONDS):
-        return True
+def wait_for_end(call: Call, seconds: float) -> Call:
+    """The call as it is when it has ended, at the latest after so many seconds."""
+    if seconds <= 0:
+        return call
+    told = _wait(call, min(seconds, _IMPATIENT_SECONDS))
+    if told.state in Call.ENDED or seconds <= _IMPATIENT_SECONDS:
+        return told
     if not _PATIENT.acquire(blocking=False):
-        return False
+        return told
     try:
-        return _wait(pk, seconds - _IMPATIENT_SECONDS)
+        return _wait(told, seconds - _IMPATIENT_SECONDS)
     finally:
         _PATIENT.release()
 
 
-def _wait(pk: UUID, seconds: float) -> bool:
+def _wait(call: Call, seconds: float) -> Call:
     deadline, pause = time.monotonic() + seconds, _PAUSE
     while (left := deadline - time.monotonic()) > 0:
         listened_until = time.monotonic() + min(left, _LISTEN_SECONDS)
-        heard = _listen(pk, min(left, _LISTEN_SECONDS))
-        if has_ended(pk):
-            return True
+        heard = _listen(call.pk, min(left, _LISTEN_SECONDS))
+        call = Call.objects.filter(pk=call.pk).first() or call
+        if call.state in Call.ENDED:
+            break
         if heard or time.monotonic() < listened_until - _PAUSE:  # Redis is away, or was mistaken
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
-    return has_ended(pk)
-
-
-def has_ended(pk: UUID) -> bool:
-    """What Postgres says; a call that is gone has ended, too."""
-    return not Call.objects.filter(pk=pk).exclude(state__in=Call.ENDED).exists()
+    return call
 
 
 def _listen(pk: UUID, seconds: float) -> bool:

@@ -54,9 +54,9 @@ def begin_call(
     `again` says how often a call may be repeated that may have been carried out: for tools that
     only read. Where a secret is missing or does not open, this raises, and nothing is sent.
     """
-    server, key = server_of(integration, user_id=user_id), _key(integration, user_id)
-    values = values_for(integration, user_id=user_id).values()
-    hide = Hiding([*values, *tokens_in(server)])
+    values = values_for(integration, user_id=user_id)
+    server = server_of(integration, user_id=user_id, values=values)
+    key, hide = _key(integration, user_id), Hiding([*values.values(), *tokens_in(server)])
     pin = pin_of(integration, name)
 
     async def ask(kept: Connections) -> Result:

@@ -26,9 +26,12 @@ from catalog.secrets.sealing import values_for
 _GAP = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
 
 
-def server_of(integration: Integration, *, user_id: int | None = None) -> Server:
-    """How to reach it, with the secrets of the person before those of everybody."""
-    values = values_for(integration, user_id=user_id)
+def server_of(
+    integration: Integration, *, user_id: int | None = None, values: Mapping[str, str] | None = None
+) -> Server:
+    """How to reach it, with the secrets of the person before those of everybody; `values` are
+    these, where they have been read already."""
+    values = values_for(integration, user_id=user_id) if values is None else values
     missing = [name for name in integration.required_secrets if name not in values]
     if missing:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {', '.join(missing)}")

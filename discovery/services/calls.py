@@ -42,7 +42,7 @@ def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0)
     call = _usable(calls_of(principal).filter(pk=pk).first())
     if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
         return call
-    wait_for_end(pk, wait_seconds)
+    wait_for_end(call, wait_seconds)
     return _usable(calls_of(principal).filter(pk=pk).first())
 
 

@@ -23,6 +23,7 @@ from discovery.binding import hash_of, written
 from discovery.models import Call, Turn
 from discovery.moving import BEGIN_WITHIN_SECONDS, send_on_commit
 from discovery.near_names import near_names
+from discovery.permitted import usable_one
 from discovery.reasons import DISCONNECTED, NOT_CONNECTED, NOT_THERE
 from discovery.services.telling import MOST_CONTENT, Execution, tell, way_of
 from discovery.waiting import wait_for_end
@@ -78,8 +79,7 @@ def execute(
     call, is_new = _stored(call)
     if call.state in Call.UNDER_WAY:
         seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
-        wait_for_end(call.pk, seconds)
-        call = Call.objects.get(pk=call.pk)
+        call = wait_for_end(call, seconds)
         if call.state in Call.UNDER_WAY and not is_new:
             raise StillUnderWayError(call)
     if call.reason == NOT_THERE:  # taken away before the worker came to it
@@ -90,8 +90,7 @@ def execute(
 
 def find_usable(*, caller: Caller, full_name: str) -> Capability:
     """The capability with `asks_first`; NotFoundError unless the caller may use it now."""
-    usable = Capability.objects.usable_by(caller).filter(full_name=full_name)
-    found = usable.with_access(caller).select_related("integration").first()
+    found = usable_one(caller, full_name=full_name)
     if found is None:
         raise not_found(caller=caller, full_name=full_name)
     return found
