@@ -25,19 +25,23 @@ class Asker:
 
     def get(self, url: str) -> httpx2.Response:
         """Read a document."""
-        return self.send(httpx2.Request("GET", url, headers={"Accept": "application/json"}))
+        address = check_address(url, self.allowed)
+        return self.send(httpx2.Request("GET", address, headers={"Accept": "application/json"}))
 
     def post(
         self, url: str, *, form: Mapping[str, str], headers: Mapping[str, str]
     ) -> httpx2.Response:
         """Send a form."""
-        accept = {"Accept": "application/json", **headers}
-        return self.send(httpx2.Request("POST", url, data=dict(form), headers=accept))
+        address, accept = check_address(url, self.allowed), {"Accept": "application/json"}
+        return self.send(
+            httpx2.Request("POST", address, data=dict(form), headers={**accept, **headers})
+        )
 
     def post_json(self, url: str, body: Mapping[str, Any]) -> httpx2.Response:
         """Send an object, as to an MCP server."""
+        address = check_address(url, self.allowed)
         accept = {"Accept": "application/json, text/event-stream"}
-        return self.send(httpx2.Request("POST", url, json=dict(body), headers=accept))
+        return self.send(httpx2.Request("POST", address, json=dict(body), headers=accept))
 
     def send(self, request: httpx2.Request) -> httpx2.Response:
         """Ask, whatever the status; a redirect is told like any other answer."""

@@ -140,4 +140,3 @@ def uninstall(request: PageRequest, slug: str) -> HttpResponse:
     return render_page(
         request, "integrations/uninstall.html", context, frame=frame_of(request), status=status
     )
-

@@ -1,0 +1,284 @@
+"""SSRF-1 and SSRF-2 at every place where somebody can give us an address. A NEW WAY IN GETS A LINE
+IN `ENTRY_POINTS`: what it does with an address, given to it by whoever would give one.
+
+Each is tried with every vector, on a network that only records. Nothing but the one honest server
+may be connected to, and no answer may tell more than that the address is not allowed.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from catalog.connections import asking
+from catalog.connections.asking import call_tool
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.descriptors import IntegrationDescriptor
+from catalog.mcp_client.problems import ServerProblemError
+from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn
+from catalog.normalizing.reading import RefusedError
+from catalog.oauth.asking import Asker
+from catalog.oauth.keeping import TOKEN, keep
+from catalog.oauth.signing_in import prepare
+from catalog.oauth.tokens import SOON, renew
+from catalog.outgoing import transport
+from catalog.outgoing.addresses import AllowedHosts
+from catalog.outgoing.backend import GuardedBackend
+from catalog.outgoing.fetching import fetch
+from catalog.outgoing.problems import OutgoingError
+from marketplace.refreshing import refresh_source
+from marketplace.services.installs import start_install
+from marketplace.services.sources import add_source
+from marketplace.sources.problems import LocationNotAllowedError
+from tests.factories import IntegrationFactory, SourceFactory
+from tests.mcp_client.test_http import QUICK
+from tests.outgoing.network import Names, RecordingNetwork
+from tests.outgoing.test_guard import WRITTEN
+from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
+
+HONEST, ADDRESS = "https://server.example", "1.1.1.1"
+# Names that lead inwards: at once, beside a public address, and only at the second question.
+NAMED = ("https://inner.example/", "https://mixed.example/", "https://cloud.example/")
+VECTORS = (*WRITTEN, *NAMED)
+
+
+REFUSALS = (
+    *(OutgoingError, ServerProblemError),
+    *(LocationNotAllowedError, RefusedError, ValueError),
+)
+
+
+class World:
+    """Who gives addresses, and the network that goes nowhere."""
+
+    def __init__(self, root: User) -> None:
+        self.root = root
+        self.answers: list[bytes | Exception] = []
+        self.connects: list[tuple[str, int]] = []
+
+    def backend(self, allowed: AllowedHosts) -> GuardedBackend:
+        """As the guard is made everywhere, but for the network and the name service."""
+        network = RecordingNetwork(*self.answers)
+        network._answers, network.connects = self.answers, self.connects
+        names = Names(
+            server_example=[[ADDRESS]],
+            example_com=[[ADDRESS]],
+            inner_example=[["10.0.0.1"]],
+            mixed_example=[[ADDRESS, "127.0.0.1"]],
+            cloud_example=[["169.254.169.254"]],
+        )
+        return GuardedBackend(allowed, resolve=names, network=network)
+
+
+@pytest.fixture
+def world(db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    world = World(User.objects.create_superuser("root"))
+    monkeypatch.setattr(transport, "GuardedBackend", world.backend)
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield world
+    loop.stop()
+
+
+def answer(value: object, status: str = "200 OK", more: str = "") -> bytes:
+    body = json.dumps(value)
+    head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n{more}"
+    return f"{head}Content-Type: application/json\r\n\r\n{body}".encode()
+
+
+def challenge(hint: str = f"{HONEST}/resource") -> bytes:
+    return answer({}, "401 No", f'WWW-Authenticate: Bearer resource_metadata="{hint}"\r\n')
+
+
+def resource(**instead: object) -> bytes:
+    return answer({"resource": f"{HONEST}/mcp", "authorization_servers": [HONEST], **instead})
+
+
+def metadata(**instead: object) -> bytes:
+    told = {
+        "issuer": HONEST,
+        "authorization_endpoint": f"{HONEST}/authorize",
+        "token_endpoint": f"{HONEST}/token",
+        "registration_endpoint": f"{HONEST}/register",
+        "code_challenge_methods_supported": ["S256"],
+    }
+    return answer({**told, **instead})
+
+
+def install(world: World, url: str) -> str:
+    described = IntegrationDescriptor(
+        slug="new", kind="mcp", title="New", transport="http", endpoint=url
+    )
+    start_install(by=world.root, descriptor=described)
+    return "installed"
+
+
+def call_what_is_stored(world: World, url: str) -> str:
+    """As if the row had been changed behind our back."""
+    for kind in ("sse", "http") if url in NAMED else ("http",):
+        row = IntegrationFactory.create(transport=kind, endpoint=url[:500])
+        call_tool(row, "x", {})
+    return "called"
+
+
+def add_a_source(world: World, url: str) -> str:
+    add_source(by=world.root, kind="registry", location=url)
+    return "added"
+
+
+def read_a_source(world: World, url: str) -> str:
+    source = SourceFactory.create(location=url[:500], state="queued")
+    refresh_source(source.pk)
+    source.refresh_from_db()
+    return str(source.state) if source.state != "failed" else str(source.message)
+
+
+def fetch_a_document(world: World, url: str) -> str:
+    fetch(url, allowed=AllowedHosts())
+    return "fetched"
+
+
+def follow_a_redirect(world: World, url: str) -> str:
+    world.answers[:] = [answer({}, "302 Found", f"Location: {url}\r\n")]
+    fetch(HONEST, allowed=AllowedHosts())
+    return ""
+
+
+def sign_in_at(world: World, url: str) -> str:
+    return _prepared(world, url)
+
+
+def follow_the_hint(world: World, url: str) -> str:
+    world.answers[:] = [challenge(url)]
+    return _prepared(world)
+
+
+def ask_the_named_authorization_server(world: World, url: str) -> str:
+    world.answers[:] = [challenge(), resource(authorization_servers=[url])]
+    return _prepared(world)
+
+
+def use_an_endpoint(name: str) -> Callable[[World, str], str]:
+    def use(world: World, url: str) -> str:
+        world.answers[:] = [challenge(), resource(), metadata(**{name: url})]
+        return _prepared(world)
+
+    return use
+
+
+def renew_at_the_stored_endpoint(world: World, url: str) -> str:
+    row = IntegrationFactory.create(transport="http", endpoint=HONEST)
+    OAuthClient.objects.create(integration=row, client_id="x", issuer=HONEST)
+    keep(row, None, TOKEN, {"access": "x", "refresh": "x"})
+    account = OAuthConnection.objects.create(
+        integration=row, endpoint=HONEST, issuer=HONEST, token_endpoint=url[:500],
+        can_refresh=True, expires_at="2020-01-01T00:00Z",
+    )  # fmt: skip
+    renew(account.pk, within=SOON, ask=Asker(AllowedHosts()))
+    return ""
+
+
+def _prepared(world: World, endpoint: str = f"{HONEST}/mcp") -> str:
+    row = IntegrationFactory.create(transport="http", endpoint=endpoint[:500])
+    begun = OAuthSignIn.objects.create(
+        integration=row, by=world.root, ticket_digest=str(row.pk), redirect_uri="https://p.example/"
+    )
+    prepare(begun.pk)
+    begun.refresh_from_db()
+    assert begun.authorization_url == ""
+    return begun.message
+
+
+ENTRY_POINTS = [
+    install,
+    call_what_is_stored,
+    add_a_source,
+    read_a_source,
+    fetch_a_document,
+    follow_a_redirect,
+    sign_in_at,
+    follow_the_hint,
+    ask_the_named_authorization_server,
+    use_an_endpoint("authorization_endpoint"),
+    use_an_endpoint("token_endpoint"),
+    use_an_endpoint("registration_endpoint"),
+    renew_at_the_stored_endpoint,
+]
+
+
+@pytest.mark.parametrize("entry", ENTRY_POINTS, ids=lambda entry: entry.__qualname__)
+def test_no_address_leads_inwards(world: World, entry: Callable[[World, str], str]) -> None:
+    wrong = []
+    for url in VECTORS:
+        world.answers.clear()
+        world.connects.clear()
+        told = _tried(world, entry, url)
+        strange = [where for where in world.connects if where != (ADDRESS, 443)]
+        tells = any(secret in told for secret in ("10.0.0.1", "169.254", "refused", ":22", ":6379"))
+        # What a name means is judged when it is connected to: it may be stored, and no more.
+        kept = told in ("installed", "added") and url in NAMED
+        passed = told in ("installed", "added", "called", "fetched") and not kept
+        if strange or tells or passed:
+            wrong.append((url, strange, told))
+
+    assert wrong == []
+
+
+def _tried(world: World, entry: Callable[[World, str], str], url: str) -> str:
+    """What came of it; a database in which nothing of it is left."""
+    told = ""
+    with contextlib.suppress(_Undone), transaction.atomic():
+        try:
+            told = entry(world, url)
+        except REFUSALS as refusal:
+            told = f"{refusal} {getattr(refusal, 'detail', '')}"
+        raise _Undone
+    return told
+
+
+class _Undone(Exception):
+    """Takes back what was stored."""
+
+
+def test_admin_changes_no_address(world: World) -> None:
+    row = IntegrationFactory.create(transport="http", endpoint=HONEST)
+    client = Client()
+    client.force_login(world.root)
+
+    address = f"/admin/catalog/integration/{row.pk}/change/"
+    inlines = [one.formset.prefix for one in client.get(address).context["inline_admin_formsets"]]
+    empty = {f"{one}-{count}_FORMS": "0" for one in inlines for count in ("TOTAL", "INITIAL")}
+
+    told = client.post(
+        address,
+        {"endpoint": NAMED[0], "command": "x", "enabled": "", "state": "approved", **empty},
+    )
+
+    row.refresh_from_db()
+    assert told.status_code == 302
+    assert (row.endpoint, row.command, row.enabled) == (HONEST, [], False)  # it was stored
+
+
+def test_honest_addresses_pass(world: World) -> None:
+    """The harness itself: what is refused above is refused for its address alone."""
+    registered = answer({"client_id": "x", "redirect_uris": ["https://p.example/"]}, "201 Made")
+    world.answers[:] = [challenge(), resource(), metadata(), registered]
+    row = IntegrationFactory.create(transport="http", endpoint=f"{HONEST}/mcp")
+    begun = OAuthSignIn.objects.create(
+        integration=row, by=world.root, ticket_digest="x", redirect_uri="https://p.example/"
+    )
+
+    prepare(begun.pk)
+
+    begun.refresh_from_db()
+    assert begun.authorization_url.startswith(f"{HONEST}/authorize?")
+    assert world.connects == [(ADDRESS, 443)] * 4
+    assert Integration.objects.count() == 1
