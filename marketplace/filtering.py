@@ -25,6 +25,7 @@ class Wanted:
     show: str = ""  # installed, updates
     page: int = 1
     size: int = PAGE_SIZE
+    offset: int | None = None  # instead of a page: so many are left out
 
     @property
     def is_narrowed(self) -> bool:

@@ -402,6 +402,7 @@ SPECTACULAR_SETTINGS = {
         "CallState": "discovery.models.Call.State",
         "CallStatus": "discovery.api.meta_serializers.STATUSES",
         "InstallationKind": "marketplace.models.Installation.Kind",
+        "IntegrationKind": "catalog.models.Integration.Kind",
         "InstallationState": "marketplace.models.Installation.State",
         "SourceKind": "marketplace.models.Source.Kind",
         "AddedSourceKind": "marketplace.models.source.ADDED_KINDS",

@@ -62,8 +62,7 @@ def browse_listings(*, viewer: Viewer, wanted: Wanted) -> Shelf:
     filters = filters_for(_counted(viewer, sources, held), wanted, sources)
     page, pages = _page(wanted, filters.count)
     rows = _narrowed(listings_for(viewer), wanted, held).order_by("title", "pk")
-    start = (page - 1) * wanted.size
-    shown = rows.select_related("source").defer(*_NOT_ON_CARDS)[start : start + wanted.size]
+    shown = rows.select_related("source").defer(*_NOT_ON_CARDS)[_slice(wanted, page)]
     return Shelf(_cards(shown, held), filters, page, pages)
 
 
@@ -91,7 +90,7 @@ def _searched(viewer: Viewer, wanted: Wanted, sources: Sequence[Source], held: _
     filters = filters_for([(one, 1) for one in facts.values()], wanted, sources)
     page, pages = _page(wanted, filters.count)
     fitting = [pk for pk, one in facts.items() if one.fit(wanted)]
-    shown = fitting[(page - 1) * wanted.size : page * wanted.size]
+    shown = fitting[_slice(wanted, page)]
     rows = Listing.objects.filter(pk__in=shown).select_related("source").defer(*_NOT_ON_CARDS)
     by_key = {row.pk: row for row in rows}
     cards = _cards((by_key[pk] for pk in shown if pk in by_key), held)
@@ -137,6 +136,11 @@ def _narrowed(rows: QuerySet[Listing], wanted: Wanted, held: _Held) -> QuerySet[
 def _page(wanted: Wanted, count: int) -> tuple[int, int]:
     pages = max(1, -(-count // wanted.size))
     return min(max(1, wanted.page), pages), pages
+
+
+def _slice(wanted: Wanted, page: int) -> slice:
+    start = (page - 1) * wanted.size if wanted.offset is None else wanted.offset
+    return slice(start, start + wanted.size)
 
 
 def _cards(rows: Iterable[Listing], held: _Held) -> tuple[Card, ...]:

@@ -1,0 +1,154 @@
+"""GET what the marketplace offers: a search, and one listing."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.api.callers import caller_of, person_of, principal_of
+from acl.api.permissions import HasScope, has_scope
+from acl.models import ApiKey
+from catalog.api.serializers import CallerSerializer
+from marketplace.api import listing_serializers as serializers
+from marketplace.filtering import Choice, Wanted
+from marketplace.services.browsing import Card, browse_listings
+from marketplace.services.listing_details import Details, listing_details
+from marketplace.viewing import Viewer
+
+_ON_CARDS = (
+    "slug", "title", "kind", "category", "description", "publisher", "licence", "version",
+    "transport", "required_secrets",
+)  # fmt: skip
+
+
+class MayBrowse(HasScope):
+    """Whoever may ask anything about the catalogue may see what could be added to it."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        others = (ApiKey.Scope.SELECT, ApiKey.Scope.ADMIN)
+        may = any(has_scope(request.user, scope) for scope in others)
+        return may or super().has_permission(request, view)
+
+
+class ListingView(APIView):
+    """One listing."""
+
+    permission_classes = [MayBrowse]
+    required_scope = ApiKey.Scope.DISCOVER
+
+    @extend_schema(
+        operation_id="get_listing",
+        tags=["Marketplace"],
+        summary="Look up one listing",
+        parameters=[CallerSerializer],
+        responses={200: serializers.OneListingSerializer},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """What it brings, needs and may do. 404 alike for what is not there and what is hidden."""
+        viewer, _ = asked(request, CallerSerializer)
+        details = listing_details(viewer=viewer, slug=slug)
+        if details is None:
+            raise Http404
+        return Response(_in_full(details, viewer))
+
+
+class ListingsView(APIView):
+    """The marketplace."""
+
+    permission_classes = [MayBrowse]
+    required_scope = ApiKey.Scope.DISCOVER
+
+    @extend_schema(
+        operation_id="list_listings",
+        tags=["Marketplace"],
+        summary="Search the marketplace",
+        parameters=[serializers.ListingsQuerySerializer],
+        responses={200: serializers.ListingPageSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """What is on offer, by meaning and words, with what it can be narrowed by."""
+        viewer, data = asked(request, serializers.ListingsQuerySerializer)
+        limit, offset = data.pop("limit"), data.pop("offset")
+        wanted = Wanted(words=data.pop("query"), size=limit, offset=offset, **data)
+        shelf = browse_listings(viewer=viewer, wanted=wanted)
+        filters = shelf.filters
+        return Response(
+            {
+                "items": [_on_card(card, viewer) for card in shelf.cards],
+                "total": shelf.count,
+                "has_more": offset + len(shelf.cards) < shelf.count,
+                "limit": limit,
+                "offset": offset,
+                "filters": {
+                    name: [_choice(one) for one in getattr(filters, name)]
+                    for name in ("kinds", "categories", "sources", "shown")
+                },
+                "hint": shelf.problem,
+            }
+        )
+
+
+def asked(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, dict[str, Any]]:
+    """Who looks, and what else the request says. An admin looks for nobody else: theirs is the
+    whole marketplace."""
+    serializer = form(data=request.query_params.dict())
+    serializer.is_valid(raise_exception=True)
+    wanted = dict(serializer.validated_data)
+    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+    if not any(named.values()) and _is_admin(request):
+        return Viewer(is_admin=True), wanted
+    return Viewer(is_admin=False, caller=caller_of(request, **named)), wanted
+
+
+def _is_admin(request: Request) -> bool:
+    """An admin who has signed in, or whose own key may do what admins do."""
+    principal = principal_of(request)
+    person = principal if isinstance(principal, User) else person_of(request)
+    is_staff = person is not None and person.is_active and person.is_staff
+    return is_staff and has_scope(principal, ApiKey.Scope.ADMIN)
+
+
+def _on_card(card: Card, viewer: Viewer) -> dict[str, Any]:
+    listing, kept = card.listing, card.integration
+    return {name: getattr(listing, name) for name in _ON_CARDS} | {
+        "source": listing.source.slug if listing.source else None,
+        "tool_count": card.tool_count,
+        "integration": kept.slug if kept else None,
+        "installed_version": kept.version if kept and viewer.is_admin else None,
+        "has_update": card.has_update,
+    }
+
+
+def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
+    listing = details.listing
+    return _on_card(details.card, viewer) | {
+        "tags": listing.tags,
+        "homepage": listing.homepage,
+        "repository": listing.repository,
+        "readme": listing.readme,
+        "tools": listing.tools,
+        "versions": [
+            {
+                "version": one.version,
+                "status": one.status,
+                "is_latest": one.is_latest,
+                "published_at": one.published_at,
+            }
+            for one in details.versions
+        ],
+        "variables": listing.needs.get("variables", []),
+        "files": list(details.files),
+        "source_kind": listing.source.kind if listing.source else None,
+        "command": listing.command if viewer.is_admin else None,
+        "endpoint": listing.endpoint if viewer.is_admin else None,
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    values = asdict(choice)
+    return {name: values[name] for name in ("value", "count")}
