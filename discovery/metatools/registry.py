@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from discovery.metatools.browsing import BROWSE_CATEGORY, LIST_CATEGORIES
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.searching import DISCOVER_CAPABILITIES, SEARCH_TOOLS
+from discovery.metatools.servers import CALL_TOOL, LIST_SERVERS, REGISTER_SERVER
 from discovery.metatools.tool_discovery import DESCRIBE, FIND, LIST_ALL
 from discovery.metatools.using import EXECUTE_TOOL, GET_TOOL
 
 # What a model sees instead of the tools themselves where those do not fit its context.
 EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)
 META_TOOLS: Mapping[str, MetaTool] = {
-    tool.name: tool for tool in (*EXPLORING, DISCOVER_CAPABILITIES, FIND, LIST_ALL, DESCRIBE)
+    tool.name: tool
+    for tool in (
+        *EXPLORING,
+        *(DISCOVER_CAPABILITIES, FIND, LIST_ALL, DESCRIBE),
+        *(LIST_SERVERS, CALL_TOOL, REGISTER_SERVER),
+    )
 }

@@ -41,6 +41,7 @@ META_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("tool_discovery__find", {"query": MESSAGE}),
     ("tool_discovery__list_all", {}),
     ("tool_discovery__describe", {"tool_name": "NAME"}),
+    ("mcp__list_servers", {}),
 ]
 
 

@@ -6,11 +6,12 @@ import jsonschema
 import pytest
 
 from catalog.tokens import estimate_tokens
+from discovery.metatools import servers, tool_discovery
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
-from discovery.metatools.tool_discovery import INTEGRATION
 from marketplace.sources.starter import starter_collection
 
+INTEGRATIONS = {servers.INTEGRATION, tool_discovery.INTEGRATION}
 every_tool = pytest.mark.parametrize("tool", META_TOOLS.values(), ids=META_TOOLS)
 
 
@@ -25,6 +26,9 @@ def test_registry_has_what_the_specification_names() -> None:
         "tool_discovery__find",
         "tool_discovery__list_all",
         "tool_discovery__describe",
+        "mcp__list_servers",
+        "mcp__call_tool",
+        "mcp__register_server",
     ]
 
 
@@ -49,11 +53,11 @@ def test_starter_collection_says_the_same_of_those_that_are_its_capabilities() -
             capability.display_name, capability.description, capability.input_schema,
         )
         for capability in starter_collection().capabilities
-        if capability.integration == INTEGRATION
+        if capability.integration in INTEGRATIONS
     }  # fmt: skip
 
     assert collected == {
         tool.name: (tool.title, tool.description, tool.input_schema)
         for tool in META_TOOLS.values()
-        if tool.name.startswith(f"{INTEGRATION}__")
+        if tool.name.split("__")[0] in INTEGRATIONS
     }

@@ -9,7 +9,7 @@ from catalog.descriptors import JSONObject
 from discovery.arguments import check_arguments
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import META_TOOLS
-from discovery.services.metatools import browsing, searching, tool_discovery, using
+from discovery.services.metatools import browsing, searching, servers, tool_discovery, using
 from discovery.services.metatools.call import MetaCall
 
 ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
@@ -22,6 +22,9 @@ ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
     "tool_discovery__find": tool_discovery.find_tools,
     "tool_discovery__list_all": tool_discovery.list_all,
     "tool_discovery__describe": tool_discovery.describe,
+    "mcp__list_servers": servers.list_servers,
+    "mcp__call_tool": servers.call_tool,
+    "mcp__register_server": servers.register_server,
 }
 
 
