@@ -4,9 +4,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+from mcp_types import (
+    CallToolResult,
+    ContentBlock,
+    ListToolsResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import TypeAdapter, ValidationError
 
 from acl.callers import Caller
+from catalog.descriptors import JSONObject
 from discovery.api.meta_permissions import may_call
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
@@ -14,6 +23,9 @@ from discovery.metatools.registry import META_TOOLS
 from discovery.services.execution import NotFoundError
 from discovery.services.metatools.calling import call_meta_tool
 
+FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
+KNOWN_TO_ALL = frozenset({"text", "image", "resource"})  # in every version of the protocol
+_BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
 LIST_IS_GOOD_FOR = 60_000  # milliseconds: a key's scopes rarely change
 
 
@@ -38,8 +50,29 @@ def call_tool(
         result = call_meta_tool(caller=caller(), name=name, arguments=arguments)
     except (ArgumentsRefusedError, NotFoundError) as refused:
         return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
+    blocks, result = _blocks_of(result)
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
+    return CallToolResult(
+        content=[TextContent(text=text), *blocks],
+        structured_content=result,
+        is_error=result.get("status") in FAILED,
+    )
+
+
+def _blocks_of(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
+    """The blocks that a called tool has answered, as such, and the answer without them: an image
+    in a text would be a long text. What is no block that we know stays where it is."""
+    result = answer.get("result")
+    if not isinstance(result, dict) or not isinstance(result.get("content"), list):
+        return [], answer
+    if any(block.get("type") not in KNOWN_TO_ALL for block in result["content"]):
+        return [], answer
+    try:
+        blocks = _BLOCKS.validate_python(result["content"])
+    except ValidationError:
+        return [], answer
+    rest = {name: part for name, part in result.items() if name != "content"}
+    return blocks, {**answer, "result": rest}
 
 
 def _listed(tool: MetaTool) -> Tool:

@@ -13,7 +13,7 @@ from catalog.models import Capability
 from discovery.alerts import raise_alert
 from discovery.learning.recording import record
 from discovery.lifecycle import State, take_step
-from discovery.models import Called, Outcome, OutcomeAlert, Turn
+from discovery.models import Call, Called, Outcome, OutcomeAlert, Turn
 from discovery.services.turns import TurnEnded, caller_of_turn
 from discovery.verdicts import Status, Verdict, work_out
 from discovery.windows import (
@@ -25,6 +25,8 @@ from discovery.windows import (
     read_window,
     scope_of,
 )
+
+_NEVER_BEGAN = (Call.State.REJECTED, Call.State.EXPIRED, Call.State.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def report_outcome(
 ) -> Reported:
     """End a turn. Without a verdict it is worked out. Raises TurnEnded for all but the first who
     report."""
-    at, names = timezone.now(), list(dict.fromkeys(called))
+    at, names = timezone.now(), list(dict.fromkeys([*called, *_called_by_us(turn)]))
     calls = _known_calls(turn, names)
     offered = sum(call.selected for call in calls)
     verdict = verdict or work_out(called=len(names), offered=offered, looked=turn.discovery_calls)
@@ -116,6 +118,12 @@ def _end(turn: Turn, status: Outcome.Status, at: datetime) -> None:
         if not take_step(turn.pk, step, at=at):
             turn.refresh_from_db()
             raise TurnEnded(turn.state)
+
+
+def _called_by_us(turn: Turn) -> list[str]:
+    """What was called through Pegboard in the turn: nobody has to report that."""
+    calls = turn.calls.exclude(state__in=_NEVER_BEGAN).order_by("created_at", "pk")
+    return list(calls.values_list("full_name", flat=True))
 
 
 def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:

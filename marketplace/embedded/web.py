@@ -8,7 +8,8 @@ import os
 
 worker_class = "gthread"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-threads = 4
+# Those that wait for tools are among them: discovery/waiting.py lets only half wait for long.
+threads = 8
 # The code is loaded once and shared by the processes; connections are made after the fork.
 preload_app = True
 timeout = 60

@@ -1,0 +1,154 @@
+"""Calls by every edge: REST, MCP and meta-tools, and what a turn learns of them."""
+
+import json
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from acl.services.keys import create_key
+from catalog.models import Capability, Integration
+from discovery.calling import run_call
+from discovery.models import Call, Turn
+from discovery.services.metatools.calling import call_meta_tool
+from discovery.services.outcomes import report_outcome
+from tests.access.people import People
+from tests.api.conftest import client_with, new_key
+from tests.calls.conftest import Tool
+from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.mcp_client.addresses import evil_server, fine_server
+
+HELLO = {"text": "hello"}
+KIND = "application/json"
+
+
+@pytest.fixture
+def key(people: People) -> str:
+    return new_key(people.support, "execute")
+
+
+def answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has done its work by the time anybody waits."""
+    from discovery.services import execution
+
+    def wait(call: Call, seconds: float) -> Call:
+        run_call(call.pk)
+        return Call.objects.get(pk=call.pk)
+
+    monkeypatch.setattr(execution, "wait_for_end", wait)
+
+
+def test_call_by_rest_until_it_ends(people: People, tool: Tool, key: str) -> None:
+    client, name = client_with(key), tool().full_name
+    body = {"user": "alice", "name": name, "arguments": HELLO}
+
+    begun = client.post("/api/v1/execute", body, KIND)
+    early = client.get(begun["Location"])
+    run_call(begun.json()["call_id"])
+    done = client.get(begun["Location"], {"wait": 5})
+    late = client.post(f"{begun['Location']}/cancel", {}, KIND)
+    second = client.post("/api/v1/execute", body, KIND)
+    back = client.post(f"{second['Location']}/cancel", {}, KIND)
+    stranger = client_with(new_key(people.finance, "execute")).get(begun["Location"])
+
+    assert (begun.status_code, early.status_code, begun.json()["status"]) == (202, 202, "running")
+    assert (done.status_code, done.json()["result"]["content"][0]["text"]) == (200, "1: hello")
+    assert (late.status_code, back.status_code, back.json()["status"]) == (409, 200, "cancelled")
+    assert stranger.status_code == 404
+    assert client.get(begun["Location"], {"wait": 61}).status_code == 400
+
+
+def test_result_comes_by_mcp_as_the_blocks_that_it_is(
+    people: People, tool: Tool, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(monkeypatch)
+    _, own = create_key(
+        by=None, name="own", group=people.support, scopes=["execute"], owner=people.alice
+    )
+    call: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "execute_tool",
+            "arguments": {"name": tool().full_name, "params": HELLO},
+        },
+    }
+
+    fine = client_with(own).post("/mcp", call, KIND).json()["result"]
+    call["params"]["arguments"]["name"] = tool("crash").full_name
+    crashed = client_with(own).post("/mcp", call, KIND).json()["result"]
+
+    assert fine["content"][1] == {"type": "text", "text": "1: hello"}
+    assert "hello" not in fine["content"][0]["text"]
+    assert fine["structuredContent"]["status"] == "completed"
+    assert (crashed["isError"], crashed["structuredContent"]["status"]) == (True, "unknown")
+
+
+def test_turn_knows_what_was_called_in_it(people: People, tool: Tool) -> None:
+    turn = Turn.objects.create(user=people.alice, group=people.support)
+    foreign = Turn.objects.create(user=people.bob, group=people.support)
+    name = tool().full_name
+    arguments = {"name": name, "params": HELLO}
+    for each in (turn, foreign):
+        call_meta_tool(
+            caller=people.caller, name="execute_tool", arguments=arguments, turn_id=each.pk
+        )
+
+    reported = [report_outcome(turn=each, called=[]) for each in (turn, foreign)]
+
+    assert [[call.full_name for call in each.called] for each in reported] == [[name], []]
+
+
+def test_no_credential_reaches_a_server_that_is_not_its_own(
+    people: People, key: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from catalog.services.secrets import set_secret
+
+    answered(monkeypatch)
+    with fine_server() as address, evil_server() as other:
+        port = address.split(":")[2].split("/")[0]
+        settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (
+            ("127.0.0.1", int(port)),
+            ("127.0.0.1", other.server_port),
+        )
+        for slug, endpoint in (("a", address), ("b", f"http://127.0.0.1:{other.server_port}/")):
+            server = IntegrationFactory.create(
+                slug=slug, transport="http", endpoint=endpoint, required_secrets=["TOKEN"]
+            )
+            set_secret(integration=server, name="TOKEN", value=f"token-of-{slug}", by=people.alice)
+            give(server, people.support)
+            CapabilityFactory.create(
+                integration=server, action="headers" if slug == "a" else "echo"
+            )
+        client = client_with(key)
+        client.cookies["sessionid"] = "canary-cookie"
+
+        answers = [
+            client.post("/api/v1/execute", {"user": "alice", "name": name, "arguments": {}}, KIND)
+            for name in ("a__headers", "b__echo")
+        ]
+        seen = json.dumps([answers[0].json(), [headers for _, headers in other.asked]])
+
+    told = answers[0].json()
+    assert told["status"] == "completed"
+    assert "[hidden]" in told["result"]["content"][0]["text"]  # it said its own token again
+    assert "Bearer token-of-b" in seen
+    assert "token-of-a" not in seen
+    assert key not in seen
+    assert "canary-cookie" not in seen
+    rows = str(list(Call.objects.values()))
+    assert not any(secret in rows for secret in ("token-of", key, "canary"))
+
+
+def test_server_that_is_not_connected_is_asked_nothing(people: People, tool: Tool) -> None:
+    capability: Capability = tool()
+    Integration.objects.update(connection="disconnected")
+
+    done = call_meta_tool(
+        caller=people.caller,
+        name="execute_tool",
+        arguments={"name": capability.full_name, "params": HELLO},
+    )
+
+    assert (done["status"], done["reason"]) == ("failed", "disconnected")
