@@ -29,6 +29,7 @@ from catalog.services.rules import add_rule
 from marketplace.candidates import candidate_of, read_back, written
 from marketplace.confirming import digest_to_confirm
 from marketplace.fetching import fetch, find_newest, forget_place, is_in_place
+from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
 from marketplace.moving import StoppedError, go, move
 from marketplace.packages.offering import bounds_that_may_help
@@ -43,6 +44,12 @@ State = Installation.State
 MOST_ATTEMPTS = 5
 # Longer than any single step may take: a worker that lives is not overtaken.
 STEP_SECONDS = 180
+
+
+class GaveUpError(Exception):
+    """It has been tried often enough."""
+
+    code = "gave_up"
 
 
 def install(pk: int) -> bool:
@@ -70,7 +77,11 @@ def install(pk: int) -> bool:
 def _claim(pk: int) -> Installation | None:
     """The installation, its attempt counted before the work that may end the process."""
     working = Installation.objects.filter(_TO_DO, pk=pk)
+    integration = working.values_list("integration", flat=True).first()
+    if integration is None:
+        return None
     with transaction.atomic():
+        lock_integration(integration)
         row = (
             working.select_for_update(skip_locked=True, of=("self",))
             .select_related("integration", "by")
@@ -78,16 +89,15 @@ def _claim(pk: int) -> Installation | None:
         )
         if row is None:
             return None
-        if row.attempts >= MOST_ATTEMPTS:
-            told = "It ended the worker every time."
-            if move(row, State.FAILED, reason="gave_up", message=told):
-                withdraw(row)
-            return None
+        given_up = row.attempts >= MOST_ATTEMPTS
         # Whatever it was at when its worker died only looked, or can be done again.
         if row.state not in (State.CONFIGURE, State.QUEUED, State.EMBEDDING):
             move(row, State.QUEUED, message="Begins again.")
         counts = int(row.state != State.EMBEDDING)
         working.update(attempts=F("attempts") + counts, sent_at=Now())
+    if given_up:
+        _fail(row, GaveUpError("It ended the worker every time."))
+        return None
     return row
 
 
@@ -101,6 +111,7 @@ def _resolve(installation: Installation) -> None:
     digest = digest_to_confirm(descriptor, installation.constraints)
     row = Installation.objects.filter(pk=installation.pk, state=State.CONFIGURE)
     with transaction.atomic():
+        lock_integration(installation.integration_id)
         told = f"{package.name} {package.version} is the newest version. Confirm its command."
         go(installation, State.CONFIGURE, told)
         row.update(descriptor=written(descriptor), command_digest=digest)
@@ -152,6 +163,7 @@ def _show_when_embedded(installation: Installation) -> bool:
     if pending().filter(**own).exists() and not failed().filter(**own).exists():
         return False
     with transaction.atomic():
+        lock_installed(integration.pk)
         go(installation, State.READY, "Ready.")
         if installation.kind == Installation.Kind.INSTALL:
             Integration.objects.filter(pk=integration.pk).update(
@@ -180,6 +192,7 @@ def _fail(installation: Installation, problem: Exception) -> None:
         told = "It was made for an earlier version of what it needs."
         message = f"{message}\n{told} It may work with {', '.join(offered)}: try again with that."
     with transaction.atomic():
+        lock_installed(installation.integration_id)
         if move(installation, State.FAILED, reason=reason, message=message):
             Installation.objects.filter(pk=installation.pk).update(offered=offered)
             withdraw(installation)

@@ -6,7 +6,6 @@ the new version and its tools in the place of the old ones, in one transaction.
 
 from django.db import transaction
 
-from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.services.registration import register
@@ -23,6 +22,7 @@ from catalog.trust.scanning import scan_text
 from marketplace.candidates import COLUMNS, put_into, read_back
 from marketplace.contents import contents_of
 from marketplace.differences import differences, tools_digest
+from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
 from marketplace.moving import StoppedError, go
 
@@ -49,6 +49,7 @@ def needs_a_look(installation: Installation) -> bool:
     }
     counts = ", ".join(f"{len(names)} {what}" for what, names in told.items() if names)
     with transaction.atomic():
+        lock_integration(installation.integration_id)
         words = f"Its tools differ from those that are in use: {counts}. Look at them."
         go(installation, State.NEEDS_APPROVAL, words)
         Installation.objects.filter(pk=installation.pk).update(changes=changes)
@@ -113,8 +114,7 @@ def store_contents(installation: Installation) -> None:
 def _locked(installation: Installation) -> Integration:
     """The integration's row, in the order in which everybody locks; StoppedError where it is
     gone."""
-    lock_definitions(installation.integration_id)
-    lock_catalog()
+    lock_installed(installation.integration_id)
     row = Integration.objects.select_for_update().filter(pk=installation.integration_id).first()
     if row is None:
         raise StoppedError

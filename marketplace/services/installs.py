@@ -25,6 +25,7 @@ from marketplace.candidates import read_back, written
 from marketplace.confirming import ToConfirm, digest_to_confirm, to_confirm
 from marketplace.differences import tools_digest
 from marketplace.idempotency import InProgressError, OtherRequestError, earlier_of, request_digest
+from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
 from marketplace.moving import move
 from marketplace.storing import approve_all
@@ -125,6 +126,7 @@ def confirm_install(*, by: User, installation: Installation, confirmed: str) -> 
 @transaction.atomic
 def cancel_install(*, by: User, installation: Installation) -> bool:
     """Stop it, unless it is done: whatever a worker is about to write, it will not."""
+    lock_installed(installation.integration_id)
     installation.refresh_from_db()
     stoppable = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
     if installation.state not in stoppable or _serves(installation):
@@ -145,6 +147,7 @@ def retry_install(
 
     `constraints` are bounds on what the package needs, such as those that were offered.
     """
+    lock_integration(installation.integration_id)
     installation.refresh_from_db()
     if installation.state not in (State.FAILED, State.CANCELLED):
         return False
@@ -180,6 +183,7 @@ def retry_install(
 @transaction.atomic
 def approve_install(*, by: User, installation: Installation) -> bool:
     """Let an installation that waits for a person go on, with what that person saw and no other."""
+    lock_installed(installation.integration_id)
     installation.refresh_from_db()
     if installation.state != State.NEEDS_APPROVAL:
         return False
@@ -240,7 +244,11 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
 
 def _integration(descriptor: IntegrationDescriptor) -> Integration:
     """Its row, which nobody can use before the installation is ready."""
-    integration = Integration.objects.filter(slug=descriptor.slug).first()
+    rows = Integration.objects.filter(slug=descriptor.slug)
+    integration = rows.first()
+    if integration is not None:
+        lock_integration(integration.pk)
+        integration = rows.first()
     if integration and (integration.enabled or integration.state == ReviewState.APPROVED):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
@@ -292,6 +300,7 @@ def begin_update(
 ) -> Installation:
     """Write the row of an update or of taking one back; AlreadyThereError where another is under
     way."""
+    lock_integration(integration.pk)
     confirmed = ""
     if descriptor.transport == "stdio":
         confirmed = digest_to_confirm(descriptor, values.get("constraints") or ())  # type: ignore[arg-type]

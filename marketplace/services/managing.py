@@ -12,7 +12,6 @@ from django.db import transaction
 
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
-from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.normalizing.naming import slug_for
@@ -21,6 +20,7 @@ from marketplace.candidates import read_back
 from marketplace.confirming import to_confirm
 from marketplace.differences import tools_digest
 from marketplace.idempotency import earlier_of, request_digest
+from marketplace.locking import lock_installed
 from marketplace.models import Installation, Listing, ListingVersion
 from marketplace.services.installs import (
     TIDY,
@@ -85,8 +85,7 @@ def uninstall(*, by: User, integration: Integration) -> None:
     It is gone from every answer at once. Processes and folders follow: what no row wants is
     removed by the process that has them.
     """
-    lock_definitions(integration.pk)
-    lock_catalog()
+    lock_installed(integration.pk)
     row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
     if row is None:
         return

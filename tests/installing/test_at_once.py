@@ -1,22 +1,34 @@
-"""Many who press the button, and many workers: one installation, of which one result remains."""
+"""Many who press buttons, and many workers: whatever they do at once, nothing is left that nobody
+wants."""
 
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from catalog.models import Capability, Integration
+from acl.callers import Caller
+from catalog.descriptors import IntegrationDescriptor
+from catalog.indexing import embed_pending
+from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
+from catalog.models.integration import ReviewState
 from marketplace.installing import install
-from marketplace.models import Installation
-from marketplace.services.installs import AlreadyThereError
+from marketplace.models import Installation, ListingFile
+from marketplace.packages.places import servers_folder
+from marketplace.services.installs import AlreadyThereError, cancel_install, retry_install
+from marketplace.services.managing import NotReadyError, set_enabled, uninstall
+from marketplace.tidying import tidy
 from tests.catalog.conftest import embedder as embedder
+from tests.factories import GroupFactory, ListingFactory, UserFactory
 from tests.installing.test_installing import _connections as _connections
 from tests.installing.test_installing import alice as alice
 from tests.installing.test_installing import begin, evil
+from tests.mcp_client.test_stdio import our_children
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("embedder")]
 
@@ -44,3 +56,119 @@ def test_one_installation_and_one_result(alice: User) -> None:
     assert Installation.objects.get().state == Installation.State.EMBEDDING
     assert list(Capability.objects.values_list("full_name", flat=True)) == ["evil__echo"]
     assert not Integration.objects.get().enabled
+
+
+PEOPLE = 50
+SKILL = b"---\nname: greet\ndescription: How to greet people.\n---\nSay hello.\n"
+
+
+def items() -> list[IntegrationDescriptor]:
+    """A server, a skill and a channel."""
+    listing = ListingFactory.create(slug="greet", kind="skill")
+    ListingFile.objects.create(listing=listing, path="SKILL.md", content=SKILL)
+    from_listing = {"listing": "greet"}
+    return [
+        evil(),
+        IntegrationDescriptor("greet", "skill", "Greet", source_ref=from_listing),
+        channel(),
+    ]
+
+
+def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
+    """REL-9: what is there in the end hangs together, and what is not has left no trace."""
+    group, offered = GroupFactory.create(), items()
+
+    def press_buttons(person: int) -> list[str]:
+        random, problems = Random(person), []
+        try:
+            for _ in range(4):
+                try:
+                    press_one(random, alice, random.choice(offered), group)
+                except (AlreadyThereError, NotReadyError, Integration.DoesNotExist):
+                    pass
+                except Exception as problem:
+                    problems.append(repr(problem))
+            return problems
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(PEOPLE) as threads:
+        problems = [one for some in threads.map(press_buttons, range(PEOPLE)) for one in some]
+    tidy()
+    in_the_middle = leftovers()
+    for installation in Installation.objects.filter(state__in=Installation.WORKING):
+        install(installation.pk)
+    embed_pending()
+    for installation in Installation.objects.filter(state__in=Installation.WORKING):
+        install(installation.pk)
+    in_the_end = leftovers()
+    for integration in Integration.objects.all():
+        uninstall(by=alice, integration=integration)
+    tidy()
+
+    assert problems == []
+    assert in_the_middle == in_the_end == []
+    assert not Capability.objects.exists()
+    assert not IntegrationGroupPermission.objects.exists()
+    assert not Definition.objects.exists()
+    assert [path.name for path in servers_folder().glob("*")] == []
+    assert our_children() == []
+
+
+def press_one(random: Random, by: User, item: IntegrationDescriptor, group: Any) -> None:
+    """One thing that a person or a worker does."""
+    last = Installation.objects.filter(integration__slug=item.slug).first()
+    what = random.choice(("begin", "work", "work", "cancel", "retry", "off", "on", "remove"))
+    if what == "begin" or last is None:
+        begin(by, item, groups=[group])
+    elif what == "work":
+        install(last.pk)
+        embed_pending()
+        install(last.pk)
+    elif what in ("cancel", "retry"):
+        with suppress(Installation.DoesNotExist):
+            {"cancel": cancel_install, "retry": retry_install}[what](by=by, installation=last)
+    elif what == "remove":
+        uninstall(by=by, integration=last.integration)
+    else:
+        set_enabled(by=by, integration=last.integration, enabled=what == "on")
+
+
+def leftovers() -> list[str]:
+    """What hangs on nothing."""
+    under_way = (*Installation.WORKING, Installation.State.NEEDS_APPROVAL)
+    wanted = Installation.objects.filter(state__in=under_way).values("integration")
+    nobodys = Integration.objects.exclude(state=ReviewState.APPROVED).exclude(pk__in=wanted)
+    tools = Capability.objects.filter(integration__in=nobodys)
+    never_ready = Integration.objects.filter(enabled=True).exclude(state=ReviewState.APPROVED)
+    grants = IntegrationGroupPermission.objects.filter(content_object__in=nobodys)
+    several = Counter(
+        Installation.objects.filter(state__in=under_way).values_list("integration", flat=True)
+    )
+    return [
+        *(f"tool {one}" for one in tools),
+        *(f"enabled {one}" for one in never_ready),
+        *(f"grant {one.pk}" for one in grants),
+        *(f"twice {pk}" for pk, times in several.items() if times > 1),
+        *(f"process {name}" for name in our_children()),
+    ]
+
+
+def test_installed_anew_nobody_has_it_from_before(alice: User) -> None:
+    group = GroupFactory.create()
+    bob = UserFactory.create(username="bob", groups=[group])
+    usable = Capability.objects.usable_by(Caller(bob.pk, group.pk))
+    seen = []
+    for groups in ([group], []):
+        installation = begin(alice, channel(), groups=groups)
+        install(installation.pk)
+        embed_pending()
+        install(installation.pk)
+        seen.append(usable.count())
+        uninstall(by=alice, integration=installation.integration)
+
+    assert seen == [1, 0]
+
+
+def channel() -> IntegrationDescriptor:
+    return IntegrationDescriptor("pager", "channel", "Pager", description="Sends a page.")
