@@ -97,6 +97,7 @@ live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1
   CROSS JOIN LATERAL (
     SELECT g.id IS NOT NULL OR (who.open_default AND NOT i.restricted) AS granted) d
   WHERE i.enabled AND i.state = 'approved'
+    AND (NOT %(connected)s::bool OR i.connection <> 'disconnected')
 ),
 exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
   SELECT id, min(rank) AS rank, bool_or(granted) AS granted
@@ -145,16 +146,17 @@ def names_in(tables: RightsTables) -> dict[str, str]:
 
 
 def rights_parameters(
-    caller: Caller, *, unavailable: bool = False, kind: str = ""
+    caller: Caller, *, unavailable: bool = False, kind: str = "", connected: bool = False
 ) -> dict[str, Any]:
     """What `rights_sql` asks for; `unavailable` keeps what is not available, for pages that say
-    why."""
+    why; `connected` leaves out what belongs to a disconnected integration."""
     return {
         "user": caller.user_id,
         "group": caller.group_id,
         "space": caller.space_id,
         "unavailable": unavailable,
         "kind": kind,
+        "connected": connected,
     }
 
 

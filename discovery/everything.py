@@ -46,4 +46,4 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
 
 def _rows(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
     kind = "" if kind in {"any", "all"} else kind
-    return rows_of(statement, {**rights_parameters(caller, kind=kind), **more})
+    return rows_of(statement, {**rights_parameters(caller, kind=kind, connected=True), **more})

@@ -97,6 +97,7 @@ def find_candidates(
     names: Iterable[str] = (),
     kind: str = "",
     unavailable: bool = False,
+    connected: bool = False,
     use_graph: bool = False,
     use_experience: bool = False,
 ) -> Candidates:
@@ -109,7 +110,7 @@ def find_candidates(
     count = 0 if vectors is None else len(vectors)
     most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
     parameters = {
-        **rights_parameters(caller, unavailable=unavailable, kind=kind),
+        **rights_parameters(caller, unavailable=unavailable, kind=kind, connected=connected),
         "model": model,
         "names": list(names),
         **{

@@ -20,6 +20,7 @@ class Asked:
     max_tools: int = 10
     kind: str = "any"
     only_available: bool = True
+    only_connected: bool = True
     use_graph: bool = True
 
 

@@ -108,6 +108,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         names=names_in(asked.message),
         kind="" if asked.kind in {"any", "all"} else asked.kind,
         unavailable=not asked.only_available,
+        connected=asked.only_connected,
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
     )

@@ -98,6 +98,25 @@ def test_unavailable_is_left_out_unless_asked_for(shop: Shop) -> None:
     assert [item.available for item in shown.selected if item.full_name == "weather"] == [False]
 
 
+def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
+    message = "call gmail__send_email to send an email to the team"
+    before = shop.ask(message)
+    gmail = Integration.objects.filter(slug="gmail")
+    tools = Capability.objects.filter(integration__slug="gmail").count()
+
+    gmail.update(connection="disconnected")
+    with CaptureQueriesContext(connection) as statements:
+        without = shop.ask(message)
+    looking = select_capabilities(Asked(message, shop.alice, only_connected=False))
+
+    assert names(before)[0] == "gmail__send_email"
+    assert not any(name.startswith("gmail__") for name in names(without))
+    assert len(statements) == 1
+    counted = [len(each.selected) + each.excluded_count for each in (before, without, looking)]
+    assert counted == [counted[0], counted[0] - tools, counted[0]]
+    assert names(looking)[0] == "gmail__send_email"
+
+
 def test_blocked_is_never_selected(shop: Shop) -> None:
     Capability.objects.filter(full_name="weather").update(ai_access="blocked")
 

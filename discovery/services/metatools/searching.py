@@ -68,6 +68,7 @@ def find(call: MetaCall) -> Found:
             message=query,
             caller=call.caller,
             max_tools=MOST_FOUND,
+            only_connected=False,  # what is left out is told
             kind=call.arguments.get("kind", EVERY_KIND),
         )
     )
