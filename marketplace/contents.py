@@ -1,9 +1,18 @@
 """Capabilities of listings that are no servers: skills, extensions, channels, voices. Nothing of
 them is started; what lies in a skill's folder is read, and never run."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
-from catalog.descriptors import Defect, Descriptor, IntegrationDescriptor, Kind, Loaded
+from catalog.descriptors import (
+    Defect,
+    Descriptor,
+    EdgeDescriptor,
+    IntegrationDescriptor,
+    JSONObject,
+    Kind,
+    Loaded,
+)
 from catalog.normalizing import skill
 from catalog.normalizing.categories import category_of
 from catalog.normalizing.cleaning import clean_text
@@ -51,6 +60,24 @@ def contents_of(integration: IntegrationDescriptor) -> Loaded:
         source_ref=dict(integration.source_ref),
     )
     return Loaded((integration,), (capability,))
+
+
+def kept(loaded: Loaded) -> list[JSONObject]:
+    """The capabilities as a row keeps them, to be taken back to."""
+    return [asdict(one) for one in loaded.capabilities]
+
+
+def kept_before(integration: IntegrationDescriptor, capabilities: list[JSONObject]) -> Loaded:
+    """What was kept, as it was."""
+    return Loaded((integration,), tuple(_restored(one) for one in capabilities))
+
+
+def _restored(values: JSONObject) -> Descriptor:
+    edges = tuple(EdgeDescriptor(**edge) for edge in values["edges"])
+    plain: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in values.items()
+    }
+    return Descriptor(**(plain | {"edges": edges}))
 
 
 def _skill(integration: IntegrationDescriptor) -> Loaded:

@@ -20,7 +20,7 @@ from catalog.trust.findings import keeps_out
 from catalog.trust.pinning import read_back as definition_of
 from catalog.trust.scanning import scan_text
 from marketplace.candidates import COLUMNS, put_into, read_back
-from marketplace.contents import contents_of
+from marketplace.contents import contents_of, kept, kept_before
 from marketplace.differences import differences, tools_digest
 from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
@@ -89,7 +89,9 @@ def approve_all(installation: Installation) -> None:
 
 def store_contents(installation: Installation) -> None:
     """What a listing without a server brings; hidden text in it waits for a person."""
-    loaded = contents_of(read_back(installation.descriptor))
+    descriptor = read_back(installation.descriptor)
+    is_back = installation.kind == Installation.Kind.ROLL_BACK
+    loaded = kept_before(descriptor, installation.tools) if is_back else contents_of(descriptor)
     if not loaded.capabilities:
         reasons = "; ".join(str(defect) for defect in loaded.defects) or "It is empty."
         raise NothingToInstallError(reasons)
@@ -97,6 +99,7 @@ def store_contents(installation: Installation) -> None:
         integration = _locked(installation)
         go(installation, State.STORING, "Writes what it brings into the catalogue.")
         _put_in_place(integration, installation)
+        Installation.objects.filter(pk=installation.pk).update(tools=kept(loaded))
         report = register(
             loaded,
             by=installation.by,

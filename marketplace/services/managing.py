@@ -162,6 +162,7 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
             "constraints": before.constraints,
             "place": before.place,
             "package": before.package,
+            "tools": before.tools,
             "approved_tools": tools_digest(before.tools),
         },
     )
