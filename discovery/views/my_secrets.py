@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
+from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.secrets import UnusableSecretError, forget_secret, set_secret
 from discovery.secret_forms import SecretForm
 from discovery.services.my_secrets import Mine, find_my_secrets, list_my_secrets
@@ -39,7 +40,7 @@ def my_secret(request: PageRequest, slug: str) -> HttpResponse:
             raise Http404
         try:
             _change(request, mine, form)
-        except UnusableSecretError as problem:
+        except (UnusableSecretError, SecretUnavailableError) as problem:
             form.add_error("value", str(problem))
         else:
             return redirect("my-secret", slug)

@@ -16,6 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog.models import Integration, OAuthSignIn
+from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.accounts import (
     CannotSignInError,
     begin_sign_in,
@@ -94,13 +95,17 @@ def callback(request: PageRequest) -> HttpResponse:
     begun = _begun_with(request, state)
     if begun is None:
         raise Http404
-    row = come_back(
-        by=request.user,
-        state=state,
-        code=given.get("code", ""),
-        issuer=given.get("iss", "")[:2_000],
-        error=given.get("error", "")[:200],
-    )
+    try:
+        row = come_back(
+            by=request.user,
+            state=state,
+            code=given.get("code", ""),
+            issuer=given.get("iss", "")[:2_000],
+            error=given.get("error", "")[:200],
+        )
+    except SecretUnavailableError as problem:
+        messages.warning(request, str(problem))
+        return redirect("account-progress", begun)
     request.session[SESSION] = {
         name: other for name, other in request.session[SESSION].items() if name != begun
     }

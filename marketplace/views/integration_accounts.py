@@ -8,6 +8,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from catalog.models import Integration
+from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.accounts import forget_account, set_client
 from discovery.views import server_accounts
 from discovery.views.access.admins import admins_only
@@ -43,6 +44,10 @@ def client(request: PageRequest, slug: str) -> HttpResponse:
     form = ClientForm(request.POST)
     if not form.is_valid():
         return show(request, slug, {"client_form": form}, status=422)
-    set_client(by=request.user, integration=row, **form.cleaned_data)
+    try:
+        set_client(by=request.user, integration=row, **form.cleaned_data)
+    except SecretUnavailableError as problem:
+        form.add_error("client_id", str(problem))
+        return show(request, slug, {"client_form": form}, status=422)
     messages.success(request, "The client id is set. Its secret is not shown again.")
     return redirect(f"{reverse('integration', args=[slug])}#account")

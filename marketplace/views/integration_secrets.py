@@ -8,6 +8,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from catalog.models import Integration
+from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.secrets import (
     UnusableSecretError,
     forget_secret,
@@ -36,7 +37,7 @@ def secrets(request: PageRequest, slug: str) -> HttpResponse:
         try:
             value = form.cleaned_data["value"]
             set_secret(integration=row, name=name, value=value, by=request.user)
-        except UnusableSecretError as problem:
+        except (UnusableSecretError, SecretUnavailableError) as problem:
             form.add_error("value", str(problem))
         else:
             messages.success(request, f"{name} is set. It is not shown again.")
