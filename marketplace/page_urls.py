@@ -30,5 +30,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         progress.cancel,
         name="installation-cancel",
     ),
+    path("", include("marketplace.source_urls")),
     path("", include("marketplace.integration_urls")),
 ]
