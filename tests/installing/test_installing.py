@@ -33,6 +33,7 @@ from marketplace.services.installs import (
 )
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
+from tests.mcp_client.test_commands import HOSTILE
 from tests.mcp_client.test_stdio import EVIL, QUICK
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
@@ -188,6 +189,40 @@ def test_programs_need_a_permission_and_the_whole_command_confirmed(
         begin(root, evil())
 
     assert not Integration.objects.exists()
+
+
+def test_hostile_command_leaves_no_row_whoever_asks(alice: User) -> None:
+    """CMD-1: those who may install programs, too. What has no version starts nothing either."""
+    root = UserFactory.create(is_superuser=True)
+    for command in HOSTILE:
+        parts = tuple(command.split(" ")) if command else ()
+        hostile = IntegrationDescriptor("x", "mcp", "X", transport="stdio", command=parts)
+        for by in (alice, root):
+            with pytest.raises((CommandNotAllowedError, NotPermittedError)):
+                start_install(by=by, descriptor=hostile, confirmed=command_digest(parts, []))
+
+    assert not Integration.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "stored", "told"),
+    [
+        ("endless_list", State.EMBEDDING, QUICK.pages, "does not end"),
+        ("long", State.NEEDS_APPROVAL, 0, "wait to be looked at"),
+    ],
+)
+def test_server_that_says_too_much_is_cut_or_waits(
+    alice: User, mode: str, state: str, stored: int, told: str
+) -> None:
+    """DOS-1: what of a list is taken, and that the row says what was left out."""
+    installation = begin(alice, evil(mode))
+
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    tools = Capability.objects.filter(integration__slug="evil")
+    assert (installation.state, tools.count()) == (state, stored)
+    assert told in " ".join(installation.events.values_list("message", flat=True))
 
 
 def test_private_address_is_refused_before_a_row_exists(alice: User) -> None:

@@ -4,8 +4,10 @@
 The standard library only, so that it starts at once.
 """
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -45,12 +47,30 @@ def main() -> None:
         for _ in range(200):
             subprocess.Popen(["sleep", "60"])
         time.sleep(60)
+    if MODE == "bomb":
+        explode()
+    if MODE == "writes":
+        Path("filling-the-disk").write_bytes(b"x" * (8 * 1024 * 1024))
+    if MODE == "spins":
+        while True:
+            pass
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:
             answer(message["id"], message["method"], message.get("params") or {})
         elif message.get("method") == "notifications/cancelled":
             sys.stderr.write("told to stop\n")
+
+
+def explode() -> None:
+    """Processes that make processes, each in a session of its own and deaf to being asked; as deep
+    as a machine of tests bears where nobody ends them."""
+    for _ in range(8):
+        os.fork()
+    with contextlib.suppress(OSError):
+        os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60)
 
 
 def answer(number: int, method: str, params: dict[str, Any]) -> None:
@@ -124,6 +144,8 @@ def list_tools(number: int, cursor: str | None) -> None:
             % (number, b"[" * 100_000 + b"]" * 100_000)
         )
         return
+    elif MODE == "long":
+        tools = [{**ECHO, "description": "Says it again. " * 60_000}]
     elif MODE == "hidden":
         tools = [{**ECHO, "description": "Says it\u200b again."}]
     else:

@@ -92,6 +92,9 @@ def test_hears_that_tools_changed() -> None:
         ("huge", QUICK, Reason.TOO_LARGE),
         ("grows", replace(QUICK, memory_bytes=100 * 1024 * 1024), Reason.TOO_MUCH_MEMORY),
         ("forks", replace(QUICK, processes=20), Reason.TOO_MANY_PROCESSES),
+        ("bomb", replace(QUICK, processes=20), Reason.TOO_MANY_PROCESSES),
+        ("writes", replace(QUICK, file_bytes=1024 * 1024), Reason.CRASHED),
+        ("spins", replace(QUICK, cpu_seconds=1), Reason.CRASHED),
     ],
 )
 def test_evil_server_is_told_apart_and_leaves_nothing(
@@ -103,7 +106,8 @@ def test_evil_server_is_told_apart_and_leaves_nothing(
     assert problem.value.reason is reason
     # What was called may have happened; what could not even be reached has not.
     assert problem.value.sent is (
-        mode not in ("hang_at_connect", "crash_at_start", "grows", "forks")
+        mode
+        not in ("hang_at_connect", "crash_at_start", "grows", "forks", "bomb", "writes", "spins")
     )
     assert our_children() == []
 
