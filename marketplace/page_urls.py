@@ -2,12 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from marketplace.views import browse, install, progress
+from marketplace.views import browse, install, progress, proposals
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace/", browse.browse, name="marketplace"),
     path("marketplace/listings/<slug:slug>/", browse.listing, name="listing"),
     path("marketplace/listings/<slug:slug>/install/", install.install, name="listing-install"),
+    path("marketplace/proposals/", proposals.proposals, name="proposals"),
+    path("marketplace/proposals/<int:pk>/", proposals.answer, name="proposal"),
     path("marketplace/receivers/", install.receivers, name="install-receivers"),
     path("marketplace/installations/<uuid:public_id>/", progress.installation, name="installation"),
     path(

@@ -30,8 +30,10 @@ from catalog.models import (
     OAuthSignIn,
     Rule,
     Secret,
+    ServerProposal,
 )
 from catalog.services.graph import relate
+from catalog.services.reviewing import store_definitions
 from discovery.models import Called, Outcome, OutcomeAlert, Turn
 from marketplace.indexing import describe_missing
 from marketplace.models import Installation, Source
@@ -176,6 +178,7 @@ def _fill_the_other_tables(world: World) -> None:
         "sign_in": _sign_in(alice, world.mail),
         "call_pk": waiting_call(alice, mulberry, world.send, "quince").pk,
         "installation": _installing("mulberry-new"),
+        "proposal_pk": _proposed(alice, mulberry, "mulberry"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
     }
@@ -194,6 +197,16 @@ def _fill_the_shop(world: World) -> None:
         slug="mulberry-inside", title="Quince of mulberry", source=inside, category="quince"
     )
     describe_missing()
+    told = {"name": "quince", "description": "Quince of mulberry."}
+    store_definitions(integration=world.mail, tools=[told], by=None, complete=False)
+
+
+def _proposed(user: User, group: Group, about: str) -> int:
+    """A server that somebody's assistant has asked for."""
+    endpoint = f"https://{about}.example.com/mcp"
+    return ServerProposal.objects.create(
+        name=f"Quince of {about}", endpoint=endpoint, reason="Quince", user=user, group=group
+    ).pk
 
 
 def _installing(slug: str) -> str:
@@ -258,6 +271,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "sign_in": _sign_in(charlie, world.payroll),
         "call_pk": waiting_call(charlie, finance, paying, "pay").pk,
         "installation": _installing("finance-new"),
+        "proposal_pk": _proposed(charlie, finance, "finance"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
     }
@@ -274,6 +288,7 @@ UNKNOWN: dict[str, Any] = {
     "turn_pk": "00000000-0000-4000-8000-000000000000",
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
+    "proposal_pk": 987_654_321,
     "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",
 }  # fmt: skip
 
