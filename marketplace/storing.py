@@ -4,6 +4,9 @@ A first installation writes what nobody can use while its integration is pending
 the new version and its tools in the place of the old ones, in one transaction.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.db import transaction
 
 from catalog.models import Capability, Definition, Integration
@@ -58,7 +61,7 @@ def needs_a_look(installation: Installation) -> bool:
 
 def store_tools(installation: Installation, *, complete: bool) -> None:
     """Its tools, held against what is approved; what needs a look waits for it."""
-    with transaction.atomic():
+    with _together(installation):
         integration = _locked(installation)
         # In one transaction with the move: who cancels now waits, or has cancelled all of it.
         go(installation, State.STORING, "Writes its tools into the catalogue.")
@@ -67,6 +70,11 @@ def store_tools(installation: Installation, *, complete: bool) -> None:
             integration=integration, tools=installation.tools, by=installation.by, complete=complete
         )
         if installation.kind == Installation.Kind.INSTALL:
+            if installation.tools and not (
+                stored.approved + stored.unchanged + len(stored.waiting)
+            ):
+                faults = "; ".join(f"{one.field} {one.reason}" for one in stored.defects[:3])
+                raise NothingToInstallError(f"None of its tools can be used: {faults}")
             to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
             go(installation, to, stored.told)
             return
@@ -95,7 +103,7 @@ def store_contents(installation: Installation) -> None:
     if not loaded.capabilities:
         reasons = "; ".join(str(defect) for defect in loaded.defects) or "It is empty."
         raise NothingToInstallError(reasons)
-    with transaction.atomic():
+    with _together(installation):
         integration = _locked(installation)
         go(installation, State.STORING, "Writes what it brings into the catalogue.")
         _put_in_place(integration, installation)
@@ -112,6 +120,18 @@ def store_contents(installation: Installation) -> None:
         told = f"{report.loaded} capabilities are stored."
         odd = _odd(integration) if not installation.approved_by_id else ""
         go(installation, State.NEEDS_APPROVAL if odd else State.EMBEDDING, odd or told)
+
+
+@contextmanager
+def _together(installation: Installation) -> Iterator[None]:
+    """All of it or nothing; where nothing, the installation is where it was."""
+    before = installation.state
+    try:
+        with transaction.atomic():
+            yield
+    except BaseException:
+        installation.state = before
+        raise
 
 
 def _locked(installation: Installation) -> Integration:

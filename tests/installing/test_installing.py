@@ -208,10 +208,10 @@ def test_hostile_command_leaves_no_row_whoever_asks(alice: User) -> None:
     ("mode", "state", "stored", "told"),
     [
         ("endless_list", State.EMBEDDING, QUICK.pages, "does not end"),
-        ("long", State.NEEDS_APPROVAL, 0, "wait to be looked at"),
+        ("long", State.FAILED, 0, "None of its tools can be used"),
     ],
 )
-def test_server_that_says_too_much_is_cut_or_waits(
+def test_server_that_says_too_much_is_cut_or_refused(
     alice: User, mode: str, state: str, stored: int, told: str
 ) -> None:
     """DOS-1: what of a list is taken, and that the row says what was left out."""
