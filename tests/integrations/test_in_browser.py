@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.models import Integration
+from catalog.models import Integration, OAuthSignIn
 from catalog.secrets.sealing import values_for
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.integrations.conftest import CANARY, installed
@@ -43,6 +43,36 @@ def test_admin_sets_a_secret_finds_what_is_wrong_and_removes_it(
 
     expect(page.get_by_text("Mail is gone.")).to_be_visible()
     expect(page.get_by_role("heading", name="Nothing is installed yet")).to_be_visible()
+
+
+def test_person_is_told_where_they_are_sent_to_sign_in(
+    page: Page, alice: User, mail: Integration, live_server: LiveServer
+) -> None:
+    Integration.objects.filter(pk=mail.pk).update(own_secrets=True)
+    sign_in(page, alice, live_server)
+    page.goto("/tools/")
+    page.get_by_role("link", name="Your connections").click()
+    page.get_by_role("link", name="Mail", exact=True).click()
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Asks the server where to sign in.")).to_be_visible()
+
+    # What a worker does, without one.
+    OAuthSignIn.objects.update(
+        state="waiting", authorization_url="https://accounts.example/authorize?client_id=x"
+    )
+
+    there = page.get_by_role("link", name="Go on to accounts.example")
+    expect(there).to_be_visible()
+    assert "&state=" in str(there.get_attribute("href"))
+    assert troubles(page) == []
+    OAuthSignIn.objects.update(state="failed", message="The authorization server refused.")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("The authorization server refused.")
+    assert troubles(page) == []
+    if SHOTS:
+        OAuthSignIn.objects.update(state="waiting")
+        page.reload()
+        page.screenshot(path=f"{SHOTS}/sign-in.png")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
