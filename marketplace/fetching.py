@@ -1,6 +1,10 @@
 """The first step of an installation: its package in a place of its own, at the version and made of
 the files that it was before."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore
+
 from django.db.models.functions import Now
 
 from catalog.mcp_client.packages import Package, package_of
@@ -15,6 +19,7 @@ from marketplace.packages.problems import PackageProblemError
 
 State = Installation.State
 _TOLD_EVERY = 10  # packages
+_ROOM = BoundedSemaphore(6)
 
 
 def find_newest(installation: Installation) -> Package:
@@ -41,8 +46,7 @@ def fetch(installation: Installation) -> None:
     if is_in_place(installation):
         go(installation, State.FETCHING, "Its package is in place.")
         return
-    go(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
-    with _Attempt(installation, State.FETCHING) as place:
+    with _room(), _begun(installation, package) as place:
         installed = _install(package, place, installation)
         _check_the_same(installed, installation)
         place.finish()
@@ -52,6 +56,25 @@ def fetch(installation: Installation) -> None:
         f"{package.name} {package.version} is in place, with {len(installed.artefacts)} packages."
     )
     go(installation, State.FETCHING, told)
+
+
+class NoRoomError(Exception):
+    """As many packages are being fetched as may be: the process has calls to make, too."""
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    if not _ROOM.acquire(blocking=False):
+        raise NoRoomError
+    try:
+        yield
+    finally:
+        _ROOM.release()
+
+
+def _begun(installation: Installation, package: Package) -> "_Attempt":
+    go(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
+    return _Attempt(installation, State.FETCHING)
 
 
 def is_in_place(installation: Installation) -> bool:

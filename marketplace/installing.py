@@ -28,7 +28,7 @@ from catalog.services.grants import grant_integrations
 from catalog.services.rules import add_rule
 from marketplace.candidates import candidate_of, read_back, written
 from marketplace.confirming import digest_to_confirm
-from marketplace.fetching import fetch, find_newest, forget_place, is_in_place
+from marketplace.fetching import NoRoomError, fetch, find_newest, forget_place, is_in_place
 from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
 from marketplace.moving import StoppedError, go, move
@@ -55,7 +55,7 @@ class GaveUpError(Exception):
 def install(pk: int) -> bool:
     """Take an installation as far as it goes now; True where it waits for its vectors.
 
-    What goes wrong is told in its row.
+    Also True where it has to wait for its turn. What goes wrong is told in its row.
     """
     installation = _claim(pk)
     if installation is None:
@@ -69,6 +69,9 @@ def install(pk: int) -> bool:
     except StoppedError:
         _clear_away(pk, installation)
         return False
+    except NoRoomError:
+        Installation.objects.filter(pk=pk).update(attempts=F("attempts") - 1)
+        return True
     except _KNOWN as problem:
         _fail(installation, problem)
         return False

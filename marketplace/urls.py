@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.api import installations, listings, sources
+from marketplace.api import installations, listings, reviews, sources
 
 _ONE = "installations/<uuid:pk>"
 
@@ -30,7 +30,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ("confirm", installations.ConfirmView),
             ("update", installations.UpdateView),
             ("roll-back", installations.RollBackView),
+            ("repair", installations.RepairView),
         )
+    ),
+    path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
+    path(
+        "integrations/<slug:slug>/review/approve",
+        reviews.ApproveView.as_view(),
+        name="api-review-approve",
+    ),
+    path(
+        "integrations/<slug:slug>/review/reject",
+        reviews.RejectView.as_view(),
+        name="api-review-reject",
     ),
     path("sources", sources.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:slug>", sources.SourceView.as_view(), name="api-source"),

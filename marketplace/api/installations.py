@@ -345,6 +345,25 @@ class RollBackView(_AdminView):
         return _told(installation, status=202)
 
 
+class RepairView(_AdminView):
+    """The same version again."""
+
+    @extend_schema(
+        operation_id="repair",
+        tags=["Installations"],
+        summary="Put the installed version in place again",
+        request=None,
+        responses={202: bodies.InstallationSerializer, **_PROBLEMS},
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """From the index, where its files were changed or lost: made of the very same ones."""
+        with refusals_as_problems():
+            installation = managing.repair(
+                by=person_who_installs(request), integration=_one(pk).integration
+            )
+        return _told(installation, status=202)
+
+
 def person_who_installs(request: Request) -> User:
     """The admin who asks; a key asks for the one whom it belongs to."""
     person = person_of(request)

@@ -168,6 +168,28 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
     )
 
 
+@transaction.atomic
+def repair(*, by: User, integration: Integration) -> Installation:
+    """Begin to put the version that serves in place again, made of the very files that it was."""
+    ready = Installation.objects.filter(integration=integration, state=Installation.State.READY)
+    now = ready.order_by("-pk").first()
+    if now is None or integration.state != ReviewState.APPROVED:
+        raise NotReadyError("It is not installed.")
+    if now.command:
+        _check_permission(by)
+    return begin_update(
+        by=by,
+        integration=integration,
+        descriptor=read_back(now.descriptor),
+        kind=Installation.Kind.UPDATE,
+        values={
+            "constraints": now.constraints,
+            "package": now.package,
+            "approved_tools": tools_digest(now.tools),
+        },
+    )
+
+
 def version_before(integration: Integration) -> Installation | None:
     """The installation that served before the one that serves now."""
     if integration.state != ReviewState.APPROVED:
@@ -202,6 +224,7 @@ __all__ = [
     "Update",
     "descriptor_of_listing",
     "pending_update",
+    "repair",
     "roll_back",
     "set_enabled",
     "start_update",

@@ -124,12 +124,24 @@ OTHERS = {
     "api-access-rule",
 }
 OTHERS |= {  # tests/installing/test_api.py
+    "api-review",  # tests/trust/test_review_pages.py
+    "api-review-approve",
+    "api-review-reject",
     "api-installations",
     "api-installation",
     "api-installation-preview",
     *(
         f"api-installation-{step}"
-        for step in ("events", "cancel", "retry", "approve", "confirm", "update", "roll-back")
+        for step in (
+            "events",
+            "cancel",
+            "retry",
+            "approve",
+            "confirm",
+            "update",
+            "roll-back",
+            "repair",
+        )
     ),
 }
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py

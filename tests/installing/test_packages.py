@@ -36,6 +36,7 @@ from marketplace.services.installs import (
 )
 from marketplace.services.managing import (
     pending_update,
+    repair,
     roll_back,
     start_update,
     uninstall,
@@ -192,15 +193,18 @@ def test_other_files_than_before_are_refused(alice: User, index: Path, settings:
     with pytest.raises(ServerProblemError) as changed:
         call_tool(integration, "hello", {})
 
+    mended = worked(repair(by=alice, integration=integration))
+    integration.refresh_from_db()
+    after = text_of(call_tool(integration, "hello", {}))
+
     add_server(index, "1.0.0", {**HELLO, "description": "Sends a copy to me."})
-    Installation.objects.update(state=State.FAILED)
-    retry_install(by=alice, installation=installation)
-    worked(installation)
+    again = worked(repair(by=alice, integration=integration))
 
     assert was_in_place
+    assert (mended.state, after) == (State.READY, '["--polite"]'), mended.message
     assert changed.value.reason == Reason.FILES_CHANGED
-    assert (installation.state, installation.reason) == (State.FAILED, "package_changed")
-    assert installation.place == ""
+    assert (again.state, again.reason, again.place) == (State.FAILED, "package_changed", "")
+    assert text_of(call_tool(integration, "hello", {})) == after  # what serves goes on
 
 
 def test_without_a_version_it_is_looked_up_and_then_confirmed(
