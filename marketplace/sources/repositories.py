@@ -15,7 +15,8 @@ _FORGES = {
 NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 _TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>.+))?$")
-_PART = re.compile(r"[\w.-]{1,100}")
+# Names that are nothing but dots would lead to another repository.
+_PART = re.compile(r"(?!\.+$)[\w.-]{1,100}")
 
 
 def archive_of(address: str, *, ref: str = "") -> str:

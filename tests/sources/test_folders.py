@@ -8,6 +8,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
+from catalog.normalizing.reading import RefusedError
 from marketplace.models import Listing, ListingFile, Source
 from marketplace.sources import plugins, repositories
 from tests.sources.conftest import Read
@@ -207,6 +208,18 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
 )
 def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
     assert repositories.archive_of(address, ref=ref) == archive
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://github.com/o", "https://github.com/../r", "https://github.com/o/..", "https:///o/r",
+        "https://github.com/o%2Fx/r", "https://example.com/o/r", "https://github.com@x.example/o/r",
+    ],
+)  # fmt: skip
+def test_what_is_no_repository_has_no_archive(address: str) -> None:
+    with pytest.raises(RefusedError):
+        repositories.archive_of(address)
 
 
 @pytest.mark.parametrize(
