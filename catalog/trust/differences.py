@@ -6,7 +6,7 @@ Hidden characters are written out here, so that who looks sees all that is there
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
@@ -56,6 +56,16 @@ class FieldDifference:
     lines: tuple[Line, ...]
     left_out: int = 0
 
+    @property
+    def before(self) -> str:
+        """The left side as one text."""
+        return _joined(line.before for line in self.lines if line.before)
+
+    @property
+    def after(self) -> str:
+        """The right side as one text."""
+        return _joined(line.after for line in self.lines if line.after)
+
 
 def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
     """All fields that either side has, the changed ones first."""
@@ -72,6 +82,10 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(_shown(one) for one in text)
+
+
+def _joined(lines: Iterable[tuple[Piece, ...]]) -> str:
+    return "\n".join("".join(piece.text for piece in line) for line in lines)
 
 
 def _shown(character: str) -> str:

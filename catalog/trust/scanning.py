@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from catalog.descriptors import JSONObject
+from catalog.trust.differences import visible
 from catalog.trust.findings import LONGEST_EXCERPT, Finding, Severity, worst_first
 from catalog.trust.hidden import find_hidden
 from catalog.trust.phrases import RULES, Rule
@@ -35,7 +36,7 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
             told = "There is more text than is looked through."
             found.append(Finding("not_looked_through", Severity.HIGH, where, told))
             break
-        found += scan_text(text, where)
+        found += scan_text(text, visible(where))
     return worst_first(found)
 
 
@@ -69,7 +70,7 @@ def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
         yield Finding("out_of_sight", Severity.HIGH, where, told)
     if comment := _COMMENT.search(text):
         told = "A comment, which pages do not show and models read."
-        yield Finding("comment", Severity.HIGH, where, told, _cut(comment.group()))
+        yield Finding("comment", Severity.HIGH, where, told, _cut(visible(comment.group())))
     if len(text) >= 80 and (blob := _BLOB.search(text)):
         told = "Something encoded, which a model may decode."
         yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from acl.callers import Caller
 from catalog.connections import asking
 from catalog.connections.asking import call_tool
 from catalog.connections.loop import ConnectionLoop
@@ -33,11 +34,12 @@ from catalog.outgoing.addresses import AllowedHosts
 from catalog.outgoing.backend import GuardedBackend
 from catalog.outgoing.fetching import fetch
 from catalog.outgoing.problems import OutgoingError
+from catalog.services.proposals import ProposalRefusedError, propose_server
 from marketplace.refreshing import refresh_source
 from marketplace.services.installs import start_install
 from marketplace.services.sources import add_source
 from marketplace.sources.problems import LocationNotAllowedError
-from tests.factories import IntegrationFactory, SourceFactory
+from tests.factories import GroupFactory, IntegrationFactory, SourceFactory
 from tests.mcp_client.test_http import QUICK
 from tests.outgoing.network import Names, RecordingNetwork
 from tests.outgoing.test_guard import WRITTEN
@@ -51,7 +53,7 @@ VECTORS = (*WRITTEN, *NAMED)
 
 REFUSALS = (
     *(OutgoingError, ServerProblemError),
-    *(LocationNotAllowedError, RefusedError, ValueError),
+    *(LocationNotAllowedError, ProposalRefusedError, RefusedError, ValueError),
 )
 
 
@@ -129,6 +131,12 @@ def call_what_is_stored(world: World, url: str) -> str:
     return "called"
 
 
+def propose_a_server(world: World, url: str) -> str:
+    group = GroupFactory.create()
+    propose_server(caller=Caller(world.root.pk, group.pk), name="New", endpoint=url)
+    return "added"
+
+
 def add_a_source(world: World, url: str) -> str:
     add_source(by=world.root, kind="registry", location=url)
     return "added"
@@ -199,6 +207,7 @@ def _prepared(world: World, endpoint: str = f"{HONEST}/mcp") -> str:
 
 ENTRY_POINTS = [
     install,
+    propose_a_server,
     call_what_is_stored,
     add_a_source,
     read_a_source,

@@ -122,6 +122,32 @@ def test_update_that_waits_is_shown_beside_what_serves(world: World, as_admin: C
     assert world.usable == ["read_note"]
 
 
+def test_review_by_api_is_bound_to_what_was_seen(world: World, as_admin: Client) -> None:
+    world.says(READ, by=world.alice)
+    world.says(changed(description=POISON), WRITE)
+    path = "/api/v1/integrations/notes/review"
+    told = as_admin.get(path)
+    by_name = {one["name"]: one for one in told.json()["definitions"]}
+    seen = {name: one["seen"] for name, one in by_name.items()}
+
+    def post(what: str, **body: Any) -> Any:
+        return as_admin.post(f"{path}/{what}", body, content_type="application/json")
+
+    answers = [
+        post("approve", definitions={"read_note": "0" * 64}).status_code,
+        post("approve").status_code,
+        post("reject", definitions={"read_note": seen["read_note"]}).json(),
+        post("approve", seen=as_admin.get(path).json()["seen"]).json(),
+    ]
+
+    (description,) = (one for one in by_name["read_note"]["differences"] if one["changed"])
+    assert "\u200b" not in told.content.decode()
+    assert description["after"].endswith("instructions.⟨U+200B⟩")
+    assert by_name["read_note"]["findings"][0]["severity"] == "high"
+    assert answers == [409, 400, {"decided": 1, "waiting": 1}, {"decided": 1, "waiting": 0}]
+    assert world.usable == ["write_note"]
+
+
 def test_number_of_statements_does_not_grow_with_what_waits(
     world: World, as_admin: Client, django_assert_max_num_queries: Any
 ) -> None:
