@@ -3,21 +3,18 @@
 from functools import partial
 from typing import Any
 
-import structlog
-from celery import current_app
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Now
-from kombu.exceptions import KombuError
+from redis import Redis
 
-from acl.redis_circuit import attempt, redis_circuit
+from acl.redis_circuit import attempt
 from discovery.models import Call
 from discovery.waiting import tell_waiters
 
-TASK = "servers.call"
+QUEUE = "pegboard:calls"
 # A call that no worker took in this time is not begun any more: nobody expects it by then.
 BEGIN_WITHIN_SECONDS = 600
-log = structlog.get_logger(__name__)
 
 
 def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
@@ -44,16 +41,12 @@ def send_on_commit(call: Call) -> None:
 
 
 def send_call(pk: str) -> None:
-    """Where the queue is away, the sweep asks later."""
-    if redis_circuit.failing and not attempt(lambda redis: bool(redis.ping()), default=False):
-        return
-    try:
-        current_app.send_task(TASK, [pk])
-    except (KombuError, OSError):
-        attempt(lambda redis: redis.ping(), default=None)  # the next call need not find it out
-        log.warning("queue is away", call=pk, exc_info=True)
+    """One word on a list; where Redis is away, the sweep sends it later."""
 
+    def push(redis: Redis) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.rpush(QUEUE, pk)
+        pipeline.expire(QUEUE, BEGIN_WITHIN_SECONDS)
+        pipeline.execute()
 
-def under_way() -> QuerySet[Call]:
-    """What a worker has to do with."""
-    return Call.objects.filter(state__in=Call.UNDER_WAY)
+    attempt(push, default=None)

@@ -1,18 +1,13 @@
-"""Calls, in the process that keeps the connections. The web sends these by name."""
-
-from uuid import UUID
+"""Calls, in the process that keeps the connections."""
 
 from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
 
-from discovery.calling import start_call
+from discovery.listening import Listener
 from discovery.moving import send_call
 from discovery.sweeping import sweep
 
-
-@shared_task(name="servers.call")  # type: ignore[untyped-decorator]
-def call(pk: str) -> None:
-    """Send one call to its server."""
-    start_call(UUID(pk))
+_listener = Listener()
 
 
 @shared_task(name="servers.sweep_calls")  # type: ignore[untyped-decorator]
@@ -20,3 +15,15 @@ def sweep_calls() -> None:
     """Look after calls that nobody moves."""
     for pk in sweep():
         send_call(pk)
+
+
+@worker_ready.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
+def begin_to_listen(**_: object) -> None:
+    """From now on calls are carried out here."""
+    _listener.start()
+
+
+@worker_shutting_down.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
+def take_no_more(**_: object) -> None:
+    """What is under way is finished before the connections close."""
+    _listener.stop()

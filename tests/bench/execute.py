@@ -27,6 +27,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import django
+import psutil
 
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
@@ -57,6 +58,8 @@ def main() -> None:
             postgres.create_database()
             command = [sys.executable, "-m", "tests.bench.execute", *sys.argv[1:]]
             environment = _environment(data, postgres.url(), redis.url)
+            if postgres.process is not None:
+                environment["PEGBOARD_POSTGRES_PID"] = str(postgres.process.pid)
             subprocess.run(command, env=environment, check=True)  # noqa: S603
         finally:
             redis.stop()
@@ -88,14 +91,32 @@ def measure() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     figures: dict[str, list[float]] = {way: [] for way in WAYS}
-    with _everything() as (web, echo, key):
-        _by_pegboard(web, key, options.rate, 2)  # wakes what sleeps
+    with _everything() as (web, echo, key, processes):
+        _wake(web, key)
+        _by_pegboard(web, key, options.rate, 2)
+        before = _processor_seconds(processes)
         for _ in range(options.rounds):
             figures["direct"] += asyncio.run(_direct(echo, options.rate, options.seconds))
             figures["by Pegboard"] += _by_pegboard(web, key, options.rate, options.seconds)
+        used = _processor_seconds(processes)
     tell("| way | calls | p50 ms | p95 ms | p99 ms |\n|---|--:|--:|--:|--:|")
     for way, times in figures.items():
         tell(f"| {way} | {len(times)} | " + " | ".join(f"{each:.1f}" for each in _spread(times)))
+
+    count = len(figures["by Pegboard"])
+    each = {name: (used[name] - before[name]) / count * 1000 for name in used}
+    told = ", ".join(f"{name} {milliseconds:.1f}" for name, milliseconds in each.items())
+    tell(f"Processor time of a call, in ms: {told} (the echo server's is for both ways).")
+
+
+def _processor_seconds(processes: dict[str, int]) -> dict[str, float]:
+    """What each has used so far, with its children."""
+    used = {}
+    for name, pid in processes.items():
+        parent = psutil.Process(pid)
+        times = [each.cpu_times() for each in (parent, *parent.children(recursive=True))]
+        used[name] = sum(each.user + each.system for each in times)
+    return used
 
 
 def tell(text: str) -> None:
@@ -109,8 +130,8 @@ def _spread(times: list[float]) -> list[float]:
 
 
 @contextmanager
-def _everything() -> Iterator[tuple[int, int, str]]:
-    """The ports of the web server and of the echo server, and a key."""
+def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
+    """The ports of the web server and of the echo server, a key, and which process is what."""
     from catalog.secrets.keys import add_key
     from tests.bench.http import _free_port
 
@@ -126,8 +147,11 @@ def _everything() -> Iterator[tuple[int, int, str]]:
     try:
         for program in programs:
             program.start()
-        time.sleep(5)
-        yield web, echo, key
+        processes = {"echo": server.pid, "Postgres": int(os.environ["PEGBOARD_POSTGRES_PID"])}
+        for program in programs:
+            if program.process is not None:
+                processes[program.name] = program.process.pid
+        yield web, echo, key, processes
     finally:
         for program in programs:
             program.stop()
@@ -208,6 +232,15 @@ def _by_pegboard(port: int, key: str, rate: float, seconds: float) -> list[float
 
     _at_rate(one, int(rate * seconds))
     return times
+
+
+def _wake(port: int, key: str) -> None:
+    """Ask until somebody listens."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    for _ in range(5):
+        if _execute(client, key, 0)["status"] == "completed":
+            return
+    raise SystemExit("No call is answered.")
 
 
 def _at_rate(one: Callable[[int], None], count: int) -> None:

@@ -8,15 +8,17 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from celery import current_app
 from django.db import connection
 from pytest_django.fixtures import Settings
 
+from acl.redis_circuit import redis_client
 from catalog.models import Capability
 from discovery import waiting
 from discovery.binding import digest_of
 from discovery.calling import run_call, start_call
+from discovery.listening import Listener
 from discovery.models import Call
+from discovery.moving import QUEUE
 from discovery.services.approvals import CannotDecideError, approve_call
 from discovery.services.execution import execute
 from tests.access.people import People, invite
@@ -34,17 +36,20 @@ def people(transactional_db: None) -> People:
 
 
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Calls that were sent are carried out by a thread, as the process with connections does."""
-    sent: list[str] = []
-    with ThreadPoolExecutor(2) as threads:
+def worker(people: People) -> Iterator[list[UUID]]:
+    """What listens in the process with the connections; the calls that it has begun."""
+    redis_client().delete(QUEUE)
+    begun: list[UUID] = []
 
-        def send(name: str, arguments: list[str]) -> None:
-            sent.append(arguments[0])
-            threads.submit(closing(lambda: start_call(UUID(arguments[0]))))
+    def begin(pk: UUID) -> None:
+        begun.append(pk)
+        start_call(pk)
+        connection.close()
 
-        monkeypatch.setattr(current_app._get_current_object(), "send_task", send)
-        yield sent
+    listener = Listener(begin)
+    listener.start()
+    yield begun
+    listener.stop()
 
 
 def closing(work: Callable[[], Any]) -> Callable[[], Any]:
@@ -69,7 +74,7 @@ def at_once(work: Callable[[], Any]) -> list[Any]:
 
 
 def test_one_key_is_one_call(
-    people: People, tool: Tool, worker: list[str], settings: Settings, monkeypatch: Any
+    people: People, tool: Tool, worker: list[UUID], settings: Settings, monkeypatch: Any
 ) -> None:
     settings.PEGBOARD_CALL_WAIT_SECONDS = 20
     monkeypatch.setattr(waiting, "_PATIENT", threading.BoundedSemaphore(TIMES))
@@ -100,7 +105,7 @@ def test_one_key_is_one_call(
     assert str(Call.objects.get().pk) in early.json()["detail"]
 
 
-def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[str]) -> None:
+def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> None:
     capability = tool()
     Capability.objects.filter(pk=capability.pk).update(ai_access="propose")
     done = execute(caller=people.caller, full_name=capability.full_name, arguments={"text": "x"})
