@@ -75,11 +75,12 @@ def begin_call(
 def note_call(
     integration: Integration, problem: ServerProblemError | None, *, user_id: int | None = None
 ) -> None:
-    """Write down what a call says about the server's health."""
+    """Write down what a call says about the server's health. A failure with secrets of one's own
+    says nothing: a wrong one would take the server from everybody else."""
     if problem is not None:
         if problem.reason is Reason.SIGN_IN_NEEDED:
             distrust(integration, user_id=user_id)
-        if problem.reason not in _NOT_NEWS:
+        if problem.reason not in _NOT_NEWS and not _has_own(integration, user_id):
             note_health(integration, problem)
     elif integration.connection != Integration.Connection.CONNECTED:
         note_health(integration)
@@ -106,12 +107,15 @@ def close_connection(integration: Integration) -> None:
 
 def _key(integration: Integration, user_id: int | None) -> str:
     """Shared by everybody, unless a person has secrets of their own there."""
-    own = (
+    return f"{integration.pk}/{user_id if _has_own(integration, user_id) else 'all'}"
+
+
+def _has_own(integration: Integration, user_id: int | None) -> bool:
+    return (
         user_id is not None
         and integration.own_secrets
         and Secret.objects.filter(integration=integration, user_id=user_id).exists()
     )
-    return f"{integration.pk}/{user_id if own else 'all'}"
 
 
 def _only_for_people(integration: Integration, problem: ServerProblemError) -> bool:

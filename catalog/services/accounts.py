@@ -7,15 +7,19 @@ from secrets import token_urlsafe
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from acl.services.audit import record
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
+from catalog.models.oauth import SIGN_IN_LASTS
 from catalog.models.secret import KEPT_BY_US
 from catalog.secrets.sealing import seal
 from catalog.services.workers import ask_worker
 
 PREPARE, FINISH = "servers.prepare_sign_in", "servers.finish_sign_in"
 State = OAuthSignIn.State
+# By one person within the time that one attempt lasts: each asks strangers something.
+MOST_AT_ONCE = 20
 _MOST_OF_CODE = 8_000
 
 
@@ -30,6 +34,9 @@ def begin_sign_in(
     """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
     if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
         raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
+    begun = OAuthSignIn.objects.filter(by=by, created_at__gt=timezone.now() - SIGN_IN_LASTS)
+    if begun.count() >= MOST_AT_ONCE:
+        raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")
     state = token_urlsafe(32)
     sign_in = OAuthSignIn.objects.create(
         integration=integration,

@@ -30,6 +30,7 @@ from marketplace.services.integration_list import (
     update_of,
     with_installations,
 )
+from marketplace.services.managing import version_before
 from marketplace.standing import Standing
 
 TOOLS_ON_A_PAGE = 50
@@ -76,6 +77,7 @@ class Details:
     standing: Standing
     update: str
     last: Installation | None
+    before: Installation | None  # what a roll-back would bring
     health: Health
     tools: Page[Capability]
     secrets: tuple[SecretState, ...]
@@ -100,6 +102,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         standing=standing_of_row(row),
         update=update_of(row),
         last=installations.select_related("by").order_by("-created_at", "-pk").first(),
+        before=version_before(row),
         health=health_of(row),
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
         secrets=tuple(secret_states(row)),

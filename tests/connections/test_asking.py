@@ -62,6 +62,19 @@ def test_secrets_reach_their_own_server() -> None:
     assert tokens == ["all", "alice", None]  # so short that nobody hides them
 
 
+def test_wrong_secret_of_ones_own_takes_the_server_from_nobody() -> None:
+    alice, mail = UserFactory.create(), program("crash", own_secrets=True)
+    set_secret(integration=mail, name="TOKEN", value="wrong", by=alice, user=alice)
+
+    for user_id in (alice.pk, None):
+        before = mail.checks.count()
+        with pytest.raises(ServerProblemError):
+            call_tool(mail, "echo", {}, user_id=user_id)
+        assert mail.checks.count() == before + (user_id is None)
+
+    assert mail.connection == Integration.Connection.FAILING
+
+
 def test_nothing_starts_without_its_secrets(settings: Settings, loop: ConnectionLoop) -> None:
     mail = program(required_secrets=["TOKEN"])
 
