@@ -18,13 +18,14 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.connections import asking
-from catalog.connections.asking import call_tool
+from catalog.connections.asking import call_tool, check_server
 from catalog.connections.loop import ConnectionLoop
 from catalog.connections.pool import Connections
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 from catalog.oauth.server_tasks import finish_sign_in, prepare_sign_in, renew_tokens
 from catalog.oauth.tokens import bearer_for
+from catalog.services.accounts import MOST_AT_ONCE
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 from tests.mcp_client.test_http import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
@@ -356,6 +357,36 @@ def test_many_at_once_renew_a_token_once(
 
     assert len(set(tokens)) == 1
     assert [path for path, _, _ in server.sent] == ["/token"]
+
+
+def test_server_of_before_resource_metadata_is_asked_at_its_own_origin(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.resource_instead = {"authorization_servers": []}  # no document that could be used
+
+    assert sign_in(browser_of(root)).state == "done"
+
+
+def test_look_without_an_account_says_nothing_where_people_have_their_own(
+    mail: Integration, server: SignInServer, support: Group
+) -> None:
+    alice = UserFactory.create(username="alice", groups=[support])
+    sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+
+    with pytest.raises(ServerProblemError):
+        check_server(mail)
+
+    assert not mail.checks.exists()
+    assert told(mail, alice) == "[hidden]"
+
+
+def test_nobody_begins_without_end(mail: Integration, root: User) -> None:
+    client = browser_of(root)
+    for _ in range(MOST_AT_ONCE + 2):
+        client.post("/integrations/mail/sign-in/")
+
+    assert OAuthSignIn.objects.count() == MOST_AT_ONCE
+    assert len(client.session["sign_ins"]) == 5
 
 
 def test_account_is_forgotten(mail: Integration, server: SignInServer, root: User) -> None:
