@@ -119,7 +119,8 @@ class SourcesView(APIView):
         responses={200: SourceSerializer(many=True)},
     )
     def get(self, request: Request) -> Response:
-        """By title."""
+        """By title. For admins themselves, or keys that are an admin's own."""
+        _admin(request)
         return Response(SourceSerializer(_sources().defer("report"), many=True).data)
 
     @extend_schema(
@@ -130,7 +131,7 @@ class SourcesView(APIView):
         responses={201: SourceDetailSerializer},
     )
     def post(self, request: Request) -> Response:
-        """It is read as soon as a worker comes to it. Only admins themselves, or their keys."""
+        """It is read as soon as a worker comes to it."""
         admin = _admin(request)
         serializer = AddSourceSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -155,7 +156,8 @@ class SourceView(APIView):
         responses={200: SourceDetailSerializer},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """With a line for every entry that was not taken."""
+        """With a line for every entry that was not taken, or not wholly."""
+        _admin(request)
         return Response(SourceDetailSerializer(_one(slug)).data)
 
     @extend_schema(
@@ -224,8 +226,8 @@ def _one(slug: str) -> Source:
 
 
 def _admin(request: Request) -> User:
-    """The admin who asks, or whose key does: what is read here is everybody's."""
+    """The admin who asks, or whose key does: sources are no single group's."""
     person = person_of(request)
     if person is None or not person.is_staff:
-        raise PermissionDenied("Only an admin changes sources, or a key that is an admin's own.")
+        raise PermissionDenied("Sources are for admins, and for keys that are an admin's own.")
     return person

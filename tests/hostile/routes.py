@@ -192,7 +192,6 @@ LISTINGS = Door(
 CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
 RESET = Door("a change in one's own group by admin keys", _api({"admin"}), "own key")
-WHOLE = Door("a change for everybody, by admins and their own keys", _api({"admin"}), "own key")
 A_SOURCE = {"slug": "offers"}
 A_SERVER = {"name": "pegboard/{integration}"}
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
@@ -286,14 +285,11 @@ ROUTES = [
     Row("api/v1/learning", LOOKUP),
     Row("api/v1/learning", RESET, "DELETE", query={"group": "{group}"}),
     Row("api/v1/keys", KEYS, "GET POST", body=NEW_KEY),
-    # The keys here are nobody's own, so they may only look.
-    Row("api/v1/sources", KEYS),
-    Row("api/v1/sources", WHOLE, "POST", answers=403,
+    Row("api/v1/sources", INSTALLING, "GET POST",
         body={"kind": "mcp_json", "location": "https://example.com/mcp.json"}),
-    Row("api/v1/sources/<slug:slug>", KEYS, fill=A_SOURCE),
-    Row("api/v1/sources/<slug:slug>", WHOLE, "PATCH DELETE", fill=A_SOURCE,
-        body={"enabled": False}, answers=403),
-    Row("api/v1/sources/<slug:slug>/refresh", WHOLE, "POST", fill=A_SOURCE, answers=403),
+    Row("api/v1/sources/<slug:slug>", INSTALLING, "GET PATCH DELETE", fill=A_SOURCE,
+        body={"enabled": False}),
+    Row("api/v1/sources/<slug:slug>/refresh", INSTALLING, "POST", fill=A_SOURCE),
     Row("api/v1/keys/<int:pk>", KEY, "DELETE", fill=KEY_PK),
     Row("api/v1/keys/<int:pk>/rotate", KEY, "POST", fill=KEY_PK),
     Row("v0.1/servers", LOOKUP),
