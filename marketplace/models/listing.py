@@ -48,6 +48,15 @@ class Listing(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["source", "key"], name="one_listing_of_a_key"),
         ]
+        indexes = [
+            # Pages and counts of the marketplace are read from it alone.
+            models.Index(
+                fields=["title", "id"],
+                include=["kind", "category", "source", "slug"],
+                condition=models.Q(vanished_at=None),
+                name="listing_offered",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title
