@@ -87,12 +87,14 @@ def is_in_place(installation: Installation) -> bool:
 
 def forget_place(installation: Installation) -> None:
     """Remove the folder of an installation that did not come to its end."""
-    serving = Integration.objects.filter(pk=installation.integration_id)
-    places = serving.values_list("package__place", flat=True)
-    if installation.place and installation.place not in places:
-        Place(installation.place).remove()
-        Installation.objects.filter(pk=installation.pk, place=installation.place).update(place="")
-        installation.place = ""
+    name, installation.place = installation.place, ""
+    if not name:
+        return
+    # First the row: whoever begins it again must not look at what is being removed.
+    Installation.objects.filter(pk=installation.pk, place=name).update(place="")
+    serving = Integration.objects.filter(pk=installation.integration_id, package__place=name)
+    if not serving.exists():
+        Place(name).remove()
 
 
 class _Attempt:

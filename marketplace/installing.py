@@ -197,7 +197,7 @@ def _fail(installation: Installation, problem: Exception) -> None:
     with transaction.atomic():
         lock_installed(installation.integration_id)
         if move(installation, State.FAILED, reason=reason, message=message):
-            Installation.objects.filter(pk=installation.pk).update(offered=offered)
+            Installation.objects.filter(pk=installation.pk).update(offered=offered, place="")
             withdraw(installation)
     forget_place(installation)
 

@@ -12,9 +12,17 @@ _CODE = frozenset(
 
 
 def code_digest(folder: Path) -> str:
-    """One SHA-256 over the names and contents of all code below a folder."""
+    """One SHA-256 over the names and contents of all code below a folder; empty where it is not
+    there, or is being removed."""
     if not folder.is_dir():
         return ""
+    try:
+        return _digest(folder)
+    except FileNotFoundError:
+        return ""
+
+
+def _digest(folder: Path) -> str:
     whole = hashlib.sha256()
     for entry in sorted(files_below(folder), key=lambda entry: entry.path):
         if content := _code(entry):
