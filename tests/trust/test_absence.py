@@ -1,0 +1,51 @@
+"""What waits is absent from every way in: as if the server had never said it."""
+
+import pytest
+from django.test import Client
+
+from catalog.models import Capability, Embedding
+from catalog.services.reviewing import store_definitions
+from catalog.trust.pinning import read_back
+from catalog.trust.reading import as_definition
+from tests.access.people import People, client_of, invite
+from tests.access.test_who_sees_what import WAYS, Way, told
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+def says(people: People, *, also: bool) -> None:
+    """What gmail's server said at first; and then something else of one tool, and a new one."""
+    tools = [read_back(as_definition(one)) for one in (people.send, people.search)]
+    if also:
+        tools[0]["description"] = "Quince: send an email, search the pages."
+        tools.append({"name": "quince_mail", "description": "Quince: send an email."})
+    store_definitions(integration=people.gmail, tools=tools, by=None)
+
+
+def asked(client: Client, way: Way) -> tuple[int, str]:
+    status, body, _ = told(way.ask(client, "alice", "gmail__search"), "gmail__search")
+    return status, body
+
+
+@pytest.mark.django_db
+def test_no_way_in_tells_of_what_waits(people: People) -> None:
+    client = client_of(people.support)
+    says(people, also=False)
+    promises = set(Embedding.objects.values_list("capability", "text_hash"))
+
+    says(people, also=True)
+    with_both = [asked(client, way) for way in WAYS]
+    assert set(Embedding.objects.values_list("capability", "text_hash")) == promises
+    people.send.refresh_from_db()
+    assert (people.send.state, "Quince" in people.send.description) == ("quarantined", False)
+    # The same catalogue without the tool, and nothing that waits.
+    Capability.objects.filter(pk=people.send.pk).update(state="pending")
+    people.gmail.definitions.all().delete()
+    without = [asked(client, way) for way in WAYS]
+
+    assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "uince" in body]
+    assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "send_email" in body]
+    assert with_both == without
