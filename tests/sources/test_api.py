@@ -1,12 +1,16 @@
 """The calls about sources: what admins can do, and addresses that must lead nowhere (SSRF)."""
 
+import ast
 import json
+import subprocess
+import sys
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
+from django.conf import settings as django_settings
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
@@ -19,6 +23,7 @@ from catalog.outgoing.addresses import AllowedHosts
 from catalog.outgoing.fetching import Document, fetch
 from marketplace.models import Listing, Source
 from marketplace.refreshing import MOST_ATTEMPTS, refresh_source, sources_to_read
+from marketplace.services.sources import TASK
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.outgoing.network import Names, RecordingNetwork, transport_on
 from tests.outgoing.test_guard import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
@@ -244,6 +249,20 @@ def test_schedule_lost_tasks_and_what_ends_its_worker(settings: Settings) -> Non
     refresh_source(dead.pk)
     dead.refresh_from_db()
     assert (dead.state, dead.reason) == ("failed", "gave_up")
+
+
+def test_process_that_goes_out_has_the_tasks_and_the_clock_asks_for_them() -> None:
+    due = [one["task"] for one in django_settings.CELERY_BEAT_SCHEDULE.values()]
+    code = (
+        "import marketplace.config.celery_servers as c; c.app.loader.import_default_modules();"
+        "print(sorted(one for one in c.app.tasks if 'source' in one))"
+    )
+
+    run = [sys.executable, "-c", code]
+    out = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+
+    assert ast.literal_eval(out.stdout.splitlines()[-1]) == [TASK, "servers.sweep_sources"]
+    assert "servers.sweep_sources" in due
 
 
 def test_two_workers_read_once_and_who_is_overtaken_writes_nothing() -> None:

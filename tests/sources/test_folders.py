@@ -10,7 +10,9 @@ from pytest_django.fixtures import Settings
 from catalog.models import Integration
 from catalog.normalizing.reading import RefusedError
 from marketplace.models import Listing, ListingFile, Source
+from marketplace.services.listings import source_named, store_listings
 from marketplace.sources import plugins, repositories
+from marketplace.sources.starter import starter_listings
 from tests.sources.conftest import Read
 from tests.sources.places import SAMPLES, Place, tar_of, tar_of_folder
 
@@ -88,6 +90,16 @@ def test_docker_catalogue_says_what_a_server_needs(read: Read) -> None:
     assert remote.versions.get().descriptor["source_ref"]["headers"] == remote.details["headers"]
     assert sum(len(one.tools) for one in with_tools) == 320
     assert with_tools[0].tools[0].keys() == {"name", "title", "description", "side_effect"}
+
+
+def test_starter_collection_is_a_source_like_any_other(read: Read) -> None:
+    loaded = store_listings(starter_listings(), source="starter")
+
+    source = read("starter", "")
+
+    assert source == source_named("starter")
+    assert source.report["unchanged"] == loaded.created == len(starter_listings())
+    assert source.report["defects"] == []
 
 
 def marketplace(folder: Path, entries: Sequence[object], **more: object) -> None:
