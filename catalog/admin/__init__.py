@@ -4,6 +4,7 @@ from catalog.admin.entries import CapabilityAdmin, IntegrationAdmin, RuleAdmin
 from catalog.admin.graph import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
 from catalog.admin.manifests import ManifestFileAdmin
 from catalog.admin.servers import HealthCheckAdmin, SecretAdmin
+from catalog.admin.trust import DefinitionAdmin, ServerProposalAdmin, SyncAdmin
 from catalog.admin.vectors import (
     CatalogVersionAdmin,
     EmbeddingAdmin,
@@ -14,6 +15,7 @@ from catalog.admin.vectors import (
 __all__ = [
     "CapabilityAdmin",
     "CatalogVersionAdmin",
+    "DefinitionAdmin",
     "EdgeAdmin",
     "EmbeddingAdmin",
     "EmbeddingModelAdmin",
@@ -25,5 +27,7 @@ __all__ = [
     "PresetAdmin",
     "RuleAdmin",
     "SecretAdmin",
+    "ServerProposalAdmin",
+    "SyncAdmin",
     "TraitAdmin",
 ]
