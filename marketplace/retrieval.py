@@ -15,8 +15,8 @@ from catalog.lexical import DIMENSIONS, query_vector
 from discovery.ranking.fusion import Evidence, MessageFeatures, judge
 from discovery.ranking.thresholds import cut
 
-# So many compete, by a rough sum of both; nobody turns more pages than these have.
-COMPETING = 500
+# So many of each compete, by meaning and by words; nobody turns more pages than these have.
+COMPETING = 120
 # Below that the best is no answer: the words of the search mean nothing that is on offer.
 LEAST = 0.15
 
@@ -75,19 +75,34 @@ def _ranked(words: str, rows: list[Match]) -> list[Match]:
     return [row for score, row in ranked if score >= least]
 
 
-# Vectors have length one, so their inner product is the cosine.
+# Vectors have length one, so their inner product is the cosine. Each arm reads one narrow table;
+# what only one of them has found is looked up in the table of the other.
 _COMPETING = """
-WITH compared AS (
-  SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,
-    -(v.vector <#> %(vector)s::vector) AS cosine,
-    coalesce(-(w.terms <#> %(terms)s::sparsevec), 0) AS words
-  FROM marketplace_listing l
-  LEFT JOIN marketplace_listingwords w ON w.listing_id = l.id
-  LEFT JOIN marketplace_listingvector v ON v.listing_id = l.id
-    AND v.model_id = (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s)
+WITH model AS (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s),
+offered AS NOT MATERIALIZED (
+  SELECT l.id FROM marketplace_listing l
   WHERE l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s))
+),
+near AS (
+  SELECT v.listing_id AS id, -(v.vector <#> %(vector)s::halfvec) AS cosine
+  FROM marketplace_listingvector v JOIN offered o ON o.id = v.listing_id
+  WHERE v.model_id = (SELECT id FROM model) AND v.vector IS NOT NULL
+  ORDER BY v.vector <#> %(vector)s::halfvec LIMIT %(most)s
+),
+said AS (
+  SELECT w.listing_id AS id, -(w.terms <#> %(terms)s::sparsevec) AS words
+  FROM marketplace_listingwords w JOIN offered o ON o.id = w.listing_id
+  WHERE w.terms <#> %(terms)s::sparsevec < 0
+  ORDER BY w.terms <#> %(terms)s::sparsevec LIMIT %(most)s
 )
-SELECT * FROM compared WHERE cosine IS NOT NULL OR words > 0
-ORDER BY coalesce(cosine, 0.15) + 0.4 * words / greatest(max(words) OVER (), 1) DESC, id
-LIMIT %(most)s
+SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,
+  coalesce(near.cosine, (
+    SELECT -(v.vector <#> %(vector)s::halfvec) FROM marketplace_listingvector v
+    WHERE v.listing_id = l.id AND v.model_id = (SELECT id FROM model)
+  )),
+  coalesce(said.words, (
+    SELECT -(w.terms <#> %(terms)s::sparsevec) FROM marketplace_listingwords w
+    WHERE w.listing_id = l.id
+  ), 0)
+FROM near FULL JOIN said USING (id) JOIN marketplace_listing l USING (id)
 """

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -101,11 +101,11 @@ def measure(size: int) -> dict[str, list[float]]:
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
     }
     _fill(size)
-    setup_test_environment()  # type: ignore[no-untyped-call]
+    setup_test_environment()
     admin, nobody = Client(), Client()
     admin.force_login(User.objects.create_superuser("root"))
     words = _words()
-    pages = {
+    pages: dict[str, tuple[Client, Callable[[], str]]] = {
         "sign in": (nobody, lambda: "/sign-in/"),
         "browse": (admin, lambda: "/marketplace/"),
         "by category, its last page": (admin, lambda: "/marketplace/?category=mail&page=9999"),
@@ -169,7 +169,7 @@ def _fill(size: int) -> None:
         cursor.execute("SELECT id FROM marketplace_listingvector ORDER BY id")
         keys = [key for (key,) in cursor.fetchall()]
         cursor.executemany(
-            "UPDATE marketplace_listingvector SET vector = %s::vector, vector_hash = text_hash"
+            "UPDATE marketplace_listingvector SET vector = %s::halfvec, vector_hash = text_hash"
             " WHERE id = %s",
             [(str(vector.tolist()), key) for key, vector in zip(keys, vectors, strict=True)],
         )
