@@ -110,7 +110,10 @@ class _Attempt:
         if not row.update(place=self._place.name):
             raise StoppedError
         self._installation.place = self._place.name
-        self._place.make()
+        try:
+            self._place.make()
+        except OSError as problem:
+            raise _unwritable(problem) from problem
         return self._place
 
     def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
@@ -118,6 +121,13 @@ class _Attempt:
             forget_place(self._installation)
         if kind is NotWantedError:
             raise StoppedError
+        if isinstance(problem, OSError):
+            raise _unwritable(problem)
+
+
+def _unwritable(problem: OSError) -> PackageProblemError:
+    words = "The folder for packages (servers, in the data folder) cannot be written"
+    return PackageProblemError("no_room", f"{words}: {problem.strerror or problem}.")
 
 
 def _install(package: Package, place: Place, installation: Installation) -> Installed:

@@ -67,7 +67,10 @@ def test_manifests_are_only_read(services: dict[str, Any]) -> None:
         if name in OURS[1:] and "volumes" in service
     }
 
-    assert volumes == {"manifests": ["${CAPABILITIES_DIR:-../capabilities}:/app/capabilities:ro"]}
+    assert volumes == {
+        "connections": ["servers:/var/lib/pegboard/servers"],
+        "manifests": ["${CAPABILITIES_DIR:-../capabilities}:/app/capabilities:ro"],
+    }
 
 
 def test_secrets_have_no_default() -> None:

@@ -243,9 +243,14 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     settings.PEGBOARD_PACKAGE_MEGABYTES = 0
     retry_install(by=alice, installation=needy)
     worked(needy)
+    large = (needy.reason, folders(settings))
+    settings.PEGBOARD_DATA_DIR = index / "tiny_server-1.0.0-py3-none-any.whl"  # no folder
+    retry_install(by=alice, installation=needy)
+    worked(needy)
 
     assert needs == ("package_not_found", [])
-    assert (needy.reason, folders(settings)) == ("package_too_large", [])
+    assert large == ("package_too_large", [])
+    assert needy.reason == "no_room"
     assert "builds nothing" in needy.events.filter(state=State.FAILED)[0].message
 
 
