@@ -23,7 +23,7 @@ from marketplace.models import Listing, ListingVector, ListingWords
 
 log = structlog.get_logger(__name__)
 # Of a sweep: some seconds of work, so that a new tool's vector waits no longer than that.
-EMBEDDED_AT_ONCE = 500
+EMBEDDED_AT_ONCE = 200
 DESCRIBED_AT_ONCE = 500
 
 
