@@ -13,6 +13,7 @@ from marketplace.retrieval import find_matches
 from marketplace.viewing import Viewer, installed_for, listings_for, sources_for
 
 # Long, and not shown on a card.
+_KNOWN = ("slug", "title", "listing", "version", "enabled")  # of what is installed
 _NOT_ON_CARDS = ("readme", "details", "command", "endpoint")
 
 
@@ -108,7 +109,7 @@ def _held(viewer: Viewer, names: Mapping[int, str], slug: str = "") -> _Held:
     installed = installed_for(viewer)
     if slug:
         installed = installed.filter(listing=slug)
-    rows = {row.listing: row for row in installed.order_by("pk")}
+    rows = {row.listing: row for row in installed.only(*_KNOWN).order_by("pk")}
     offered = listings_for(viewer).filter(slug__in=rows)
     facts = {}
     for one, kind, category, source, version in offered.values_list(
