@@ -89,17 +89,19 @@ def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "_answering", choice._Answering())
 
 
-@pytest.fixture(autouse=True)
-def _own_event_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Once a browser test has run, Playwright's event loop counts as running in this thread, also
-    while it rests: tests without a browser may run one of their own."""
+    while it rests: Django would give it connections of its own. Tests without a browser, and
+    whatever is made for them, run as if it were not there."""
     loop = asyncio._get_running_loop()
-    if loop is None or "browser" in request.fixturenames:
-        yield
-        return
+    if loop is None or "browser" in getattr(item, "fixturenames", ()):
+        return (yield)
     asyncio._set_running_loop(None)
-    yield
-    asyncio._set_running_loop(loop)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +112,8 @@ def browser() -> Iterator[Browser]:
     # Playwright runs an event loop in this thread, which Django would take for async code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
+        loop = asyncio._get_running_loop()
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield browser
+        asyncio._set_running_loop(loop)  # the last test may have been one without a browser
         browser.close()

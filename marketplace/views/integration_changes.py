@@ -1,5 +1,7 @@
 """What admins do to an integration: check it now, switch it, update it, take it back, remove it."""
 
+from uuid import uuid4
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -97,6 +99,7 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
         "integration": row,
         "update": found,
         "digest": found.digest if found else "",
+        "key": str(uuid4()),  # pressing the button twice is one update
         "command": " ".join(row.command),
         "problem": problem,
     }

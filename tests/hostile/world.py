@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 from django.test import Client
@@ -73,6 +74,7 @@ class World:
     keys: dict[str, str] = field(default_factory=dict)
     things: dict[str, Any] = field(default_factory=dict)
     foreign: dict[str, Any] = field(default_factory=dict)  # the same of finance's
+    sessions: dict[str, str] = field(default_factory=dict)
 
     def client(self, who: str, **more: Any) -> Client:
         """Somebody's browser or program; `who` is a person, a key, or "anonymous"."""
@@ -81,7 +83,7 @@ class World:
             headers["Authorization"] = f"Bearer {self.keys[who]}"
         client = Client(headers=headers, REMOTE_ADDR=OUTSIDE, **more)
         if who in PEOPLE:
-            client.force_login(getattr(self, who))
+            client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[who]
         return client
 
 
@@ -117,9 +119,18 @@ def build() -> World:
         payroll=payroll,
     )
     world.root.groups.add(mulberry)
+    for who in PEOPLE:
+        world.sessions[who] = session_of(getattr(world, who))
     _make_keys(world)
     _fill_the_other_tables(world)
     return world
+
+
+def session_of(person: User) -> str:
+    """A session of theirs, which all of their browsers share."""
+    browser = Client()
+    browser.force_login(person)
+    return browser.cookies[settings.SESSION_COOKIE_NAME].value
 
 
 def _make_keys(world: World) -> None:
