@@ -28,6 +28,7 @@ from acl.services.keys import create_key
 from catalog.connections import asking, trying
 from catalog.connections.loop import ConnectionLoop
 from catalog.models import Integration
+from discovery import listening, moving
 from marketplace.models import Installation, Listing
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.test_stdio import EVIL
@@ -57,6 +58,10 @@ def worker(
     loop = ConnectionLoop()
     for module in (asking, trying):
         monkeypatch.setattr(module, "connection_loop", loop)
+    for module in (listening, moving):
+        monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
+    calls = listening.Listener()
+    calls.start()
     before = current_app.conf.broker_url, current_app.conf.broker_transport_options
     _use("memory://", {})
     with start_worker(
@@ -65,6 +70,7 @@ def worker(
     ):  # fmt: skip
         yield
     _use(*before)
+    calls.stop()
     loop.stop()
     connections.close_all()
 
@@ -141,8 +147,10 @@ def test_from_the_first_click_to_the_approved_write(
 def find_time(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Marketplace").click()
+    expect(page.get_by_role("heading", name="Marketplace", level=1)).to_be_visible()
     page.get_by_label("Search the marketplace").press_sequentially("what time is it elsewhere")
-    expect(page.locator(".market-count")).to_contain_text("for “what time is it elsewhere”")
+    searched = page.locator(".market-count")
+    expect(searched).to_contain_text("for “what time is it elsewhere”", timeout=20_000)
     keep_picture(page, "marketplace")
     page.get_by_role("link", name="Time", exact=True).click()
     expect(page.get_by_role("heading", name="Time", level=1)).to_be_visible()
@@ -198,8 +206,8 @@ def the_backend_executes_it(backend: Client) -> None:
     )
 
     assert selected[0]["full_name"] == "time__get_current_time"
-    assert answer.status_code == 200, answer.content
-    assert "Asia/Tokyo" in answer.content.decode()
+    assert answer.status_code in (200, 202), answer.content
+    assert "Asia/Tokyo" in str(completed(backend, answer.json()["call_id"]))
 
 
 def a_write_waits(backend: Client) -> str:
@@ -221,11 +229,16 @@ def somebody_approves_it(page: Page) -> None:
 
 
 def the_backend_learns_of_it(backend: Client, call: str) -> None:
-    deadline = time.monotonic() + 30
+    assert "Call Tokyo at nine" in str(completed(backend, call))
+
+
+def completed(backend: Client, call: str) -> Any:
+    """The result, asked for until it is there: a backend that got a 202 does the same."""
+    deadline = time.monotonic() + 60
     told = backend.get(f"/api/v1/calls/{call}").json()
     while told["status"] != "completed" and time.monotonic() < deadline:
         time.sleep(0.2)
         told = backend.get(f"/api/v1/calls/{call}").json()
 
     assert told["status"] == "completed", told
-    assert "Call Tokyo at nine" in str(told["result"])
+    return told["result"]
