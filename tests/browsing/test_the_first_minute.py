@@ -151,10 +151,10 @@ def find_time(page: Page) -> None:
     page.get_by_label("Search the marketplace").press_sequentially("what time is it elsewhere")
     searched = page.locator(".market-count")
     expect(searched).to_contain_text("for “what time is it elsewhere”", timeout=20_000)
-    keep_picture(page, "marketplace")
+    keep_picture(page, "first-minute-marketplace")
     page.get_by_role("link", name="Time", exact=True).click()
     expect(page.get_by_role("heading", name="Time", level=1)).to_be_visible()
-    keep_picture(page, "listing")
+    keep_picture(page, "first-minute-listing")
 
 
 def install_it(page: Page) -> None:
@@ -163,20 +163,20 @@ def install_it(page: Page) -> None:
         page.get_by_role("checkbox", name=group).check()
     expect(page.locator("#command")).to_have_text("uvx mcp-server-time==2026.10.19")
     page.get_by_role("checkbox", name="I have read this command").check()
-    keep_picture(page, "install")
+    keep_picture(page, "first-minute-install")
     page.get_by_role("button", name="Install").dblclick()
 
 
 def watch_it(page: Page) -> None:
     ended = page.get_by_role("heading", level=1, name="Time")
     expect(ended).to_be_visible()
-    keep_picture(page, "installing")
+    keep_picture(page, "first-minute-installing")
     expect(ended).to_have_text(re.compile("is ready|could not be installed"), timeout=120_000)
     one = Installation.objects.get()
     if one.reason in NO_INDEX:
         pytest.skip("No package index answers, or there is no client for it.")
     assert one.state == Installation.State.READY, one.message
-    keep_picture(page, "installed")
+    keep_picture(page, "first-minute-installed")
 
 
 def a_message_chooses_it(page: Page) -> None:
@@ -221,10 +221,10 @@ def somebody_approves_it(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Approvals").click()
     expect(page.get_by_text("Write a note")).to_be_visible()
-    keep_picture(page, "approvals")
+    keep_picture(page, "first-minute-approvals")
     page.get_by_role("link", name="Write a note").click()
     expect(page.get_by_text("Call Tokyo at nine")).to_be_visible()
-    keep_picture(page, "approval")
+    keep_picture(page, "first-minute-approval")
     page.get_by_role("button", name="Approve this call").click()
 
 
