@@ -9,7 +9,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? c
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
-.PHONY: help run test lint bench soak python-tests npm-client train-encoder venv install install-tests chromium
+.PHONY: help run test pytest lint bench soak python-tests npm-client train-encoder venv install install-tests chromium
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -17,7 +17,11 @@ help:
 run: install
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
-test: install-tests chromium lint
+# The linters run beside the tests, which often wait.
+test: install-tests chromium
+	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: install-tests
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 lint: install-tests

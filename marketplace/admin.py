@@ -8,7 +8,9 @@ from marketplace.models import (
     InstallationEvent,
     Listing,
     ListingFile,
+    ListingVector,
     ListingVersion,
+    ListingWords,
     Source,
 )
 
@@ -58,3 +60,19 @@ class InstallationEventAdmin(ReadOnlyAdmin):
     list_filter = ("state",)
     list_select_related = ("installation__integration",)
     search_fields = ("installation__integration__slug", "message")
+
+
+@admin.register(ListingVector)
+class ListingVectorAdmin(ReadOnlyAdmin):
+    exclude = ("vector",)
+    list_display = ("listing", "model", "attempts", "failure", "sent_at")
+    list_select_related = ("listing", "model")
+    search_fields = ("listing__slug", "failure")
+
+
+@admin.register(ListingWords)
+class ListingWordsAdmin(ReadOnlyAdmin):
+    exclude = ("terms",)
+    list_display = ("listing", "of")
+    list_select_related = ("listing",)
+    search_fields = ("listing__slug",)

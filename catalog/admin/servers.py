@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
 
 from acl.admin.parts import ReadOnlyAdmin
-from catalog.models import HealthCheck, Secret
+from catalog.models import HealthCheck, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 
 
 @admin.register(HealthCheck)
@@ -21,3 +21,27 @@ class SecretAdmin(ReadOnlyAdmin):
     list_display = ("integration", "name", "user", "set_at")
     list_select_related = ("integration", "user")
     search_fields = ("integration__slug", "name", "user__username")
+
+
+@admin.register(OAuthClient)
+class OAuthClientAdmin(ReadOnlyAdmin):
+    list_display = ("integration", "client_id", "issuer", "by_hand")
+    list_select_related = ("integration",)
+    search_fields = ("integration__slug", "client_id", "issuer")
+
+
+@admin.register(OAuthConnection)
+class OAuthConnectionAdmin(ReadOnlyAdmin):
+    list_display = ("integration", "user", "issuer", "expires_at", "problem")
+    list_select_related = ("integration", "user")
+    search_fields = ("integration__slug", "user__username", "issuer")
+
+
+@admin.register(OAuthSignIn)
+class OAuthSignInAdmin(ReadOnlyAdmin):
+    # The address holds the ticket that only the session is to know.
+    exclude = ("sealed_verifier", "sealed_code", "authorization_url")
+    list_display = ("integration", "user", "by", "state", "message", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("integration", "user", "by")
+    search_fields = ("integration__slug", "by__username", "message")

@@ -16,8 +16,12 @@ def note_health(
     *,
     milliseconds: int | None = None,
     tools: int | None = None,
-) -> HealthCheck:
-    """Add to the history, forget its end, and say how the integration stands."""
+) -> HealthCheck | None:
+    """Add to the history, forget its end, and say how the integration stands; None where it has
+    been removed meanwhile."""
+    still_there = Integration.objects.select_for_update(no_key=True).filter(pk=integration.pk)
+    if still_there.values_list("pk", flat=True).first() is None:
+        return None
     check = HealthCheck.objects.create(
         integration=integration,
         reason=problem.reason if problem else "",

@@ -14,6 +14,8 @@ from discovery.parameters import parameters_of
 from discovery.services.my_tools import find_my_tool, list_my_tools
 from discovery.views.frame import PageRequest, frame_of, render_page
 
+LONGEST_WISH = 200  # of what an address brings along
+
 
 @login_required
 @require_GET
@@ -54,7 +56,9 @@ def requests(request: PageRequest) -> HttpResponse:
     if frame.caller is None:
         context = {"title": "Ask for access"}
         return render_page(request, "discovery/no_group.html", context, frame=frame)
-    form = RequestForm(request.POST or None)
+    # The marketplace leads here with the name of what is missed.
+    wish = request.GET.get("wish", "")[:LONGEST_WISH]
+    form = RequestForm(request.POST or None, initial={"wish": wish})
     if request.method == "POST" and form.is_valid():
         try:
             request_access(by=request.user, caller=frame.caller, wish=form.cleaned_data["wish"])

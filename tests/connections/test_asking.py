@@ -123,6 +123,14 @@ def test_health_is_written_in_words_and_bounded() -> None:
     assert HealthCheck.objects.filter(integration=good).count() == KEPT
 
 
+def test_word_of_a_server_that_is_gone_is_not_written_down() -> None:
+    gone = IntegrationFactory.create()
+    Integration.objects.filter(pk=gone.pk).delete()
+
+    assert note_health(gone) is None
+    assert not HealthCheck.objects.exists()
+
+
 def test_second_call_starts_nothing_until_the_connection_is_closed() -> None:
     fine = program()
 

@@ -15,6 +15,15 @@ def test_a_request_is_stored_and_confirmed(as_alice: Client, alice: User, suppor
     assert "Your request is stored." in response.content.decode()
 
 
+def test_what_an_address_brings_along_stands_in_the_form_and_is_not_asked_for(
+    as_alice: Client,
+) -> None:
+    page = as_alice.get("/tools/requests/", {"wish": "Time <b>"}).content.decode()
+
+    assert "Time &lt;b&gt;</textarea>" in page
+    assert not AccessRequest.objects.exists()
+
+
 def test_an_empty_request_is_explained_beside_the_field(as_alice: Client) -> None:
     response = as_alice.post("/tools/requests/", {"wish": " "})
 
