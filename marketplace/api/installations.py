@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -14,16 +14,15 @@ from rest_framework import exceptions
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from acl.api.callers import person_of
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer
-from acl.models import ApiKey, Space
+from acl.models import Space
 from catalog.mcp_client.commands import CommandNotAllowedError
 from catalog.outgoing.problems import EndpointNotAllowedError
 from catalog.services.secrets import UnusableSecretError
 from marketplace.api import installation_serializers as bodies
+from marketplace.api.admins import AdminView, Conflict, person_who_installs
 from marketplace.models import Installation, Listing, ListingVersion
 from marketplace.services import installs, managing
 
@@ -44,27 +43,13 @@ _IDEMPOTENCY = OpenApiParameter(
 )
 
 
-class Conflict(exceptions.APIException):
-    """It is not as the request takes it to be."""
-
-    status_code = 409
-
-
 class Unprocessable(exceptions.APIException):
     """The request contradicts an earlier one, or what is allowed."""
 
     status_code = 422
 
 
-class _AdminView(APIView):
-    required_scope = ApiKey.Scope.ADMIN
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        person_who_installs(request)
-
-
-class InstallationsView(_AdminView):
+class InstallationsView(AdminView):
     """All installations, and new ones."""
 
     @extend_schema(
@@ -103,7 +88,7 @@ class InstallationsView(_AdminView):
         return _told(installation, status=202)
 
 
-class PreviewView(_AdminView):
+class PreviewView(AdminView):
     """What has to be seen first."""
 
     @extend_schema(
@@ -129,7 +114,7 @@ class PreviewView(_AdminView):
         return Response(bodies.PreviewSerializer(told).data)
 
 
-class InstallationView(_AdminView):
+class InstallationView(AdminView):
     """One installation, and what it has installed."""
 
     @extend_schema(
@@ -174,7 +159,7 @@ class InstallationView(_AdminView):
         return Response(status=204)
 
 
-class EventsView(_AdminView):
+class EventsView(AdminView):
     """The progress of one installation."""
 
     @extend_schema(
@@ -197,13 +182,8 @@ class EventsView(_AdminView):
         return Response(bodies.EventsSerializer(told).data)
 
 
-class StepView(_AdminView):
+class StepView(AdminView):
     """What a person can do to an installation that is not over, or did not go well."""
-
-    @extend_schema(exclude=True)
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Each step says for itself."""
-        raise NotImplementedError
 
     def done(self, happened: bool, pk: UUID) -> Response:
         """How it stands now; 409 where it was not in a state for this."""
@@ -286,7 +266,7 @@ class ConfirmView(StepView):
         return self.done(happened, pk)
 
 
-class UpdateView(_AdminView):
+class UpdateView(AdminView):
     """The newer version."""
 
     @extend_schema(
@@ -326,7 +306,7 @@ class UpdateView(_AdminView):
         return _told(installation, status=202)
 
 
-class RollBackView(_AdminView):
+class RollBackView(AdminView):
     """The version before."""
 
     @extend_schema(
@@ -345,7 +325,7 @@ class RollBackView(_AdminView):
         return _told(installation, status=202)
 
 
-class RepairView(_AdminView):
+class RepairView(AdminView):
     """The same version again."""
 
     @extend_schema(
@@ -362,14 +342,6 @@ class RepairView(_AdminView):
                 by=person_who_installs(request), integration=_one(pk).integration
             )
         return _told(installation, status=202)
-
-
-def person_who_installs(request: Request) -> User:
-    """The admin who asks; a key asks for the one whom it belongs to."""
-    person = person_of(request)
-    if person is None or not person.is_active or not person.is_staff:
-        raise exceptions.PermissionDenied("This takes an admin, or a key that belongs to one.")
-    return person
 
 
 @contextmanager

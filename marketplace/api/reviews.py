@@ -9,30 +9,20 @@ from rest_framework import exceptions
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer
-from acl.models import ApiKey
 from catalog.models import Integration
 from catalog.services.reviewing import ChangedSinceError, NotReadableError
 from marketplace import review_serializers as bodies
-from marketplace.api.installations import Conflict, person_who_installs
+from marketplace.api.admins import AdminView, Conflict, person_who_installs
 from marketplace.services import reviews
 
 MOST_SHOWN = 100
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
 
 
-class _AdminView(APIView):
-    required_scope = ApiKey.Scope.ADMIN
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        person_who_installs(request)
-
-
-class ReviewView(_AdminView):
+class ReviewView(AdminView):
     """What waits of one integration."""
 
     @extend_schema(
@@ -56,7 +46,7 @@ class ReviewView(_AdminView):
         return Response(bodies.ReviewSerializer(told).data)
 
 
-class ApproveView(_AdminView):
+class ApproveView(AdminView):
     """Letting them be used."""
 
     @extend_schema(
@@ -80,7 +70,7 @@ class ApproveView(_AdminView):
         return _decided(row, decided)
 
 
-class RejectView(_AdminView):
+class RejectView(AdminView):
     """Keeping them out."""
 
     @extend_schema(

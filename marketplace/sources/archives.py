@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Protocol
 
 from catalog.descriptors import Defect
 from catalog.normalizing.reading import RefusedError
@@ -48,11 +48,10 @@ class _Member:
     is_file: bool
 
 
-class _Archive:
+class _Archive(Protocol):
     """What both kinds have in common: members in order, and the bytes of one."""
 
-    def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]:
-        raise NotImplementedError
+    def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]: ...
 
 
 def unpack(body: bytes, folder: Path, *, room: Room = ROOM) -> list[Defect]:
@@ -100,7 +99,7 @@ class _Budget:
             raise RefusedError("unpacks to far more than it is packed")
 
 
-class _Zip(_Archive):
+class _Zip:
     def __init__(self, body: bytes, budget: _Budget) -> None:
         self._zip = zipfile.ZipFile(io.BytesIO(body))
         self._budget = budget
@@ -126,7 +125,7 @@ class _Zip(_Archive):
                 yield member, None
 
 
-class _Tar(_Archive):
+class _Tar:
     def __init__(self, body: bytes, budget: _Budget) -> None:
         self._packed = body
         self._budget = budget
@@ -219,7 +218,7 @@ _BROKEN = (
     EOFError,
     OSError,
     zlib.error,
-    NotImplementedError,
+    NotImplementedError,  # zipfile's, for a way of packing that it does not know
     UnicodeError,
     ValueError,
     RuntimeError,

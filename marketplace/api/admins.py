@@ -1,0 +1,36 @@
+"""What the calls of admins share: who may make them, and how they are refused."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from acl.api.callers import person_of
+from acl.models import ApiKey
+
+
+class Conflict(exceptions.APIException):
+    """It is not as the request takes it to be."""
+
+    status_code = 409
+
+
+class AdminView(APIView):
+    """A call for admins: in a session, or by an admin key that belongs to one."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuses everybody else before anything is read."""
+        super().initial(request, *args, **kwargs)
+        person_who_installs(request)
+
+
+def person_who_installs(request: Request) -> User:
+    """The admin who asks; a key asks for the one whom it belongs to."""
+    person = person_of(request)
+    if person is None or not person.is_active or not person.is_staff:
+        raise exceptions.PermissionDenied("This takes an admin, or a key that belongs to one.")
+    return person
