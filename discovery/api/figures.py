@@ -4,7 +4,7 @@ A key sees its own group's; staff see all, or the group that they name.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -25,6 +25,7 @@ from discovery.windows import stored_windows
 
 USUALLY = timedelta(days=30)
 LONGEST = timedelta(days=366)
+LONGEST_BY_HOUR = timedelta(days=8)
 
 
 class WindowsView(APIView):
@@ -92,23 +93,30 @@ class FiguresView(APIView):
         operation_id="get_figures",
         tags=["Figures"],
         summary="The figures of success",
-        parameters=[bodies.FiguresQuerySerializer],
+        parameters=[bodies.FiguresByQuerySerializer],
         responses={200: bodies.ReportSerializer},
     )
     def get(self, request: Request) -> Response:
         """Tokens saved, tools found, discovery needed and in vain, latency: each beside its target,
-        for the whole time and for each day."""
-        serializer = bodies.FiguresQuerySerializer(data=request.query_params.dict())
+        for the whole time, for the time before, and for each day or hour."""
+        serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        until = wanted.get("until") or timezone.now()
-        since = wanted.get("since") or until - USUALLY
-        if not timedelta() < until - since <= LONGEST:
-            raise ValidationError({"since": "Must be before `until`, by a year at the most."})
+        since, until = _time(wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR)
         group = _group(request, wanted["group"])
-        report = report_figures(since=since, until=until, group_id=group.pk if group else None)
+        report = report_figures(
+            since=since, until=until, group_id=group.pk if group else None, by=wanted["by"]
+        )
         body = bodies.ReportSerializer({**_fields(report), "group": group and group.name}).data
         return Response(body)
+
+
+def _time(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+    until = wanted.get("until") or timezone.now()
+    since = wanted.get("since") or until - min(USUALLY, longest)
+    if not timedelta() < until - since <= longest:
+        raise ValidationError({"since": f"Must be before `until`, by {longest.days} days at most."})
+    return since, until
 
 
 def _fields(report: Any) -> dict[str, Any]:

@@ -243,6 +243,14 @@ class FiguresQuerySerializer(GroupQuerySerializer):
     until = serializers.DateTimeField(required=False, help_text="Now without it.")
 
 
+class FiguresByQuerySerializer(FiguresQuerySerializer):
+    """And how fine."""
+
+    by = serializers.ChoiceField(
+        ("day", "hour"), default="day", help_text="Which of `days` and `hours` is filled."
+    )
+
+
 class FigureSerializer(serializers.Serializer[Any]):
     """A measure beside its target."""
 
@@ -254,7 +262,7 @@ class FigureSerializer(serializers.Serializer[Any]):
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
-    """The five figures."""
+    """The five figures, the latency twice."""
 
     tokens_saved = FigureSerializer(help_text="Share of all definitions' tokens not sent.")
     called_among_selected = FigureSerializer(
@@ -264,6 +272,9 @@ class FiguresSerializer(serializers.Serializer[Any]):
     discovery_empty = FigureSerializer(help_text="Share of its looks that found nothing.")
     added_latency_ms = FigureSerializer(
         help_text="Median; the target is that of the time before, of the same length."
+    )
+    added_latency_p95_ms = FigureSerializer(
+        help_text="95 of 100 answers took less; its target is that of the time before, too."
     )
 
 
@@ -300,6 +311,21 @@ class DaySerializer(serializers.Serializer[Any]):
     figures = FiguresSerializer()
 
 
+class HourSerializer(serializers.Serializer[Any]):
+    """One hour; hours without turns are left out."""
+
+    at = serializers.DateTimeField(help_text="When it began.")
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+
+
+class BeforeSerializer(serializers.Serializer[Any]):
+    """The time of the same length before; its latency has nothing that it is compared with."""
+
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+
+
 class ReportSerializer(serializers.Serializer[Any]):
     """What happened in a time."""
 
@@ -308,4 +334,6 @@ class ReportSerializer(serializers.Serializer[Any]):
     group = serializers.CharField(allow_null=True)
     counts = CountsSerializer()
     figures = FiguresSerializer()
+    before = BeforeSerializer()
     days = DaySerializer(many=True)
+    hours = HourSerializer(many=True)

@@ -1,11 +1,12 @@
 """Whether Pegboard is worth it, from the turns as they were: the figures and their targets.
 
 Two statements, whatever there is. Where nothing happened, a figure has no value and meets nothing.
+Figures are of a group's turns or everybody's; of one person's where `user_id` names somebody.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -39,10 +40,17 @@ SELECT {by} AS part, {measures}
 FROM discovery_turn t LEFT JOIN discovery_outcome o ON o.turn_id = t.id
 WHERE t.created_at >= %(begin)s AND t.created_at < %(until)s
   AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
+  AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
 GROUP BY 1 ORDER BY 1
 """
 _BY_PERIOD = _STATEMENT.format(by="t.created_at >= %(since)s", measures=_MEASURES)
-_BY_DAY = _STATEMENT.format(by="(t.created_at AT TIME ZONE 'UTC')::date", measures=_MEASURES)
+_BY_GROUP = _STATEMENT.format(by="t.group_id", measures=_MEASURES)
+_BY_STEP = {
+    step: _STATEMENT.format(
+        by=f"date_trunc('{step}', t.created_at AT TIME ZONE 'UTC')", measures=_MEASURES
+    )
+    for step in ("day", "hour")
+}
 Row = Mapping[str, Any]
 
 
@@ -72,53 +80,81 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """The figures of one day, in UTC."""
+class Part:
+    """The counts and figures of one time: a day or an hour in UTC, or all of it; of one group where
+    it is named."""
 
-    day: date
     counts: Row
     figures: Mapping[str, Figure]
+    at: datetime | None = None
+    group_id: int | None = None
+
+    @property
+    def day(self) -> date | None:
+        """The day that it begins on."""
+        return self.at.date() if self.at else None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened from `since` to `until`: counts, the five figures, and both for each day."""
+    """What happened from `since` to `until`: counts and figures, the same of the time before, of
+    the same length, and of each day or each hour in which something happened."""
 
     since: datetime
     until: datetime
     counts: Row
     figures: Mapping[str, Figure]
-    days: tuple[Day, ...]
+    before: Part
+    days: tuple[Part, ...] = ()
+    hours: tuple[Part, ...] = ()
 
 
-def report_figures(*, since: datetime, until: datetime, group_id: int | None) -> Report:
+def report_figures(
+    *,
+    since: datetime,
+    until: datetime,
+    group_id: int | None,
+    user_id: int | None = None,
+    by: str = "day",
+) -> Report:
     """The figures of one group, or of all; latency is compared with the time of the same length
     before."""
-    asked = {"since": since, "until": until, "group": group_id}
+    asked = {"since": since, "until": until, "group": group_id, "user": user_id}
     periods = {
         row["part"]: row for row in _rows(_BY_PERIOD, begin=since - (until - since), **asked)
     }
     counts, before = periods.get(True, _NOTHING), periods.get(False, _NOTHING)
+    parts = tuple(
+        Part(row, _figures(row), row["part"].replace(tzinfo=UTC))
+        for row in _rows(_BY_STEP[by], begin=since, **asked)
+    )
     return Report(
         since=since,
         until=until,
         counts=counts,
-        figures=_figures(counts, usual_ms=before["median_ms"]),
-        days=tuple(
-            Day(row["part"], row, _figures(row)) for row in _rows(_BY_DAY, begin=since, **asked)
-        ),
+        figures=_figures(counts, usual=before),
+        before=Part(before, _figures(before)),
+        **{f"{by}s": parts},
     )
 
 
-def _figures(row: Row, *, usual_ms: float | None = None) -> dict[str, Figure]:
+def figures_by_group(*, since: datetime, until: datetime) -> list[Part]:
+    """The figures of each group that had turns, in one statement."""
+    rows = _rows(_BY_GROUP, begin=since, until=until, group=None, user=None)
+    return [Part(row, _figures(row), group_id=row["part"]) for row in rows]
+
+
+def _figures(row: Row, *, usual: Row | None = None) -> dict[str, Figure]:
     turns, calls = row["turns"], row["discovery_calls"]
     hits, calling = row["turns_that_hit"], row["turns_that_called"]
+    usual = usual or _NOTHING
     return {
         "tokens_saved": _share(row["tokens_saved"], row["tokens_all"], "at least", 0.6),
         "called_among_selected": _share(hits, calling, "more than", 0.85),
         "discovery_used": _share(row["turns_with_discovery"], turns, "less than", 0.05),
         "discovery_empty": _share(row["discovery_empty"], calls, "at most", 0.0),
-        "added_latency_ms": Figure(row["median_ms"], "at most", usual_ms, turns),
+        "added_latency_ms": Figure(row["median_ms"], "at most", usual["median_ms"], turns),
+        "added_latency_p95_ms": Figure(row["p95_ms"], "at most", usual["p95_ms"], turns),
     }
 
 

@@ -55,11 +55,16 @@ def test_figures_stand_beside_their_targets(week: People) -> None:
         "discovery_used": (1 / 4, False, 4),
         "discovery_empty": (1 / 2, False, 2),
         "added_latency_ms": (25.0, False, 4),
+        "added_latency_p95_ms": (pytest.approx(38.5), False, 4),
     }
     assert report.figures["added_latency_ms"].target == 22
     assert (report.counts["called"], report.counts["called_selected"]) == (4, 2)
     assert (report.counts["success"], report.counts["partial"]) == (2, 1)
-    assert [(day.day.day, day.counts["turns"]) for day in report.days] == [(28, 2), (1, 2)]
+    assert (report.before.counts["turns"], report.before.figures["added_latency_ms"].of) == (1, 1)
+    assert [(day.at, day.counts["turns"]) for day in report.days] == [
+        (datetime(2026, 2, 28, tzinfo=UTC), 2),
+        (datetime(2026, 3, 1, tzinfo=UTC), 2),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +118,7 @@ def test_key_sees_its_own_group_and_staff_see_all(week: People) -> None:
         return client.get("/api/v1/figures", {**time, **more}).json()
 
     assert figures(admin)["group"] == "support"
+    assert figures(admin, by="hour")["hours"][0]["at"] == "2026-02-28T12:00:00Z"
     assert figures(admin)["counts"]["turns"] == 4
     assert figures(staff)["counts"]["turns"] == 5
     assert figures(staff, group="finance")["counts"]["tokens_all"] == 10_000

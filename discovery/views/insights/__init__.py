@@ -1,0 +1,1 @@
+"""The pages of Insights: figures, outcomes, tools, and all of it as CSV."""
