@@ -47,7 +47,6 @@ def approvals(request: PageRequest) -> HttpResponse:
     context = {
         "show": "decided" if show == "decided" else "waiting",
         "form": form,
-        "keep": {"show": "decided"},
         "calls": found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
         "found": {"count": count, "page": page, "pages": pages},
     }

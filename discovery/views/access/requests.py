@@ -30,7 +30,6 @@ def inbox(request: PageRequest) -> HttpResponse:
     context = {
         "form": form,
         "answered": answered,
-        "keep": {"show": "answered"},
         "requests": found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
         "found": {"count": count, "page": page, "pages": pages},
     }
