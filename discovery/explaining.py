@@ -22,11 +22,16 @@ def reasons_for(item: Ranked, *, texts: Sequence[str]) -> tuple[str, ...]:
         _meaning(candidate, texts),
         _shared_words(candidate, texts[0]),
         "used before for messages like this one" if item.judged.used >= WORTH_TELLING else "",
-        f"is related to {item.partner}, which fits too" if item.gained >= WORTH_TELLING else "",
+        f"is related to {raised_by(item)}, which fits too" if raised_by(item) else "",
         *_standing(candidate),
     ]
     given = tuple(reason for reason in reasons if reason)
     return given or (f"the nearest that there is, with a relevance of {item.score:.2f}",)
+
+
+def raised_by(item: Ranked) -> str:
+    """The related result to which it owes a part of its score that anybody would notice."""
+    return item.partner if item.gained >= WORTH_TELLING else ""
 
 
 def reasons_for_needed(item: Needed) -> tuple[str, ...]:

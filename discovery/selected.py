@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from acl.callers import Caller
+from discovery.workings import Workings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ class Asked:
     only_available: bool = True
     only_connected: bool = True
     use_graph: bool = True
+    # The full name of one that is looked at, too, although nothing brings it among the candidates:
+    # for those who ask why it is not selected.
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Selected:
     alternatives: tuple[str, ...] = ()
     # The full name of the selected one that needs it, where it is there for that reason alone.
     needed_by: str = ""
+    # The full name of the result that is related to it and has raised its score.
+    raised_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +82,4 @@ class Selection:
     small_talk: bool = False
     # What its turn keeps to learn from (`discovery/learning/notes.py`).
     noted: bytes | None = field(default=None, repr=False)
+    workings: Workings | None = field(default=None, repr=False, compare=False)

@@ -58,8 +58,23 @@ def discover(asked: Asked, *, options: TierOptions, context_window: int | None =
     the same rights has asked since the catalogue changed.
     """
     options = options.within(context_window)
-    asked = replace(asked, max_tools=options.tier1_top + _BESIDE, only_available=True)
-    selection = select_for_turn(asked)
+    asked = asked_in_tiers(asked, options)
+    return tell(asked, select_for_turn(asked), options=options, context_window=context_window)
+
+
+def asked_in_tiers(asked: Asked, options: TierOptions) -> Asked:
+    """The question as the tiers put it to the selector."""
+    return replace(asked, max_tools=options.tier1_top + _BESIDE, only_available=True)
+
+
+def tell(
+    asked: Asked,
+    selection: Selection,
+    *,
+    options: TierOptions,
+    context_window: int | None = None,
+) -> Discovery:
+    """The tiers of a selection that there is already."""
     started = time.perf_counter()
     wanted = foremost(selection.selected, top=options.tier1_top, relevance=options.relevance)
     state = read_state(

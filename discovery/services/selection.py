@@ -22,7 +22,7 @@ from discovery.competing import (
     rank,
     rerank,
 )
-from discovery.explaining import evidence_for, reasons_for, reasons_for_needed
+from discovery.explaining import evidence_for, raised_by, reasons_for, reasons_for_needed
 from discovery.learning.notes import Note, write_note
 from discovery.ranking.graph import DEPENDS_ON
 from discovery.ranking.thresholds import is_direct
@@ -31,6 +31,7 @@ from discovery.reading import Reading, read
 from discovery.retrieval import Candidate, Candidates, find_candidates
 from discovery.selected import Asked, Selected, Selection
 from discovery.small_talk import is_small_talk
+from discovery.workings import Workings
 
 LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)
@@ -66,7 +67,8 @@ def select_capabilities(asked: Asked) -> Selection:
     watch.lap("rendering")
     degraded = _done_without(problem, candidates)
     answer = _answer(ranked, selected, candidates, degraded, watch.finish())
-    return replace(answer, small_talk=small_talk, noted=noted)
+    workings = Workings(texts, reading.own > 0, tuple(ranked), placed)
+    return replace(answer, small_talk=small_talk, noted=noted, workings=workings)
 
 
 def _sendable(message: str) -> str:
@@ -105,7 +107,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
         words=[lexical.query_vector(text) for text in texts],
-        names=names_in(asked.message),
+        names=names_in(asked.message) | {asked.beside},
         kind="" if asked.kind in {"any", "all"} else asked.kind,
         unavailable=not asked.only_available,
         connected=asked.only_connected,
@@ -163,6 +165,7 @@ def _explain(item: Ranked, twins: Sequence[Ranked], texts: Sequence[str]) -> Sel
         reasons=reasons_for(item, texts=texts),
         evidence=evidence_for(item),
         alternatives=tuple(twin.candidate.full_name for twin in twins),
+        raised_by=raised_by(item),
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -33,8 +33,9 @@ class Command(BaseCommand):
             Asked(message=options["message"], caller=caller, max_tools=options["max_tools"])
         )
         if options["json"]:
-            told = asdict(selection)
-            del told["noted"]  # bytes, for the turn that there is none of here
+            # Bytes for the turn that there is none of here, and what only pages show.
+            told = asdict(replace(selection, noted=None, workings=None))
+            del told["noted"], told["workings"]
             self.stdout.write(json.dumps(told, default=str, indent=2))
         else:
             _show(selection)
