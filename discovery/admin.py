@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from unfold.admin import TabularInline
 
 from acl.admin.parts import ReadOnlyAdmin
-from discovery.models import Call, Called, Experience, Outcome, OutcomeAlert, Turn
+from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 from discovery.services.learning import forget
 
 
@@ -62,6 +62,13 @@ class OutcomeAlertAdmin(ReadOnlyAdmin):
     list_filter = ("severity", "group", "at")
     search_fields = ("scope", "group__name", "reason")
     raw_id_fields = ("space",)
+
+
+@admin.register(FirstRun)
+class FirstRunAdmin(ReadOnlyAdmin):
+    list_display = ("user", "tried_at", "hidden_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
 
 
 @admin.register(Experience)
