@@ -1,7 +1,6 @@
 """What people type into the pages."""
 
 from django import forms
-from django.conf import settings
 
 from acl.models import AccessRequest
 from catalog.models import Capability
@@ -13,14 +12,6 @@ SHOWN = [
     ("runs", "Runs by itself"),
     ("asks", "Asks first"),
     ("missing", "Not working now"),
-]
-OUTPUTS = [
-    ("", "Request"),
-    ("prompt", "Prompt"),
-    ("anthropic", "Anthropic"),
-    ("openai", "OpenAI"),
-    ("gemini", "Gemini"),
-    ("mcp", "MCP"),
 ]
 
 
@@ -53,33 +44,3 @@ class RequestForm(forms.ModelForm):
         model = AccessRequest
         fields = ["wish"]
         error_messages = {"wish": {"required": "Say in a few words what you need."}}
-
-
-class PlaygroundForm(forms.Form):
-    """A message and how to look at it. All of it is in the address, so that it can be shared."""
-
-    message = forms.CharField(required=False)
-    history = forms.CharField(required=False)
-    max_tools = forms.IntegerField(required=False, min_value=1, max_value=100)
-    kind = forms.ChoiceField(required=False, choices=KINDS)
-    output = forms.ChoiceField(required=False, choices=OUTPUTS)
-    user = forms.CharField(required=False, max_length=150)
-    group = forms.CharField(required=False, max_length=150)
-    space = forms.CharField(required=False, max_length=60)
-
-    def clean_message(self) -> str:
-        """Messages have a limit, as they have in the API."""
-        return self._within_limit("message")
-
-    def clean_history(self) -> str:
-        """So have the messages before it."""
-        return self._within_limit("history")
-
-    def _within_limit(self, field: str) -> str:
-        text: str = self.cleaned_data[field]
-        most: int = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
-        if len(text) > most:
-            raise forms.ValidationError(
-                f"This has {len(text):,} characters; {most:,} are the most that is looked at."
-            )
-        return text

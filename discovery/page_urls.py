@@ -2,10 +2,19 @@
 
 from django.urls import include, path
 
-from discovery.views import approvals, my_secrets, my_tools, playground, server_accounts, session
+from discovery.views import (
+    approvals,
+    first_run,
+    my_secrets,
+    my_tools,
+    playground,
+    server_accounts,
+    session,
+)
 
 urlpatterns = [
     path("", playground.playground, name="playground"),
+    path("first-steps/", first_run.first_run, name="first-run"),
     path("playground/people/", playground.people, name="people"),
     path("tools/", my_tools.my_tools, name="my-tools"),
     path("tools/requests/", my_tools.requests, name="requests"),

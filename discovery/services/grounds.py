@@ -1,4 +1,4 @@
-"""On what grounds a caller may use a capability, as My tools says it to the person themselves."""
+"""On what grounds a caller may use a capability, said to the person themselves or to an admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +20,30 @@ class Ground:
         return f"{self.before}{self.name}{self.after}"
 
 
-def grounds_for(*, caller: Caller, capabilities: Sequence[Capability]) -> dict[int, Ground]:
+def grounds_for(
+    *, caller: Caller, capabilities: Sequence[Capability], to_themselves: bool = True
+) -> dict[int, Ground]:
     """The ground for each of the capabilities, by key; their integrations must be loaded.
 
-    One statement, however many they are.
+    One statement, however many they are. `to_themselves` speaks to the caller, otherwise it is
+    told to an admin.
     """
     names = [capability.full_name for capability in capabilities]
     explained = explain_many(caller=caller, full_names=names)
+    in_words = _in_words if to_themselves else _to_an_admin
     return {
-        capability.pk: _in_words(explained.get(capability.full_name), capability)
+        capability.pk: in_words(explained.get(capability.full_name), capability)
         for capability in capabilities
     }
+
+
+def _to_an_admin(explanation: Explanation | None, capability: Capability) -> Ground:
+    """As Explain says it, to go on after "because"."""
+    step = explanation.ground if explanation else None
+    if step is None:
+        return Ground("it was theirs a moment ago")
+    sentence = step.sentence.removesuffix(".")
+    return Ground(f"a{sentence[1:]}" if step.kind == "rule" else sentence)
 
 
 def _in_words(explanation: Explanation | None, capability: Capability) -> Ground:

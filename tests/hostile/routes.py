@@ -298,6 +298,7 @@ ROUTES = [
         fill={**A_SERVER, "version": "latest"}),
     Row("mcp", MCP, "POST", body=LIST_EVERYTHING),
     Row("", PAGE, query={"message": "send an email"}),
+    Row("first-steps/", PAGE, "GET POST", body={"hidden": "on"}),
     Row("playground/people/", PAGE, query={"user": "a"}),
     Row("tools/", PAGE),
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
