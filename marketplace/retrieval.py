@@ -17,6 +17,9 @@ from discovery.ranking.thresholds import cut
 
 # So many of each compete, by meaning and by words; nobody turns more pages than these have.
 COMPETING = 120
+# So many are compared by their vectors: those whose signs are the most alike. Of the 24 nearest to
+# each of 200 messages, among 5,191 tools, 98.7 % were there.
+ALIKE = 800
 # Below that the best is no answer: the words of the search mean nothing that is on offer.
 LEAST = 0.15
 
@@ -56,6 +59,7 @@ def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
         "everywhere": sources is None,
         "sources": list(sources or ()),
         "most": COMPETING,
+        "alike": ALIKE,
     }
     with connection.cursor() as cursor:
         cursor.execute(_COMPETING, parameters)
@@ -75,24 +79,37 @@ def _ranked(words: str, rows: list[Match]) -> list[Match]:
     return [row for score, row in ranked if score >= least]
 
 
-# Vectors have length one, so their inner product is the cosine. Each arm reads one narrow table;
-# what only one of them has found is looked up in the table of the other.
+# Vectors have length one, so their inner product is the cosine. The signs of their numbers are read
+# first, from an index: how many differ tells which vectors are worth a comparison. Each arm leaves
+# out what is hidden, which are few; what only one has found is looked up in the table of the other.
 _COMPETING = """
 WITH model AS (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s),
-offered AS NOT MATERIALIZED (
+hidden AS MATERIALIZED (
+  SELECT l.id FROM marketplace_listing l WHERE l.vanished_at IS NOT NULL
+  UNION ALL
   SELECT l.id FROM marketplace_listing l
-  WHERE l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s))
+  WHERE l.vanished_at IS NULL AND NOT %(everywhere)s
+    AND (l.source_id = ANY(%(sources)s::bigint[])) IS NOT TRUE
+),
+alike AS (
+  SELECT v.listing_id AS id FROM marketplace_listingvector v
+  WHERE v.model_id = (SELECT id FROM model) AND v.vector IS NOT NULL
+    AND NOT EXISTS (SELECT FROM hidden h WHERE h.id = v.listing_id)
+  ORDER BY v.signs::"bit" <~> binary_quantize(%(vector)s::halfvec), v.listing_id
+  LIMIT %(alike)s
 ),
 near AS (
-  SELECT v.listing_id AS id, -(v.vector <#> %(vector)s::halfvec) AS cosine
-  FROM marketplace_listingvector v JOIN offered o ON o.id = v.listing_id
-  WHERE v.model_id = (SELECT id FROM model) AND v.vector IS NOT NULL
-  ORDER BY v.vector <#> %(vector)s::halfvec LIMIT %(most)s
+  SELECT alike.id, (
+    SELECT -(v.vector <#> %(vector)s::halfvec) FROM marketplace_listingvector v
+    WHERE v.listing_id = alike.id AND v.model_id = (SELECT id FROM model)
+  ) AS cosine
+  FROM alike ORDER BY cosine DESC LIMIT %(most)s
 ),
 said AS (
   SELECT w.listing_id AS id, -(w.terms <#> %(terms)s::sparsevec) AS words
-  FROM marketplace_listingwords w JOIN offered o ON o.id = w.listing_id
+  FROM marketplace_listingwords w
   WHERE w.terms <#> %(terms)s::sparsevec < 0
+    AND NOT EXISTS (SELECT FROM hidden h WHERE h.id = w.listing_id)
   ORDER BY w.terms <#> %(terms)s::sparsevec LIMIT %(most)s
 )
 SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,

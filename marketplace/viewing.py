@@ -6,7 +6,9 @@ that, and which version of what is installed. Others are told that something is 
 where they may use it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -16,6 +18,10 @@ from catalog.models.integration import ReviewState
 from marketplace.models import Listing, Source
 
 _TELLING = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
+# `listings_for` in statements that are written by hand, where `l` is the listing.
+OFFERED = """
+l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s::bigint[]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,11 @@ def listings_for(viewer: Viewer) -> QuerySet[Listing]:
     """What is on offer, to this viewer. What lost its source is there for admins only."""
     offered = Listing.objects.filter(vanished_at=None)
     return offered if viewer.is_admin else offered.filter(source__in=sources_for(viewer))
+
+
+def offered_to(viewer: Viewer, sources: Iterable[Source]) -> dict[str, Any]:
+    """The parameters of `OFFERED`, with the viewer's sources as they have been read."""
+    return {"everywhere": viewer.is_admin, "sources": [source.pk for source in sources]}
 
 
 def installed_for(viewer: Viewer) -> QuerySet[Integration]:

@@ -1,8 +1,11 @@
 """Small words and drawings that several pages share."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlencode
 
 from django import template
+from django.core.files.storage import Storage, storages
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -45,6 +48,13 @@ class Segment:
 @register.simple_tag
 def icon(name: str, size: int = 16) -> SafeString:
     """A drawing beside words; it says nothing by itself."""
+    return _drawing(storages["staticfiles"], name, size)
+
+
+# A page has some hundred of them, and each address would be worked out anew. Who stores the files
+# is a part of the question, since tests have others.
+@lru_cache(maxsize=512)
+def _drawing(_stored: Storage, name: str, size: int) -> SafeString:
     return format_html(
         '<svg class="icon icon-{}" aria-hidden="true"><use href="{}#{}"></use></svg>',
         size,
@@ -97,13 +107,10 @@ def segments(item: Selected) -> list[Segment]:
 @register.simple_tag(takes_context=True)
 def query_with(context: template.Context, **changes: object) -> str:
     """The address's query with some fields changed; empty ones are dropped, and so is the page."""
-    query = context["request"].GET.copy()
-    query.pop("page", None)
-    for name, value in changes.items():
-        query.pop(name, None)
-        if value not in ("", None):
-            query[name] = str(value)
-    return f"?{query.urlencode()}"
+    left_out = {"page", *changes}
+    fields = {name: all_ for name, all_ in context["request"].GET.lists() if name not in left_out}
+    fields |= {name: [str(value)] for name, value in changes.items() if value not in ("", None)}
+    return f"?{urlencode(fields, doseq=True)}"
 
 
 @register.simple_tag(takes_context=True)

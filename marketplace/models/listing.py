@@ -56,6 +56,10 @@ class Listing(models.Model):
                 condition=models.Q(vanished_at=None),
                 name="listing_offered",
             ),
+            # The few that searches leave out for everybody.
+            models.Index(
+                fields=["id"], condition=~models.Q(vanished_at=None), name="listing_vanished"
+            ),
         ]
 
     def __str__(self) -> str:

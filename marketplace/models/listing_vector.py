@@ -5,8 +5,9 @@ capability: whoever finds `vector_hash` unlike `text_hash` has work to do.
 """
 
 from django.db import models
-from django.db.models import F, Q
-from pgvector.django import HalfVectorField, SparseVectorField
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Func, Q
+from pgvector.django import BitField, HalfVectorField, SparseVectorField
 
 from catalog.models import EmbeddingModel
 from marketplace.models.listing import Listing
@@ -23,6 +24,13 @@ class ListingWords(models.Model):
         return str(self.listing_id)
 
 
+class SignsField(BitField):
+    """Bits, as many as the vector has numbers: that differs between models."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return "bit varying"
+
+
 class ListingVector(models.Model):
     """One listing's vector by one model, or the promise of it."""
 
@@ -31,6 +39,12 @@ class ListingVector(models.Model):
     text_hash = models.CharField(max_length=64, help_text="Of the text as it is now.")
     # Half as long as a capability's, and read in a third of the time: nothing ranks closely here.
     vector = HalfVectorField(null=True)
+    # A search compares these first: a bit for each number, read from an index.
+    signs = models.GeneratedField(
+        expression=Func(F("vector"), function="binary_quantize"),
+        output_field=SignsField(),
+        db_persist=True,
+    )
     vector_hash = models.CharField(max_length=64, blank=True, help_text="Of the text embedded.")
     attempts = models.PositiveSmallIntegerField(default=0)
     failure = models.CharField(max_length=300, blank=True)
@@ -45,6 +59,12 @@ class ListingVector(models.Model):
                 fields=["sent_at"],
                 condition=~Q(vector_hash=F("text_hash")),
                 name="listing_vector_pending",
+            ),
+            models.Index(
+                fields=["model", "listing"],
+                include=["signs"],
+                condition=Q(vector__isnull=False),
+                name="listing_vector_signs",
             ),
         ]
 
