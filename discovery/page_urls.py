@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from discovery.views import (
     approvals,
+    design,
     first_run,
     my_secrets,
     my_tools,
@@ -27,6 +28,7 @@ urlpatterns = [
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
     path("approvals/", approvals.approvals, name="approvals"),
     path("approvals/<uuid:pk>/", approvals.approval, name="approval"),
+    path("design/", design.design, name="design"),
     path("group/", session.choose_group, name="choose-group"),
     path("", include("discovery.access_urls")),
     path("", include("discovery.account_urls")),

@@ -2,9 +2,10 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from marketplace.views import browse, install, progress, proposals
+from marketplace.views import browse, find, install, progress, proposals
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("find/", find.find, name="find"),
     path("marketplace/", browse.browse, name="marketplace"),
     path("marketplace/listings/<slug:slug>/", browse.listing, name="listing"),
     path("marketplace/listings/<slug:slug>/install/", install.install, name="listing-install"),

@@ -31,20 +31,21 @@ class Place:
     label: str
     icon: str
     covers: bool = True  # what is below its address, too
+    key: str = ""  # goes there after "g"
 
 
 PLACES = (
-    Place("playground", "Playground", "flask-conical", covers=False),
-    Place("my-tools", "My tools", "layout-grid"),
-    Place("marketplace", "Marketplace", "store"),
-    Place("approvals", "Approvals", "list-checks"),
+    Place("playground", "Playground", "flask-conical", covers=False, key="p"),
+    Place("my-tools", "My tools", "layout-grid", key="t"),
+    Place("marketplace", "Marketplace", "store", key="m"),
+    Place("approvals", "Approvals", "list-checks", key="a"),
 )
 PLACES_OF_ADMINS = (
-    Place("integrations", "Integrations", "plug"),
-    Place("access", "Access", "shield"),
-    Place("people-list", "People", "users"),
-    Place("keys", "Keys", "key-round"),
-    Place("audit", "Audit log", "book-text"),
+    Place("integrations", "Integrations", "plug", key="i"),
+    Place("access", "Access", "shield", key="c"),
+    Place("people-list", "People", "users", key="e"),
+    Place("keys", "Keys", "key-round", key="k"),
+    Place("audit", "Audit log", "book-text", key="l"),
 )
 
 

@@ -2,16 +2,6 @@
 (() => {
   const panel = () => document.getElementById("panel");
 
-  // Ctrl-K or ⌘-K goes to the page's main field.
-  document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
-    const field = document.querySelector("[data-main-field]");
-    if (!field) return;
-    event.preventDefault();
-    field.focus();
-    field.select();
-  });
-
   // Ctrl-Enter sends a form from a field of several lines.
   document.addEventListener("keydown", (event) => {
     const field = event.target;

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.conf import settings as configured
 from django.db import connection, transaction
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
 from hypothesis import HealthCheck, given, settings
@@ -30,6 +31,11 @@ from tests.factories import (
     take_away,
 )
 
+# Pages name files that nobody has collected.
+WITHOUT_HASHES = {
+    **configured.STORAGES,
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
 MESSAGE = "send an email, search the pages, pay the salaries"
 META_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("list_categories", {}),
@@ -305,6 +311,26 @@ def test_number_of_statements_tells_nothing_about_what_is_hidden(
     way.ask(client, "alice")
 
     assert asked(way, client, "gmail__send_email")[1] == before
+
+
+@pytest.mark.parametrize("words", ["mail", "pay", "e"])
+def test_finding_from_everywhere_tells_of_what_is_usable_only(people: People, words: str) -> None:
+    def found(user: Any) -> str:
+        client = Client()
+        client.force_login(user)
+        response = client.get("/find/", {"q": words}, headers={"HX-Request": "true"})
+        return response.content.decode()
+
+    with override_settings(STORAGES=WITHOUT_HASHES):
+        before = found(people.alice)
+        for number in range(4):
+            hide_something(people, Random(number))
+        after, charlies = found(people.alice), found(people.charlie)
+
+    assert after == before
+    assert ("gmail__send_email" in before) == (words != "pay")
+    assert "payroll" not in before
+    assert "gmail" not in charlies
 
 
 def test_every_way_in_has_a_row() -> None:

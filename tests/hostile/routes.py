@@ -301,6 +301,7 @@ ROUTES = [
     Row("first-steps/", PAGE, "GET POST", body={"hidden": "on"}),
     Row("playground/people/", PAGE, query={"user": "a"}),
     Row("tools/", PAGE),
+    Row("design/", PAGE, answers=404),  # only in debug mode
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
     Row("tools/connections/", PAGE),
     Row("tools/connections/<slug:slug>/", GROUPS_PAGE, fill=AN_INTEGRATION),
@@ -313,6 +314,7 @@ ROUTES = [
     Row("connections/<uuid:public_id>/", OWN_PAGE, fill={"public_id": "{sign_in}"}),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
+    Row("find/", PAGE, query={"q": "e"}),
     Row("marketplace/", PAGE, query={"q": "offer"}),
     Row("marketplace/listings/<slug:slug>/", PAGE, fill={"slug": "offer"}),
     Row("marketplace/listings/<slug:slug>/install/", ADMIN_PAGE, "GET POST",

@@ -116,7 +116,7 @@ def test_everything_can_be_reached_by_keyboard(alices_page: Page, gmail: Capabil
     for action in ("Your connections", "Ask for access"):
         alices_page.keyboard.press("Tab")
         expect(alices_page.get_by_role("link", name=action)).to_be_focused()
-    alices_page.keyboard.press("Control+k")
+    alices_page.keyboard.press("/")
 
     expect(alices_page.get_by_label("Search my tools")).to_be_focused()
 
