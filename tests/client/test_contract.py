@@ -1,0 +1,197 @@
+"""The client against the API's own description: it says nothing that the API does not know, and
+promises nothing that the API does not give."""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import pegboard_client
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from pegboard_client import asking, client, client_async, options
+from pegboard_client.asking import Ask
+
+PACKAGE = Path(client.__file__).parent
+Schema = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    described: Schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return described
+
+
+# Each call with the types of what it may say beside its arguments.
+ASKED: dict[str, tuple[Ask[Any], type | None]] = {
+    "select": (asking.select("m", {}), options.SelectOptions),
+    "plan": (asking.plan("m", {}), options.PlanOptions),
+    "discover": (asking.discover("m", {}), options.DiscoverOptions),
+    "execute": (asking.execute("n", {}, "t", "k", {}), options.Caller),
+    "get_call": (asking.call("c", 1), None),
+    "cancel_call": (asking.cancel("c"), None),
+    "get_turn": (asking.turn("t"), None),
+    "start_turn": (asking.start("t"), None),
+    "report_outcome": (asking.outcome("t", {"task_success": True}), options.Told),
+    "list_capabilities": (asking.capabilities({}), options.Filters),
+    "get_capability": (asking.capability("n", {}), options.Shown),
+    "list_meta_tools": (asking.meta_tools(), None),
+    "call_meta_tool": (asking.meta("n", {}, "t", {}), options.Caller),
+}
+
+
+def test_every_call_of_the_client_is_here() -> None:
+    functions = dict(inspect.getmembers(asking, inspect.isfunction))
+    own = {name for name, made in functions.items() if made.__module__ == asking.__name__}
+
+    assert len(ASKED) == len(own - {"call_under_way"})
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_sent_is_in_the_schema(name: str, schema: Schema) -> None:
+    ask, said = ASKED[name]
+    path = _template(schema, ask)
+    operation = schema["paths"][path][ask.method.lower()]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    known = {each["name"]: each["schema"] for each in operation.get("parameters", ())}
+    fields = _resolved(schema, body["schema"])["properties"] if body else {}
+
+    hints = {asking._AS_TOLD.get(key, key): kind for key, kind in _hints(said).items()}
+
+    assert operation["operationId"] == name
+    assert set(ask.body or ()) <= fields.keys()
+    assert {*ask.query, *ask.headers} <= known.keys()
+    assert hints.keys() <= (fields or known).keys()
+    for field, kind in hints.items():
+        assert _takes(schema, (fields or known)[field], kind), field
+
+
+def _template(schema: Schema, ask: Ask[Any]) -> str:
+    paths: list[str] = [
+        path for path, methods in schema["paths"].items() if ask.method.lower() in methods
+    ]
+    fits = [path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), ask.path)]
+    # `/capabilities/batch` and `/capabilities/{full_name}`: the one with fewer holes is meant.
+    return min(fits, key=lambda path: path.count("{"))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_promised_is_given(name: str, schema: Schema) -> None:
+    ask, _ = ASKED[name]
+    operation = schema["paths"][_template(schema, ask)][ask.method.lower()]
+    function = next(
+        made for _, made in inspect.getmembers(asking, inspect.isfunction)
+        if made.__module__ == asking.__name__ and made.__name__ == _function_of(name)
+    )  # fmt: skip
+    (promised,) = get_args(get_type_hints(function)["return"])
+
+    for status in {"200", "202"} & operation["responses"].keys():
+        given = operation["responses"][status]["content"]["application/json"]["schema"]
+        assert list(_broken(schema, given, promised, promised.__name__)) == []
+
+
+def _function_of(operation: str) -> str:
+    other = {"report_outcome": "outcome", "list_meta_tools": "meta_tools", "call_meta_tool": "meta"}
+    return other.get(operation) or re.sub(r"^(get|list)_|_(call|turn)$", "", operation)
+
+
+def _broken(schema: Schema, given: Schema, promised: Any, where: str) -> Any:
+    """Places where the API may give something else than the type says."""
+    may_be_null, given = given.get("nullable", False), _resolved(schema, given)
+    may_be_null = may_be_null or given.get("nullable", False)
+    kinds = get_args(promised) if get_origin(promised) in (Union, UnionType) else (promised,)
+    if may_be_null and NoneType not in kinds and promised is not Any:
+        yield f"{where} may be null"
+    kind: Any = next((each for each in kinds if each is not NoneType), NoneType)
+    if is_typeddict(kind):
+        hints = get_type_hints(kind)
+        missing = kind.__required_keys__ - set(given.get("required", ()))
+        yield from (f"{where}.{name} may be missing" for name in sorted(missing))
+        for name, inner in hints.items():
+            if name not in given["properties"]:
+                yield f"{where}.{name} is not there"
+            else:
+                yield from _broken(schema, given["properties"][name], inner, f"{where}.{name}")
+    elif get_origin(kind) is Literal:
+        if not set(given["enum"]) <= set(get_args(kind)):
+            yield f"{where} may be one of {given['enum']}"
+    elif get_origin(kind) is list:
+        yield from _broken(schema, given["items"], get_args(kind)[0], f"{where}[]")
+    elif kind is not Any and given.get("type") != _JSON[get_origin(kind) or kind]:
+        yield f"{where} is {given.get('type')}"
+    elif get_origin(kind) is dict and isinstance(given.get("additionalProperties"), dict):
+        values = given["additionalProperties"]
+        if values:
+            yield from _broken(schema, values, get_args(kind)[1], f"{where}{{}}")
+
+
+_JSON = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
+
+
+def _takes(schema: Schema, field: Schema, kind: Any) -> bool:
+    """Whether the API takes every value of the type."""
+    field = _resolved(schema, field)
+    if get_origin(kind) in (Union, UnionType):
+        return all(_takes(schema, field, each) for each in get_args(kind))
+    if get_origin(kind) is Literal:
+        return set(get_args(kind)) <= set(field["enum"])
+    if kind in _JSON:
+        return bool(field["type"] == _JSON[kind])
+    return bool(field["type"] == "array") and _takes(schema, field["items"], get_args(kind)[0])
+
+
+def _resolved(schema: Schema, part: Schema) -> Schema:
+    while "$ref" in part or "allOf" in part:
+        reference = part.get("$ref") or part["allOf"][0]["$ref"]
+        part = schema["components"]["schemas"][reference.rsplit("/", 1)[1]]
+    return part
+
+
+def _hints(said: type | None) -> dict[str, Any]:
+    return get_type_hints(said) if said else {}
+
+
+def test_both_clients_are_the_same_but_for_waiting() -> None:
+    """Said twice, since neither can call the other; what is changed in one is changed in both."""
+    plain = _without_waiting(inspect.getsource(client))
+    waiting = _without_waiting(inspect.getsource(client_async))
+
+    assert waiting == plain
+
+
+def _without_waiting(source: str) -> str:
+    """The code in one line, without what says which of the two it is."""
+    body = source[source.index("class ") :]
+    body = re.sub(r'"""A?s?k?s? one .*?"""', "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"\b(await |async )", "", body)
+    body = re.sub(r"Async(Pegboard|Client|BaseTransport)", r"\1", body)
+    body = body.replace("aclose", "close").replace("__aenter__", "__enter__")
+    body = body.replace("__aexit__", "__exit__").replace("asyncio.sleep", "time.sleep")
+    return re.sub(r"[\s,]+", "", body)
+
+
+def test_package_is_typed_and_needs_httpx_alone(tmp_path: Path) -> None:
+    """Installed as its page says, but without an index; in a copy, since building leaves files."""
+    shutil.copytree(PACKAGE.parent, tmp_path / "client")
+    quiet = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run(  # noqa: S603 (our own words)
+        [sys.executable, "-m", "pip", "wheel", *quiet, str(tmp_path), str(tmp_path / "client")],
+        check=True,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    files = zipfile.ZipFile(wheel)
+    [metadata] = [name for name in files.namelist() if name.endswith("/METADATA")]
+    sources = "\n".join(path.read_text("utf-8") for path in PACKAGE.glob("*.py"))
+    imported = set(re.findall(r"^(?:from|import) (\w+)", sources, re.MULTILINE))
+
+    needs = re.findall(r"^Requires-Dist: (\w+)", files.read(metadata).decode(), re.MULTILINE)
+    assert needs == ["httpx"]
+    assert imported - sys.stdlib_module_names == {"httpx", "pegboard_client"}
+    assert "pegboard_client/py.typed" in files.namelist()
+    assert wheel.name.startswith(f"pegboard_client-{pegboard_client.__version__}-")
+    assert f"pegboard-client/{pegboard_client.__version__}" in sources
