@@ -9,7 +9,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? c
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
-.PHONY: help run test pytest lint bench soak python-tests npm-client train-encoder venv install install-tests chromium
+.PHONY: help run test pytest lint bench screenshots soak python-tests npm-client train-encoder venv install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -30,6 +30,15 @@ lint: install-tests
 	$(BIN)/python -m mypy .
 	$(BIN)/python $(BIN)/lint-imports
 	$(BIN)/python -m djlint --quiet --check --lint templates
+
+# Every page with the starter collection, in both themes and three widths, and a sheet of them.
+OUT ?= .pegboard/screenshots
+screenshots: install-tests chromium
+	@PEGBOARD_SCREENS="$(abspath $(OUT))" $(BIN)/python -m pytest -n0 -q -s tests/screens
+
+# The README's own commands, from an empty folder to a first selection, timed.
+first-steps:
+	@PORT=$(PORT) $(PYTHON) -m tests.first_steps
 
 bench: install-tests
 	$(BIN)/python -m tests.bench

@@ -1,0 +1,99 @@
+"""The commands that papers show: every fenced block of a shell, taken apart.
+
+The standard library alone: `make first-steps` reads the README with it before anything else is
+there.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SHELLS = {"sh", "bash", "shell", "console"}
+_FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
+_LOOKS_LIKE_ONE = re.compile(
+    r"^(\$ |(sudo )?(make|curl|python3?|pip|uv|docker|git|cp|export|manage\.py|celery|gunicorn|"
+    r"pg_dump|psql|kubectl|\.venv/bin/\w+)\b(?!.*[→:]$))"
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it is written, and where."""
+
+    paper: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.paper.name}:{self.line}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: what it says it is, where it begins, and its lines."""
+
+    kind: str
+    line: int
+    lines: tuple[str, ...]
+
+
+def blocks_in(text: str) -> Iterator[Block]:
+    """Every fenced block."""
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        opening = _FENCE.match(lines[number])
+        if opening:
+            start = number + 1
+            number = start
+            while number < len(lines) and not lines[number].strip().startswith(opening[1]):
+                number += 1
+            yield Block(opening[2], start + 1, tuple(lines[start:number]))
+        number += 1
+
+
+def commands_in(paper: Path) -> list[Command]:
+    """The commands of its shell blocks, without comments; of a `console`, what follows `$ `."""
+    found = []
+    for block in blocks_in(paper.read_text("utf-8")):
+        if block.kind in SHELLS:
+            lines = list(enumerate(block.lines, block.line))
+            if block.kind == "console":
+                lines = [(number, line[2:]) for number, line in lines if line.startswith("$ ")]
+            found += [Command(paper, number, text) for number, text in _joined(lines)]
+    return found
+
+
+def hidden_in(paper: Path) -> list[Command]:
+    """Commands in blocks that do not say that they are a shell's: nothing would run them."""
+    return [
+        Command(paper, block.line, block.lines[0])
+        for block in blocks_in(paper.read_text("utf-8"))
+        if not block.kind and block.lines and _LOOKS_LIKE_ONE.match(block.lines[0])
+    ]
+
+
+def _joined(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """One command each: lines that end in a backslash, or within quotes, go on."""
+    begun, at = "", 0
+    for number, line in lines:
+        if not begun and (not line.strip() or line.lstrip().startswith("#")):
+            continue
+        at = at if begun else number
+        begun = _without_comment(begun + line)
+        if begun.endswith("\\"):
+            begun = begun[:-1].rstrip() + " "
+        elif begun.count("'") % 2:
+            begun += "\n"
+        else:
+            yield at, begun.strip()
+            begun = ""
+    if begun:
+        yield at, begun.strip()
+
+
+def _without_comment(text: str) -> str:
+    """What is before `# …`, unless that is within quotes."""
+    found = re.search(r"\s+# .*$", text)
+    return text[: found.start()] if found and text[: found.start()].count("'") % 2 == 0 else text
