@@ -47,7 +47,7 @@ soak: install-tests
 	$(BIN)/python -m tests.soak
 
 # Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
-SETS ?= $(wildcard ../shared/eval/*/queries.jsonl)
+SETS ?= $(wildcard ../shared/eval/*/catalog.jsonl)
 train-encoder: install-tests
 	@$(call install_lock,discovery/training/requirements.lock,training.lock,--require-hashes)
 	$(BIN)/python manage.py train_encoder $(dir $(SETS)) \

@@ -8,7 +8,7 @@ what was learned.
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,18 @@ from catalog.embedding.base import EmbedderUnavailable
 
 Weights = Mapping[str, npt.NDArray[Any]]
 RANK = 16
-_DOWN, _UP, _WHOLE = ".down", ".up", ".whole"
+DOWN, UP, _WHOLE = ".down", ".up", ".whole"
 _FROZEN = "embeddings."  # the token table stays as it is: its change would be most of the file
+
+
+class Adapter(NamedTuple):
+    """What training changed, and its name."""
+
+    weights: Weights
+    name: str
+
+
+PLAIN = Adapter({}, "")
 
 
 def difference(base: Weights, trained: Weights, *, rank: int = RANK) -> dict[str, Any]:
@@ -31,7 +41,7 @@ def difference(base: Weights, trained: Weights, *, rank: int = RANK) -> dict[str
             continue
         change = trained[name].astype(np.float32) - before.astype(np.float32)
         if change.ndim == 2:
-            parts[name + _DOWN], parts[name + _UP] = _thin(change, rank)
+            parts[name + DOWN], parts[name + UP] = _thin(change, rank)
         else:
             parts[name + _WHOLE] = change
     return {name: np.ascontiguousarray(part, np.float16) for name, part in parts.items()}
@@ -50,9 +60,9 @@ def merged(weights: Weights, adapter: Weights) -> dict[str, Any]:
     for part, values in adapter.items():
         name, dot, role = part.rpartition(".")
         change = values.astype(np.float32)
-        if dot + role == _UP:
-            change = change @ adapter[name + _DOWN].astype(np.float32)
-        elif dot + role == _DOWN:
+        if dot + role == UP:
+            change = change @ adapter[name + DOWN].astype(np.float32)
+        elif dot + role == DOWN:
             continue
         if name not in after or after[name].shape != change.shape:
             raise EmbedderUnavailable(f"The adapter changes {name}, which the model has not.")
@@ -60,18 +70,18 @@ def merged(weights: Weights, adapter: Weights) -> dict[str, Any]:
     return after
 
 
-def write_adapter(path: Path, adapter: Weights) -> str:
+def write_adapter(path: Path, weights: Weights) -> str:
     """Store the adapter; its name, by its content."""
-    content = save(dict(adapter))
+    content = save(dict(weights))
     path.write_bytes(content)
     return name_of(content)
 
 
-def read_adapter(path: Path) -> tuple[Weights, str]:
-    """The adapter and its name; raises EmbedderUnavailable where it cannot be read."""
+def read_adapter(path: Path) -> Adapter:
+    """The adapter in the file; raises EmbedderUnavailable where it cannot be read."""
     try:
         content = path.read_bytes()
-        return load(content), name_of(content)
+        return Adapter(load(content), name_of(content))
     except (OSError, SafetensorError) as problem:
         raise EmbedderUnavailable(f"The adapter {path} cannot be read: {problem}") from problem
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from catalog.embedding.adapter import Weights, merged
+from catalog.embedding.adapter import PLAIN, Adapter, merged
 from catalog.embedding.base import EmbedderUnavailable
 
 Array = npt.NDArray[Any]
@@ -31,15 +31,15 @@ MODEL_FILE, TOKENIZER_FILE, RECORD_FILE = "model.onnx", "tokenizer.json", "recor
 GRAPH_VERSION = 1
 
 
-def convert_model(target_folder: Path, adapter: Weights | None = None) -> Path:
+def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
     """Write model, tokenizer and checksums into the folder; what is there and intact is kept.
 
-    `adapter` is what training changed in the weights.
+    `adapter` is what training changed in the weights; a folder is only ever for one.
     """
     if is_converted(target_folder):
         return target_folder
     source = source_folder()
-    weights = merged(read_weights(source / "model.safetensors"), adapter or {})
+    weights = merged(read_weights(source / "model.safetensors"), adapter.weights)
     target_folder.mkdir(parents=True, exist_ok=True)
     model = build_model(weights).SerializeToString(deterministic=True)
     tokenizer = (source / TOKENIZER_FILE).read_bytes()
@@ -48,6 +48,7 @@ def convert_model(target_folder: Path, adapter: Weights | None = None) -> Path:
     record = {
         "graph": GRAPH_VERSION,
         "source": SOURCE_SHA256,
+        "adapter": adapter.name,
         MODEL_FILE: hashlib.sha256(model).hexdigest(),
         TOKENIZER_FILE: hashlib.sha256(tokenizer).hexdigest(),
     }
@@ -65,7 +66,15 @@ def is_converted(folder: Path) -> bool:
     return True
 
 
-def read_checked(folder: Path) -> tuple[bytes, bytes]:
+class Checked(NamedTuple):
+    """Files that are what was written."""
+
+    model: bytes
+    tokenizer: bytes
+    name: str  # the model's, as vectors are kept by it
+
+
+def read_checked(folder: Path) -> Checked:
     """Model and tokenizer, or EmbedderUnavailable when one is missing or not what was written."""
     try:
         record = json.loads((folder / RECORD_FILE).read_bytes())
@@ -79,7 +88,12 @@ def read_checked(folder: Path) -> tuple[bytes, bytes]:
     for name, content in ((MODEL_FILE, model), (TOKENIZER_FILE, tokenizer)):
         if hashlib.sha256(content).hexdigest() != record.get(name):
             raise EmbedderUnavailable(f"{folder / name} is damaged: its checksum is wrong.")
-    return model, tokenizer
+    return Checked(model, tokenizer, model_name(str(record.get("adapter", ""))))
+
+
+def model_name(adapter: str = "") -> str:
+    """What vectors by the model with the adapter of that name are kept under."""
+    return "-".join(filter(None, (f"all-MiniLM-L6-v2-int8-{GRAPH_VERSION}", adapter)))
 
 
 def source_folder() -> Path:

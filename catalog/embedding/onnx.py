@@ -12,7 +12,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from catalog.embedding.base import EmbedderUnavailable, Vectors
-from catalog.embedding.convert import GRAPH_VERSION, read_checked
+from catalog.embedding.convert import read_checked
 
 LONGEST = 256  # tokens; what the model was trained for
 # The tokenizer's time grows with the whole text, also with what it then cuts off: a token is seldom
@@ -23,11 +23,10 @@ LONGEST_CHARACTERS = LONGEST * 16
 class OnnxEmbedder:
     """Embeds with the model that `convert_model` wrote into the folder."""
 
-    name = f"all-MiniLM-L6-v2-int8-{GRAPH_VERSION}"
     dimension = 384
 
     def __init__(self, folder: Path) -> None:
-        model, tokenizer = read_checked(folder)
+        model, tokenizer, self.name = read_checked(folder)
         try:
             self._session = _session(model)
             self._tokenizer = _tokenizer(tokenizer)

@@ -48,15 +48,27 @@ def embedding_text(capability: Describable) -> str:
     people say who need it. Their vectors are averaged (`embed_documents`), which is steadier than
     any one alone.
     """
+    name = signature(capability)
+    description = beginning(capability.description, LONGEST_DESCRIPTION)
+    start = beginning(description, LONGEST_START).rstrip(". ")
+    examples = (
+        beginning(example, LONGEST_EXAMPLE) for example in capability.examples[:MOST_EXAMPLES]
+    )
+    readings = (f"{name}: {description} {ending(capability)}", f"{start}: {name}")
+    return "\n".join((*readings, *filter(None, examples)))
+
+
+def signature(capability: Describable) -> str:
+    """`send email (to, subject)`."""
     parameters = _listed(parameter_names(capability.input_schema))
-    signature = _cut(_name(capability), LONGEST_NAME) + (f" ({parameters})" if parameters else "")
-    description = _cut(capability.description, LONGEST_DESCRIPTION)
+    return beginning(_name(capability), LONGEST_NAME) + (f" ({parameters})" if parameters else "")
+
+
+def ending(capability: Describable) -> str:
+    """`[gmail, communication, mail]`: whose it is, and what it is used for and with."""
     category = "" if capability.category_inferred else capability.category
     around = (integration_slug(capability), category, *capability.tags, *capability.required_tools)
-    start = _cut(description, LONGEST_START).rstrip(". ")
-    examples = (_cut(example, LONGEST_EXAMPLE) for example in capability.examples[:MOST_EXAMPLES])
-    readings = (f"{signature}: {description} [{_listed(around)}]", f"{start}: {signature}")
-    return "\n".join((*readings, *filter(None, examples)))
+    return f"[{_listed(around)}]"
 
 
 def _name(capability: Describable) -> str:
@@ -81,10 +93,12 @@ def in_words(name: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return _cut(", ".join(dict.fromkeys(in_words(name) for name in names if name)), LONGEST_LIST)
+    return beginning(
+        ", ".join(dict.fromkeys(in_words(name) for name in names if name)), LONGEST_LIST
+    )
 
 
-def _cut(text: str, longest: int) -> str:
+def beginning(text: str, longest: int) -> str:
     """The text on one line, cut at a word."""
     text = " ".join(text.split())
     if len(text) <= longest:

@@ -17,16 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from catalog import lexical
+from discovery.ranking.scales import GENERAL, Scale
 
-# What a match of all the message's words is worth, in cosine.
-WORD_WEIGHT = 0.4
 # How far a clause's candidates are measured against the best of that clause.
 EVENNESS = 0.7
-# Without a vector: the cosine that candidates with such words have on average.
-COSINE_BY_WORDS = (0.15, 0.6)
-# At the middle the best candidate is the right one about as often as not; a step of the width to
-# either side changes the odds by a factor of e. Measured on labelled sets, which agree.
-MIDDLE, WIDTH = 0.57, 0.18
 NAMED = 0.99  # everything above it is called by its name
 
 
@@ -66,40 +60,49 @@ class Judged(NamedTuple):
         return self.score - self.used
 
 
-def judge(evidence: Sequence[Evidence], message: MessageFeatures) -> list[Judged]:
+def judge(
+    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
+) -> list[Judged]:
     """The relevance of every candidate, in their order."""
     if not evidence:
         return []
-    matches = _matches(evidence, message)
+    matches = _matches(evidence, message, scale)
     strengths = [[meaning + words for meaning, words in match] for match in matches]
     best = [max(column) for column in zip(*strengths, strict=True)]
     return [
-        _judged(item, match, _strength(strength, best), strength[1:])
+        _judged(item, match, _strength(strength, best), strength[1:], scale)
         for item, match, strength in zip(evidence, matches, strengths, strict=True)
     ]
 
 
 def _judged(
-    item: Evidence, match: Sequence[tuple[float, float]], strength: float, clauses: Sequence[float]
+    item: Evidence,
+    match: Sequence[tuple[float, float]],
+    strength: float,
+    clauses: Sequence[float],
+    scale: Scale,
 ) -> Judged:
-    own = _score(strength, item.exact_name)
-    score = _score(strength + item.use, item.exact_name) if item.use else own
+    own = _score(strength, item.exact_name, scale)
+    score = _score(strength + item.use, item.exact_name, scale) if item.use else own
+    clause_scores = tuple(_calibrated(clause, scale) for clause in clauses)
     meaning, words = max(match, key=sum)
-    return Judged(score, tuple(map(_calibrated, clauses)), meaning, words, strength, score - own)
+    return Judged(score, clause_scores, meaning, words, strength, score - own)
 
 
-def _score(strength: float, exact_name: bool) -> float:
-    score = _calibrated(strength)
+def _score(strength: float, exact_name: bool, scale: Scale) -> float:
+    score = _calibrated(strength, scale)
     return NAMED + (1 - NAMED) * score if exact_name else min(score, NAMED)
 
 
-def fuse(evidence: Sequence[Evidence], message: MessageFeatures) -> list[float]:
+def fuse(
+    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
+) -> list[float]:
     """The scores alone."""
-    return [judged.score for judged in judge(evidence, message)]
+    return [judged.score for judged in judge(evidence, message, scale)]
 
 
 def _matches(
-    evidence: Sequence[Evidence], message: MessageFeatures
+    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale
 ) -> list[list[tuple[float, float]]]:
     """How well each candidate matches the whole and each clause: its cosine and its words."""
     worths = [
@@ -108,7 +111,7 @@ def _matches(
     ]
     return [
         [
-            _match(cosine, words * worth)
+            _match(cosine, words * worth, scale)
             for cosine, words, worth in zip(item.cosines, item.lexicals, worths, strict=True)
         ]
         for item in evidence
@@ -120,11 +123,10 @@ def _worth(best: float, ideal: float) -> float:
     return 1 / math.sqrt(best * ideal) if best > 0 and ideal > 0 else 0.0
 
 
-def _match(cosine: float | None, words: float) -> tuple[float, float]:
+def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, float]:
     if cosine is None:
-        base, slope = COSINE_BY_WORDS
-        cosine = base + slope * words
-    return cosine, WORD_WEIGHT * words
+        cosine = scale.cosine_without_words + scale.cosine_by_words * words
+    return cosine, scale.word_weight * words
 
 
 def _strength(match: Sequence[float], best: Sequence[float]) -> float:
@@ -137,5 +139,5 @@ def _strength(match: Sequence[float], best: Sequence[float]) -> float:
     return (1 - share) * whole + share * (behind + EVENNESS * max(best[1:]))
 
 
-def _calibrated(strength: float) -> float:
-    return 1 / (1 + math.exp(-(strength - MIDDLE) / WIDTH))
+def _calibrated(strength: float, scale: Scale) -> float:
+    return 1 / (1 + math.exp(-(strength - scale.middle) / scale.width))

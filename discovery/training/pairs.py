@@ -1,27 +1,27 @@
-"""What there is to learn from: messages with their right tools, and tools that look right and are
-not."""
+"""What there is to learn from: messages with their right tools, and tools that look right to the
+selector and are not."""
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from catalog.embedding.base import Embedder
 from catalog.embedding.documents import embed_documents
 from catalog.embedding.text import embedding_text
 from catalog.normalizing.sources import load_path
+from discovery.clauses import split
 from discovery.labelled_sets import read_queries
+from discovery.training.evidence import Question, by_fusion, questions
 
-FIRST, LAST = 3, 15  # ranks, from 0, that hard negatives are taken from
-# A wrong tool that the base model likes this much better than the right one is likely right too,
-# and only unlabelled: bfcl-pooled and metatool have many.
-SUSPICIOUS = 0.1
-
-Array = npt.NDArray[Any]
+# Of what the selector puts first among the wrong tools, the first two are left out: likely they are
+# right too, and only unlabelled.
+FIRST, LAST = 2, 12
+# So is one that the base model likes this much better than the right one.
+SUSPICIOUS = 0.05
+BY_CLAUSE = 0.5  # how often a message of several tasks is cut down to the one of the tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,55 +33,47 @@ class Pair:
     wrong: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSet:
-    """A labelled set: each tool's text by its id, each message with the ids that are right."""
+def labelled_pairs(folder: Path, base: Embedder, *, seed: int, most: int) -> list[Pair]:
+    """One pair for each right answer of each message, shuffled; the same for the same seed.
 
-    name: str
-    texts: dict[str, str]
-    messages: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def read_training_set(folder: Path) -> TrainingSet:
-    """The set in the folder, with the texts that the product embeds; raises BadSet."""
+    Raises BadSet for a folder that is none. Of a tool's two readings each training takes one.
+    """
+    dice = random.Random(f"{seed} {folder.name}")  # noqa: S311 - the same dice each time
     capabilities = load_path(folder / "catalog.jsonl").capabilities
-    texts = {each.identifier: embedding_text(each) for each in capabilities}
-    labelled = ((row.query, row.relevant) for row in read_queries(folder))
-    known = ((query, tuple(one for one in right if one in texts)) for query, right in labelled)
-    return TrainingSet(folder.name, texts, tuple(row for row in known if row[1]))
-
-
-def pairs_of(source: TrainingSet, base: Embedder, *, seed: int) -> list[Pair]:
-    """One pair for each right answer of each message, shuffled; the same for the same seed."""
-    dice = random.Random(f"{seed} {source.name}")  # noqa: S311 - the same dice each time
-    reading = {key: dice.choice(text.splitlines()[:2]) for key, text in source.texts.items()}
+    texts = [embedding_text(each) for each in capabilities]
+    reading = [dice.choice(text.splitlines()[:2]) for text in texts]
+    places = {each.identifier: place for place, each in enumerate(capabilities)}
+    asked = zip(read_queries(folder), questions(folder, base), strict=True)
     pairs = [
-        Pair(message, reading[one], reading[dice.choice(wrong)])
-        for message, right, wrong in _mined(source, base)
-        for one in right
+        Pair(labelled.query, reading[places[right]], reading[dice.choice(wrong)])
+        for labelled, question in asked
+        if (wrong := _wrong(question))
+        for right in labelled.relevant
+        if right in places
     ]
     dice.shuffle(pairs)
-    return pairs
+    return _by_clauses(pairs[:most], base, dice)
 
 
-def _mined(
-    source: TrainingSet, base: Embedder
-) -> Iterator[tuple[str, tuple[str, ...], Sequence[str]]]:
-    """Each message with its right tools and those that the base model takes for nearly right."""
-    keys = list(source.texts)
-    tools = embed_documents(base, list(source.texts.values()))
-    places = {key: place for place, key in enumerate(keys)}
-    for (message, right), vector in zip(
-        source.messages, base.embed([message for message, _ in source.messages]), strict=True
-    ):
-        likeness = tools @ vector
-        wrong = _hard(likeness, [places[key] for key in right])
-        yield message, right, [keys[place] for place in wrong]
+def _wrong(question: Question) -> list[int]:
+    """Places in the catalogue of what the selector ranks FIRST to LAST of what is wrong."""
+    likeness = question.cosines[:, 0]
+    top = likeness[question.right].max(initial=-1.0)
+    trusted = ~question.right & (likeness <= top + SUSPICIOUS)
+    ranked = [int(one) for one in np.argsort(-by_fusion(question), kind="stable") if trusted[one]]
+    return [int(question.places[one]) for one in ranked[FIRST:LAST] or ranked]
 
 
-def _hard(likeness: Array, right: Sequence[int]) -> list[int]:
-    """The ranks FIRST to LAST of what is wrong, without what is suspiciously good."""
-    trusted = likeness <= likeness[list(right)].max() + SUSPICIOUS
-    trusted[list(right)] = False
-    ranked = [int(place) for place in np.argsort(-likeness, kind="stable") if trusted[place]]
-    return ranked[FIRST:LAST] or ranked[:LAST]
+def _by_clauses(pairs: Sequence[Pair], base: Embedder, dice: random.Random) -> list[Pair]:
+    """Messages of several tasks, half of them cut down to the task that the right tool is for."""
+    return [
+        replace(pair, message=_nearest_clause(pair, clauses, base))
+        if len(clauses := split(pair.message)) > 1 and dice.random() < BY_CLAUSE
+        else pair
+        for pair in pairs
+    ]
+
+
+def _nearest_clause(pair: Pair, clauses: Sequence[str], base: Embedder) -> str:
+    right = embed_documents(base, [pair.right])[0]
+    return clauses[int(np.argmax(base.embed(clauses) @ right))]

@@ -1,22 +1,30 @@
-"""From labelled sets to an adapter: pairs, fitting, and what of the change is kept."""
+"""From labelled sets to an adapter, and to how good it is on sets that it has not seen."""
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from catalog.embedding.adapter import RANK, Weights, difference, write_adapter
+from catalog.embedding.adapter import Adapter, read_adapter, write_adapter
 from catalog.embedding.base import Embedder
-from catalog.embedding.convert import SOURCE_SHA256, convert_model, read_weights, source_folder
+from catalog.embedding.convert import SOURCE_SHA256, convert_model, source_folder
 from catalog.embedding.onnx import OnnxEmbedder
+from discovery.labelled_sets import BadSet
+from discovery.training.calibrating import fit_scale, reliability
+from discovery.training.described import described_pairs
 from discovery.training.fitting import Recipe, fit
-from discovery.training.pairs import TrainingSet, pairs_of, read_training_set
+from discovery.training.measuring import LeftOut, left_out, scale_without, table
+from discovery.training.pairs import labelled_pairs
+from discovery.training.remembering import Remembering
 
-_TOOLS = ("sentence-transformers", "torch", "transformers", "accelerate", "datasets")
+_TOOLS = ("sentence-transformers", "torch", "transformers", "peft", "accelerate", "datasets")
+MESSAGES = "queries.jsonl"
+
+Say = Callable[[str], None]
 
 
 class NotInstalled(Exception):
@@ -24,33 +32,63 @@ class NotInstalled(Exception):
 
 
 def train_encoder(
-    folders: Sequence[Path], recipe: Recipe, *, work: Path, out: Path
+    folders: Sequence[Path], recipe: Recipe, *, work: Path, out: Path, say: Say
 ) -> dict[str, Any]:
-    """Write the adapter and, beside it, from what and how it was made; the latter."""
+    """Write the adapter and, beside it, from what and how it was made and what it does; the latter.
+
+    Each set with messages is left out of a training of its own first, which is what the figures
+    and the scale come from. The work folder keeps what is done, to be gone on with.
+    """
     _check_tools()
-    sets = [read_training_set(folder) for folder in folders]
-    base = OnnxEmbedder(convert_model(work / "base"))
-    adapter = train_adapter(sets, base, recipe, work)
+    base = Remembering(OnnxEmbedder(convert_model(work / "base")))
+    labelled = [folder for folder in folders if (folder / MESSAGES).exists()]
+    if not labelled:
+        raise BadSet(f"None of the folders has {MESSAGES}.")
+    seen = {}
+    for folder in labelled if len(labelled) > 1 else ():
+        say(f"Training without {folder.name} …")
+        others = [each for each in folders if each != folder]
+        place = work / f"without-{folder.name}"
+        seen[folder.name] = left_out(folder, trained(others, base, recipe, place), base, place)
+    say("Training on all of them …")
+    adapter = trained(folders, base, recipe, work / "all")
     provenance = {
-        "adapter": write_adapter(out, adapter),
-        "base": {"model": "all-MiniLM-L6-v2", "sha256": SOURCE_SHA256},
-        "rank": RANK,
+        "adapter": write_adapter(out, adapter.weights),
+        "base": {"model": "all-MiniLM-L6-v2", "licence": "Apache-2.0", "sha256": SOURCE_SHA256},
         "recipe": asdict(recipe),
-        "sets": [_origin(folder, each) for folder, each in zip(folders, sets, strict=True)],
+        "sets": [_origin(folder) for folder in folders],
         "made with": {tool: version(tool) for tool in _TOOLS},
-    }
-    out.with_suffix(".json").write_text(json.dumps(provenance, indent=1) + "\n", "utf-8")
+    } | _figures(seen)
+    text = json.dumps(provenance, indent=1, ensure_ascii=False)
+    out.with_suffix(".json").write_text(text + "\n", "utf-8")
     return provenance
 
 
-def train_adapter(
-    sets: Sequence[TrainingSet], base: Embedder, recipe: Recipe, work_folder: Path
-) -> Weights:
-    """What the base model's weights need to choose tools better. `work_folder` keeps how far the
-    training is, so that it can be stopped and gone on with."""
-    pairs = {each.name: pairs_of(each, base, seed=recipe.seed) for each in sets}
-    trained = fit(source_folder(), pairs, recipe, work_folder)
-    return difference(read_weights(source_folder() / "model.safetensors"), _weights_of(trained))
+def trained(folders: Sequence[Path], base: Embedder, recipe: Recipe, work: Path) -> Adapter:
+    """What the base model's weights need to choose the folders' tools better; made once."""
+    path = work / "adapter.safetensors"
+    if not path.exists():
+        pairs = {
+            folder.name: labelled_pairs(folder, base, seed=recipe.seed, most=recipe.most)
+            if (folder / MESSAGES).exists()
+            else described_pairs(folder, seed=recipe.seed, most=recipe.described)
+            for folder in folders
+        }
+        write_adapter(path, fit(source_folder(), pairs, recipe, work))
+    return read_adapter(path)
+
+
+def _figures(seen: dict[str, LeftOut]) -> dict[str, Any]:
+    """What only several sets can tell: left-out figures, a scale, and how far to trust it."""
+    if len(seen) < 2:
+        return {}
+    bins = [
+        {"left out": name} | row
+        for name, each in seen.items()
+        for row in reliability({name: each.after}, scale_without(seen, name))
+    ]
+    scale = fit_scale({name: each.after for name, each in seen.items()})
+    return {"scale": scale._asdict(), "left out": table(seen), "reliability": bins}
 
 
 def _check_tools() -> None:
@@ -61,13 +99,13 @@ def _check_tools() -> None:
         )
 
 
-def _origin(folder: Path, source: TrainingSet) -> dict[str, Any]:
-    files = (folder / "catalog.jsonl", folder / "queries.jsonl")
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    return {"name": source.name, "messages": len(source.messages), "sha256": sums}
-
-
-def _weights_of(model: Any) -> dict[str, Any]:
-    """Its weights by the names of the base model's file."""
-    state = model[0].auto_model.state_dict()
-    return {name: weights.detach().cpu().numpy() for name, weights in state.items()}
+def _origin(folder: Path) -> dict[str, Any]:
+    """The set's files, and what its README says of source and licence."""
+    readme = folder / "README.md"
+    lines = readme.read_text("utf-8").splitlines() if readme.exists() else []
+    sums = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob("*.jsonl"))
+    }
+    source = next((line for line in lines if line.startswith("Source:")), "")
+    return {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}

@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, folders: list[Path], out: Path, work: Path, **given: Any) -> None:
         recipe = Recipe(**{each.name: given[each.name] for each in fields(Recipe)})
         try:
-            provenance = train_encoder(folders, recipe, work=work, out=out)
+            provenance = train_encoder(folders, recipe, work=work, out=out, say=self.stdout.write)
         except (BadSet, EmbedderUnavailable, NotInstalled) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(f"{out}: adapter {provenance['adapter']}, {out.stat().st_size:,} bytes.")

@@ -1,0 +1,78 @@
+"""Trains on all labelled sets but one and measures on that one, for each of them: what the result
+would do on tools and messages that it has not seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from catalog.embedding.adapter import Adapter
+from catalog.embedding.base import Embedder
+from catalog.embedding.convert import convert_model
+from catalog.embedding.export import write_for_sentence_transformers
+from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
+from discovery.ranking.scales import GENERAL, Scale
+from discovery.training.calibrating import fit_scale
+from discovery.training.evidence import (
+    Question,
+    Ranking,
+    by_fusion,
+    by_meaning,
+    by_whole_message,
+    measure,
+    questions,
+)
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A set that was not learned from, as the model before and after training ranks it."""
+
+    before: Sequence[Question]
+    after: Sequence[Question]
+    exact: float  # recall@5 by meaning in float32, after
+
+
+def left_out(folder: Path, adapter: Adapter, base: Embedder, work: Path) -> LeftOut:
+    """What the adapter, which was trained on the other sets, does on this one."""
+    trained = OnnxEmbedder(convert_model(work / "model", adapter))
+    exact = SentenceTransformersEmbedder(
+        str(write_for_sentence_transformers(work / "exact", adapter))
+    )
+    return LeftOut(
+        list(questions(folder, base)),
+        list(questions(folder, trained)),
+        _recalls(list(questions(folder, exact)), GENERAL)["meaning"],
+    )
+
+
+def table(seen: Mapping[str, LeftOut]) -> list[dict[str, Any]]:
+    """A row for each set: recall@5 in per cent before and after. The scale that the trained model's
+    selector ranks by was fitted on the other rows, each by a model that did not see its set."""
+    return [
+        {
+            "left out": name,
+            "before": _recalls(each.before, GENERAL),
+            "after": _recalls(each.after, scale_without(seen, name)),
+            "in float32": each.exact,
+        }
+        for name, each in seen.items()
+    ]
+
+
+def scale_without(seen: Mapping[str, LeftOut], name: str) -> Scale:
+    """The scale that the sets but this one give."""
+    return fit_scale({other: each.after for other, each in seen.items() if other != name})
+
+
+def _recalls(asked: Sequence[Question], scale: Scale) -> Figures:
+    ways: dict[str, Ranking] = {
+        "meaning": by_meaning,
+        "with words": partial(by_whole_message, scale=scale),
+        "with clauses": partial(by_fusion, scale=scale),
+    }
+    return {name: round(measure(asked, way)[0], 2) for name, way in ways.items()}
