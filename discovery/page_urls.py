@@ -32,6 +32,7 @@ urlpatterns = [
     path("group/", session.choose_group, name="choose-group"),
     path("", include("discovery.access_urls")),
     path("", include("discovery.account_urls")),
+    path("", include("discovery.insights_urls")),
     path("", include("discovery.people_urls")),
     path("", include("discovery.register_urls")),
 ]

@@ -39,6 +39,7 @@ PLACES = (
     Place("my-tools", "My tools", "layout-grid", key="t"),
     Place("marketplace", "Marketplace", "store", key="m"),
     Place("approvals", "Approvals", "list-checks", key="a"),
+    Place("insights", "Insights", "chart-column", key="n"),
 )
 PLACES_OF_ADMINS = (
     Place("integrations", "Integrations", "plug", key="i"),

@@ -66,7 +66,7 @@ def draw(drawing: Drawing) -> SafeString:
         dots_size=3,
         margin=2,
         margin_top=16,
-        margin_right=58,
+        margin_right=120 if len(drawing.lines) > 1 else 58,
         value_formatter=drawing.write,
     )
     chart.x_labels = drawing.labels
@@ -77,6 +77,8 @@ def draw(drawing: Drawing) -> SafeString:
     if drawing.target is not None:
         chart.add("target", _level(drawing.target, drawing))
     chart.add_xml_filter(_without_styles)
+    if drawing.target is not None:
+        chart.add_xml_filter(_levelled(len(drawing.lines)))
     # pygal escapes what it is given, and the labels are ours.
     return SafeString(chart.render(is_unicode=True))
 
@@ -120,6 +122,20 @@ def _without_styles(svg: Element) -> Element:
         if dot.get("class") == "dots":
             _entitle(dot)
     return svg
+
+
+def _levelled(number: int) -> Callable[[Element], Element]:
+    """The line of that number is a level: it has a class of its own, and no dots."""
+
+    def mark(svg: Element) -> Element:
+        for series in svg.iter("g"):
+            if f"serie-{number}" in series.get("class", "").split():
+                series.set("class", "series target")
+                for dots in series.findall("g[@class='dots']"):
+                    series.remove(dots)
+        return svg
+
+    return mark
 
 
 def _entitle(dot: Element) -> None:

@@ -1,0 +1,97 @@
+"""Who plays: groups with some of the starter collection each, their people, spaces and keys."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from acl.models import ApiKey, Space
+from acl.services.keys import create_key, revoke_key
+from acl.services.spaces import create_space, ensure_root
+from catalog.models import Integration
+from catalog.services.grants import grant_integrations
+
+PREFIX = "Demo "
+LEAD = "demo-lead"
+NIGHT = "Night shift"
+EVERYBODY = ("tool_discovery", "calculator", "web-search", "tasks", "memory")
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Support": ("gmail", "slack", "notifications", "translate", "summarize", "email-writing"),
+    "Sales": ("gmail", "google_calendar", "whatsapp", "web-browser", "research", "news-search"),
+    "Engineering": ("filesystem", "slack", "webhook", "cron", "code-review", "mcp", "settings"),
+    "Office": ("google_calendar", "gmail", "weather", "teams", "meeting-notes", "sms", "cron"),
+}
+PEOPLE = ("amira", "ben", "chen", "dora")
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A group as a backend knows it: by a key of its own. The lead says no to its calls."""
+
+    group: Group
+    key: str
+    leads_key: str
+    users: tuple[str, ...]
+    space: str
+    having: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """Without the prefix."""
+        return self.group.name.removeprefix(PREFIX)
+
+    def has(self, identifiers: tuple[str, ...]) -> bool:
+        """Whether all of these are tools of the team's."""
+        names = (one.partition(":")[2] for one in identifiers)
+        return all(name.partition("__")[0] in self.having for name in names)
+
+
+def demo_groups() -> list[str]:
+    """The names by which rows of the demo are known."""
+    return [PREFIX + name for name in GROUPS]
+
+
+def hire(keys: list[ApiKey]) -> list[Team]:
+    """Everybody, made where they are missing; what is to be revoked at the end goes to `keys`."""
+    lead = _user(LEAD)
+    return [_team(name, slugs, lead, keys) for name, slugs in GROUPS.items()]
+
+
+def dismiss(keys: list[ApiKey]) -> None:
+    """Nobody can come in by the demo's keys afterwards."""
+    for key in keys:
+        revoke_key(by=None, key=key)
+
+
+def _team(name: str, slugs: tuple[str, ...], lead: User, keys: list[ApiKey]) -> Team:
+    group, _ = Group.objects.get_or_create(name=PREFIX + name)
+    users = [_user(f"demo-{name.lower()}-{person}") for person in PEOPLE]
+    for user in (*users, lead):
+        user.groups.add(group)
+    having = Integration.objects.filter(slug__in=(*slugs, *EVERYBODY))
+    grant_integrations(integrations=having, group=group, by=None)
+    space = Space.objects.filter(group=group, name=NIGHT).first() or create_space(
+        by=None, group=group, parent=ensure_root(group), name=NIGHT
+    )
+    scopes = ["select", "discover", "execute"]
+    raw = _key(keys, group=group, scopes=scopes, acts_for_users=True)
+    leads = _key(keys, group=group, scopes=["admin"], owner=lead)
+    names = tuple(user.get_username() for user in users)
+    return Team(group, raw, leads, names, space.slug, frozenset((*slugs, *EVERYBODY)))
+
+
+def _user(name: str) -> User:
+    """Somebody who cannot sign in."""
+    user, new = User.objects.get_or_create(username=name)
+    if new:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
+def _key(keys: list[ApiKey], **about: object) -> str:
+    soon = timezone.now() + timedelta(hours=1)
+    key, raw = create_key(by=None, name="demo week", expires_at=soon, **about)  # type: ignore[arg-type]
+    keys.append(key)
+    return raw
