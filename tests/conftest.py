@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from django.conf import settings
-from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, sync_playwright
@@ -16,6 +15,8 @@ from playwright.sync_api import Browser, sync_playwright
 from catalog.embedding import choice
 from catalog.embedding.base import Vectors
 from catalog.embedding.onnx import OnnxEmbedder
+from tests.databases import _flush_is_quick as _flush_is_quick
+from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -32,23 +33,6 @@ FLAGS = [
 # random, hypothesis is asked for with HYPOTHESIS_PROFILE=default.
 examples.register_profile("same", derandomize=True)
 examples.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _flush_empties_the_log() -> Iterator[None]:
-    """Between tests Django empties every table. The audit log refuses: here, no trigger runs. Rows
-    are deleted, since truncating waits for whoever reads, such as a page that was just closed."""
-
-    def sql_flush(
-        self: DatabaseOperations, style: object, tables: Iterable[str], **_: object
-    ) -> list[str]:
-        quoted = map(self.quote_name, sorted(tables))
-        deletes = [f"DELETE FROM {table}" for table in quoted]  # noqa: S608
-        return ["SET LOCAL session_replication_role = replica", *deletes]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
-        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

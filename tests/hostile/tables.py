@@ -48,8 +48,11 @@ def undone() -> Iterator[None]:
         yield
         transaction.set_rollback(True)
     with connection.cursor() as cursor:
-        for name, number in numbers.items():
-            cursor.execute("SELECT setval(%s, %s, %s)", [name, number or 1, number is not None])
+        cursor.execute(
+            "SELECT setval(name::regclass, coalesce(number, 1), number IS NOT NULL)"
+            " FROM unnest(%s::text[], %s::bigint[]) AS was (name, number)",
+            [list(numbers), list(numbers.values())],
+        )
 
 
 def number_rows_from(first: int) -> None:

@@ -14,13 +14,18 @@ from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 
-pytest.importorskip("sentence_transformers", reason="the extra is not installed")
 # torch and its friends deprecate parts of one another.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _extra() -> None:
+    """Loaded here and not above: that takes seconds, which other processes are spared."""
+    pytest.importorskip("sentence_transformers", reason="the extra is not installed")
+
+
 @pytest.fixture(scope="module")
-def reference() -> SentenceTransformersEmbedder:
+def reference(_extra: None) -> SentenceTransformersEmbedder:
     return SentenceTransformersEmbedder(str(convert.source_folder()))
 
 

@@ -3,18 +3,9 @@
 import re
 from typing import Any
 
-import anthropic.types
-import google.genai.types
-import mcp.types
-import openai.types.chat
-import openai.types.responses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.responses.response_tool_search_output_item_param_param import (
-    ResponseToolSearchOutputItemParamParam,
-)
-from openai.types.responses.tool_param import ToolParam
 from pydantic import TypeAdapter
 
 from catalog.normalizing.naming import FULL_NAME
@@ -25,13 +16,6 @@ from discovery.services.injection import as_tools
 from tests.rendering.test_legal import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
-TYPES: dict[str, Any] = {
-    "anthropic": list[anthropic.types.ToolParam],
-    "openai": list[openai.types.chat.ChatCompletionToolParam],
-    "openai_responses": list[openai.types.responses.FunctionToolParam],
-    "gemini": list[google.genai.types.Tool],
-    "mcp": list[mcp.types.Tool],
-}
 TOOLS = [
     Tool("gmail__send_email", "Send email", "Sends a mail.", GOOD, "write", asks_first=True),
     Tool("7zip__pack", "Pack", "", {"properties": {"$level": {}, "level": {}, "a b": True}}),
@@ -39,6 +23,34 @@ TOOLS = [
     Tool("x" * 64, "Long", "word " * 2000, None, "delete"),
     *as_tools(META_TOOLS.values()),
 ]
+
+
+def type_of(payload: str) -> Any:
+    """The SDKs take seconds to load, which processes that run other tests are spared."""
+    if payload == "mcp":
+        import mcp.types
+
+        return list[mcp.types.Tool]
+    if payload == "gemini":
+        import google.genai.types
+
+        return list[google.genai.types.Tool]
+    if payload.startswith("anthropic"):
+        import anthropic.types
+
+        result = anthropic.types.ToolResultBlockParam
+        return result if payload == "anthropic result" else list[anthropic.types.ToolParam]
+    import openai.types.chat
+    import openai.types.responses as responses
+    from openai.types.responses import response_tool_search_output_item_param_param as searched
+
+    types: dict[str, Any] = {
+        "openai": list[openai.types.chat.ChatCompletionToolParam],
+        "openai_responses": list[responses.FunctionToolParam],
+        "openai searchable": list[responses.tool_param.ToolParam],
+        "openai searched": searched.ResponseToolSearchOutputItemParamParam,
+    }
+    return types[payload]
 
 
 def as_read(kind: Any, payload: Any) -> Any:
@@ -53,7 +65,7 @@ def as_read(kind: Any, payload: Any) -> Any:
 def test_tools_are_what_the_sdk_takes(provider: str) -> None:
     payload = write_tools(TOOLS, provider) or []
 
-    assert as_read(TYPES[provider], payload) == payload
+    assert as_read(type_of(provider), payload) == payload
     declared = payload[0]["functionDeclarations"] if provider == "gemini" else payload
     assert len(declared) == len(TOOLS)
 
@@ -61,16 +73,16 @@ def test_tools_are_what_the_sdk_takes(provider: str) -> None:
 def test_wrong_payload_is_noticed() -> None:
     wrong = [{"name": "a", "input_schema": {}, "parameters": {}}]
 
-    assert as_read(TYPES["anthropic"], wrong) != wrong
+    assert as_read(type_of("anthropic"), wrong) != wrong
 
 
 def test_anthropic_loads_what_a_search_of_ours_refers_to() -> None:
     tools, result = write_searchable(TOOLS, TOOLS[:3], SEARCH, "anthropic")
 
-    assert as_read(list[anthropic.types.ToolParam], tools) == tools
+    assert as_read(type_of("anthropic"), tools) == tools
     assert [tool["name"] for tool in tools if not tool.get("defer_loading")] == [SEARCH.name]
     answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result}
-    assert as_read(anthropic.types.ToolResultBlockParam, answer) == answer
+    assert as_read(type_of("anthropic result"), answer) == answer
     assert [block["tool_name"] for block in result] == [tool.name for tool in TOOLS[:3]]
     assert {block["tool_name"] for block in result} <= {tool["name"] for tool in tools}
 
@@ -79,16 +91,16 @@ def test_search_that_finds_nothing_says_so() -> None:
     _, result = write_searchable([], [], SEARCH, "anthropic")
 
     answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result}
-    assert as_read(anthropic.types.ToolResultBlockParam, answer) == answer
+    assert as_read(type_of("anthropic result"), answer) == answer
     assert result[0]["type"] == "text"
 
 
 def test_openai_is_given_definitions_by_a_search_that_the_client_executes() -> None:
     tools, result = write_searchable(TOOLS, TOOLS[:3], SEARCH, "openai_responses")
 
-    assert as_read(list[ToolParam], tools) == tools
+    assert as_read(type_of("openai searchable"), tools) == tools
     item = {**result, "call_id": "call_1"}
-    assert as_read(ResponseToolSearchOutputItemParamParam, item) == item
+    assert as_read(type_of("openai searched"), item) == item
     assert all(tool["defer_loading"] for tool in result["tools"])
 
 
