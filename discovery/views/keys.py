@@ -18,6 +18,7 @@ from acl.services.keys import create_key, revoke_key, rotate_key
 from acl.services.service_accounts import ServiceAccountRefused, create_account_with_key
 from discovery.key_forms import SCOPES, WHOM, KeysForm, NewKeyForm, ReplaceForm
 from discovery.views.access.admins import admins_only
+from discovery.views.first_call import first_call
 from discovery.views.frame import PageRequest, frame_of, render_page
 
 PAGE = 50
@@ -91,9 +92,10 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
     return render_page(request, "discovery/keys/revoke.html", context, frame=frame_of(request))
 
 
-@sensitive_variables("raw")
+@sensitive_variables("raw", "call", "context")
 def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> HttpResponse:
-    context = {"key": key, "raw": raw, "title": title}
+    call = first_call(request, key, raw, request.user)
+    context = {"key": key, "raw": raw, "title": title, "call": call}
     response = render_page(request, "discovery/keys/shown.html", context, frame=frame_of(request))
     patch_cache_control(response, no_store=True)
     return response

@@ -179,7 +179,7 @@ def settings_in_words(asked: Asked, other: Asked) -> tuple[str, str]:
 def _settings(asked: Asked) -> tuple[str, ...]:
     kind = "every kind" if asked.kind in {"", "any", "all"} else f"only the kind {asked.kind}"
     return (
-        f"{asked.max_tools} tools at most",
+        f"{asked.max_tools} {'tool' if asked.max_tools == 1 else 'tools'} at most",
         kind,
         "relations count" if asked.use_graph else "relations do not count",
         "with earlier messages" if asked.history else "without earlier messages",

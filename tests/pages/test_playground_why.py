@@ -1,0 +1,181 @@
+"""Why a tool is not there: each step of the selection that can leave it out, within rights."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from acl.callers import Caller
+from acl.models import Space
+from catalog.models import Capability, Rule
+from discovery.selected import Asked
+from discovery.services.selection import select_capabilities
+from discovery.services.why_not import WhyNot, why_not
+from tests.access.people import People, invite
+from tests.factories import CapabilityFactory, lay_down
+
+MESSAGE = "send an email to several people"
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+def asked_why(
+    people: People, name: str, *, by_admin: bool = False, caller: Caller | None = None, **asked: Any
+) -> WhyNot:
+    question = Asked(asked.pop("message", MESSAGE), caller or people.caller, **asked)
+    selection = select_capabilities(question)
+    return why_not(asked=question, selection=selection, name=name, by_admin=by_admin)
+
+
+def change(row: Any, **values: Any) -> None:
+    type(row).objects.filter(pk=row.pk).update(**values)
+
+
+CAUSES: dict[str, Callable[[People], object]] = {
+    "blocked": lambda people: change(people.send, ai_access="blocked"),
+    "quarantined": lambda people: change(people.send, state="quarantined"),
+    "off": lambda people: change(people.gmail, enabled=False),
+    "not available": lambda people: change(people.send, available=False),
+    "disconnected": lambda people: change(people.gmail, connection="disconnected"),
+    "no right": lambda people: lay_down(
+        Rule.Effect.DENY, people.send, Space.objects.get(group=people.support)
+    ),
+}
+# What a person is told of a tool that is theirs; of everything else they know nothing.
+TOLD_TO_ANYBODY = {"not available", "disconnected"}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_step_that_left_it_out_is_named(people: People, cause: str) -> None:
+    assert asked_why(people, "gmail__send_email").cause == "selected"
+
+    CAUSES[cause](people)
+
+    told = asked_why(people, "gmail__send_email", by_admin=True)
+    assert told.cause == cause
+    assert told.rights is not None
+    own = asked_why(people, "gmail__send_email")
+    assert own.cause == (cause if cause in TOLD_TO_ANYBODY else "unknown")
+    assert own.rights is None
+
+
+def test_a_ranking_leaves_out_by_threshold_place_kind_twin_and_small_talk(people: People) -> None:
+    fill(people, 12)
+    CapabilityFactory.create(
+        integration=people.gmail,
+        action="water",
+        description="Waters plants, opens windows, feeds the cat and the fish, takes out the bins, "
+        "sweeps the stairs, mends bicycles, winds clocks, and can send a picture of all of it.",
+    )
+    same = CapabilityFactory.create(
+        integration=people.gmail, action="mail", description="Send an email to several people."
+    )
+    change(same, fingerprint=people.send.fingerprint)
+
+    much = f"gmail__send_email: {MESSAGE} of one list, attachments are given by address"
+    least = asked_why(people, "gmail__water", message=much)
+    last = asked_why(people, "gmail__send_email_11", max_tools=2)
+    twin = asked_why(people, same.full_name, max_tools=20)
+    kind = asked_why(people, "gmail__send_email", kind="skill")
+    chat = asked_why(people, "gmail__send_email", message="thanks")
+
+    assert least.cause == "under the threshold", least
+    assert least.score is not None
+    assert least.threshold is not None
+    assert least.score < least.threshold
+    assert last.cause == "outranked"
+    assert last.place is not None
+    assert last.place > 2
+    assert twin.cause in {"twin", "selected"}  # either stands for both
+    assert {twin.cause, asked_why(people, "gmail__send_email", max_tools=20).cause} == {
+        "twin",
+        "selected",
+    }
+    assert kind.cause == "other kind"
+    assert chat.cause == "small talk"
+
+
+def fill(people: People, number: int) -> None:
+    """So many tools more that fit the message, each a little different."""
+    for place in range(number):
+        CapabilityFactory.create(
+            integration=people.gmail,
+            action=f"send_email_{place}",
+            description=f"Send an email to several people in list {place}.",
+        )
+
+
+def test_what_is_not_among_the_candidates_is_looked_at_by_itself(people: People) -> None:
+    told = asked_why(people, "wiki__read_page")
+
+    assert told.cause == "too far"
+    assert told.score is not None
+    assert told.place is None
+
+
+def test_a_foreign_name_is_answered_as_one_that_is_not_there(people: People) -> None:
+    asked_why(people, "no_such__tool")  # whatever is read once has been read
+    answers = []
+    for name in ("payroll__pay", "no_such__tool"):
+        with CaptureQueriesContext(connection) as statements:
+            told = asked_why(people, name)
+        answers.append((told.cause, told.sentence, told.advice, len(statements)))
+
+    assert answers[0] == answers[1]
+
+
+def test_an_admin_who_looks_as_somebody_gets_the_rule(
+    people: People, client: Client, django_user_model: type[User]
+) -> None:
+    root = Space.objects.get(group=people.support)
+    lay_down(Rule.Effect.DENY, people.send, root)
+    client.force_login(django_user_model.objects.create_superuser("root"))
+
+    response = client.get("/", {"message": MESSAGE, "user": "alice", "why": "gmail__send_email"})
+
+    text = " ".join(response.content.decode().split())
+    assert f"A rule in {root.name} denies gmail__send_email for everyone." in text
+    assert f"/access/explain/?user=alice&amp;group={people.support.pk}" in text
+
+
+def test_people_are_told_nothing_of_a_rule(people: People, client: Client) -> None:
+    lay_down(Rule.Effect.DENY, people.send, Space.objects.get(group=people.support))
+    client.force_login(people.alice)
+
+    client.get("/", {"message": MESSAGE})  # which ends the first steps
+    bodies = []
+    for name in ("gmail__send_email", "gmail__no_such_tool"):
+        body = client.get("/", {"message": MESSAGE, "why": name}).content.decode()
+        bodies.append(body.replace(name, "NAME"))
+
+    assert "Nothing that you may use has this name." in bodies[0]
+    assert "denies" not in bodies[0]
+    first, second = map(_without_times, bodies)
+    assert first == second
+
+
+def test_the_next_in_line_are_offered(people: People, client: Client) -> None:
+    fill(people, 3)
+    CapabilityFactory.create(integration=people.payroll, description="Send an email to people.")
+    client.force_login(people.alice)
+
+    response = client.get("/", {"message": MESSAGE, "max_tools": "1"})
+
+    missed = [one.full_name for one in response.context["side"].missed]
+    assert "gmail__send_email_1" in missed
+    usable = Capability.objects.usable_by(people.caller).values_list("full_name", flat=True)
+    assert set(missed) <= set(usable)
+    assert set(response.context["side"].competing) <= set(usable)
+
+
+def _without_times(body: str) -> str:
+    body = re.sub(r'csrfmiddlewaretoken" value="[^"]*"', "", body)
+    return re.sub(r"[0-9.]+( ms)?", "", body)
