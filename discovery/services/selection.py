@@ -67,7 +67,7 @@ def select_capabilities(asked: Asked) -> Selection:
     watch.lap("rendering")
     degraded = _done_without(problem, candidates)
     answer = _answer(ranked, selected, candidates, degraded, watch.finish())
-    workings = Workings(texts, reading.own > 0, tuple(ranked), placed)
+    workings = Workings(texts, reading.own > 0, ranked, placed)
     return replace(answer, small_talk=small_talk, noted=noted, workings=workings)
 
 
