@@ -81,8 +81,10 @@ def _environment() -> dict[str, str]:
 
 def _run(words: list[str], *, cwd: Path) -> str:
     done = subprocess.run(  # noqa: S603 (what the README says)
-        words, cwd=cwd, env=_environment(), check=True, text=True, stdout=subprocess.PIPE
+        words, cwd=cwd, env=_environment(), check=False, text=True, capture_output=True
     )
+    if done.returncode:
+        raise SystemExit(f"{words[-1]}\n{done.stderr}")
     return done.stdout
 
 

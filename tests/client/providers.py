@@ -73,9 +73,9 @@ def stand_in() -> Iterator[StandIn]:
 
 def _messages(provider: StandIn, body: Body) -> Body:
     tools = _read(list[anthropic.types.ToolParam], body["tools"])
-    messages = _read(list[anthropic.types.MessageParam], body["messages"])
-    blocks = [block for each in messages if isinstance(each["content"], list)
-              for block in each["content"]]  # fmt: skip
+    contents = [message["content"] for message in body["messages"]]
+    sent = [block for content in contents if isinstance(content, list) for block in content]
+    blocks = [_read(_BLOCKS[block["type"]], block) for block in sent]
     called = [block["id"] for block in blocks if block["type"] == "tool_use"]
     results = [block for block in blocks if block["type"] == "tool_result"]
     _check_pairs(called, [result["tool_use_id"] for result in results])
@@ -122,6 +122,11 @@ def _completions(provider: StandIn, body: Body) -> Body:
     }
 
 
+_BLOCKS: dict[str, Any] = {
+    "text": anthropic.types.TextBlockParam,
+    "tool_use": anthropic.types.ToolUseBlockParam,
+    "tool_result": anthropic.types.ToolResultBlockParam,
+}
 _APIS: dict[str, Callable[[StandIn, Body], Body]] = {
     "/v1/messages": _messages,
     "/v1/chat/completions": _completions,

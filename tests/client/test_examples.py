@@ -75,11 +75,10 @@ def test_chat_from_plan_to_outcome(
         "Done. The tool says: 1: a sum",
         "Done. The tool says: 2: again",
     ]
-    assert [(turn.state, turn.outcome.status, turn.user) for turn in turns] == [
-        ("completed", "success", people.alice),
-        ("completed", "success", people.alice),
-        ("recovered", "success", people.alice),
-    ]
+    assert {(turn.state, turn.outcome.status, turn.user) for turn in turns} == {
+        ("completed", "success", people.alice)
+    }
+    assert [bool(turn.recovered_at) for turn in turns] == [False, False, True]
     assert [(call.full_name, call.turn_id, call.needs_approval) for call in calls] == [
         ("notes__echo", turns[0].pk, False),
         ("ledger__echo", turns[1].pk, True),

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+PROJECT = Path(__file__).parents[2]
 SHELLS = {"sh", "bash", "shell", "console"}
 _FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 _LOOKS_LIKE_ONE = re.compile(
     r"^(\$ |(sudo )?(make|curl|python3?|pip|uv|docker|git|cp|export|manage\.py|celery|gunicorn|"
-    r"pg_dump|psql|kubectl|\.venv/bin/\w+)\b(?!.*[→:]$))"
+    r"pg_dump|psql|kubectl|\.venv/bin/\w+)\b(?!.*:$))"
 )
 
 
@@ -26,7 +27,7 @@ class Command:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.paper.name}:{self.line}: {self.text}"
+        return f"{self.paper.relative_to(PROJECT)}:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,36 @@ def blocks_in(text: str) -> Iterator[Block]:
 
 
 def commands_in(paper: Path) -> list[Command]:
-    """The commands of its shell blocks, without comments; of a `console`, what follows `$ `."""
+    """The commands of its shell blocks."""
+    return commands_of(paper, paper.read_text("utf-8"))
+
+
+def commands_of(paper: Path, text: str) -> list[Command]:
+    """The same of a text: without comments; of a `console`, what follows `$ `."""
     found = []
-    for block in blocks_in(paper.read_text("utf-8")):
+    for block in blocks_in(text):
         if block.kind in SHELLS:
             lines = list(enumerate(block.lines, block.line))
             if block.kind == "console":
                 lines = [(number, line[2:]) for number, line in lines if line.startswith("$ ")]
-            found += [Command(paper, number, text) for number, text in _joined(lines)]
+            found += [Command(paper, number, command) for number, command in _joined(lines)]
     return found
 
 
 def hidden_in(paper: Path) -> list[Command]:
     """Commands in blocks that do not say that they are a shell's: nothing would run them."""
+    return hidden_of(paper, paper.read_text("utf-8"))
+
+
+def hidden_of(paper: Path, text: str) -> list[Command]:
+    """The same of a text. A block that draws what happens is none."""
     return [
         Command(paper, block.line, block.lines[0])
-        for block in blocks_in(paper.read_text("utf-8"))
-        if not block.kind and block.lines and _LOOKS_LIKE_ONE.match(block.lines[0])
+        for block in blocks_in(text)
+        if not block.kind
+        and block.lines
+        and _LOOKS_LIKE_ONE.match(block.lines[0])
+        and not re.search("[→⇢]", "".join(block.lines))
     ]
 
 
@@ -97,3 +111,8 @@ def _without_comment(text: str) -> str:
     """What is before `# …`, unless that is within quotes."""
     found = re.search(r"\s+# .*$", text)
     return text[: found.start()] if found and text[: found.start()].count("'") % 2 == 0 else text
+
+
+def papers() -> list[Path]:
+    """Every page that is there to be read."""
+    return [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]

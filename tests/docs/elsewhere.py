@@ -1,0 +1,60 @@
+"""Commands of the papers that no test of the papers runs, each with the reason and the test that
+shows that it does what it should."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """`pattern` is the whole command; `test` is `path::name`."""
+
+    pattern: str
+    why: str
+    test: str
+
+    def covers(self, command: str) -> bool:
+        return re.fullmatch(self.pattern, command) is not None
+
+
+_HERE = "tests/docs/test_commands.py"
+_UP = "tests/embedded/test_up.py::test_first_run_tells_each_step_and_the_way_in"
+ELSEWHERE = (
+    Elsewhere(r"make run( PORT=\d+)?", "it starts everything, and stays", _UP),
+    Elsewhere(
+        r"DATABASE_URL=\S+ REDIS_URL=\S+ make run",
+        "there are no such servers",
+        "tests/embedded/test_up.py::test_database_that_does_not_answer_is_one_sentence",
+    ),
+    Elsewhere(
+        r"make (test|lint)", "it runs this test", "tests/docs/test_papers.py::test_commands_exist"
+    ),
+    Elsewhere(
+        r"make bench", "it takes minutes, and measures", f"{_HERE}::test_programs_that_are_named"
+    ),
+    Elsewhere(
+        r"make first-steps",
+        "it installs from a package index, and takes minutes",
+        "tests/docs/test_first_steps.py::test_first_steps_are_those_of_the_readme",
+    ),
+    Elsewhere(
+        r"(\.venv/bin/)?python -m (pytest|tests\.bench\S*) .*",
+        "it runs tests, or measures with sets that are not part of Pegboard",
+        f"{_HERE}::test_programs_that_are_named",
+    ),
+    Elsewhere(
+        r"pip install \./docs/client",
+        "it asks a package index for httpx",
+        "tests/client/test_contract.py::test_package_is_typed_and_needs_httpx_alone",
+    ),
+    Elsewhere(
+        r"cp docker/example\.env docker/\.env",
+        "it writes into this folder",
+        "tests/docker/test_compose.py::test_secrets_have_no_default",
+    ),
+    Elsewhere(
+        r"docker compose -f docker/compose\.yaml .*",
+        "there is no engine",
+        "tests/docker/test_compose.py::test_compose_file_is_valid",
+    ),
+)

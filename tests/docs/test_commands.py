@@ -1,0 +1,160 @@
+"""Every command that a paper shows is run here, or elsewhere for a reason that is told."""
+
+import importlib.util
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from pytest_django.live_server_helper import LiveServer
+
+from acl.models import AuditHead
+from catalog.embedding.convert import convert_model
+from tests.api.conftest import new_key
+from tests.docs.commands import (
+    PROJECT,
+    Command,
+    commands_in,
+    commands_of,
+    hidden_in,
+    hidden_of,
+    papers,
+)
+from tests.docs.elsewhere import ELSEWHERE
+from tests.docs.running import CannotRunError, Shell, folder_of_a_skill
+from tests.first_steps import first_commands
+
+COMMANDS = [command for paper in papers() for command in commands_in(paper)]
+
+
+def _is_run_here(command: Command) -> bool:
+    return not any(elsewhere.covers(command.text) for elsewhere in ELSEWHERE)
+
+
+@pytest.fixture
+def _installed(transactional_db: None) -> None:
+    """What set-up leaves behind: the starter collection, and the first admin who may use it."""
+    convert_model(settings.PEGBOARD_MODEL_DIR)
+    call_command("load_starter", verbosity=0)
+    call_command("embed_pending", verbosity=0)
+    admin = User.objects.create_superuser("admin", password="correct horse battery")
+    admin.groups.set(Group.objects.all())
+
+
+@pytest.fixture
+def stand_ins(
+    _installed: None, live_server: LiveServer, tmp_path: Path
+) -> dict[str, Callable[[], str]]:
+    """What the papers leave to their readers."""
+    everyone = Group.objects.get(name="everyone")
+    User.objects.create_user("alice").groups.add(everyone)
+    key = new_key(everyone, "select", "discover", "execute", "admin")
+    folder = folder_of_a_skill(tmp_path / "own")
+
+    def turn() -> str:
+        headers = {"Authorization": f"Bearer {key}"}
+        body = {"message": "hello", "user": "alice"}
+        answer = httpx.post(
+            f"{live_server.url}/api/v1/plan", headers=headers, json=body, timeout=60
+        )
+        return f"/turns/{answer.json()['turn_id']}/"
+
+    return {
+        "http://localhost:8000": lambda: live_server.url,
+        "pb_…": lambda: key,
+        "/turns/6f2c…/": turn,
+        "path/to/folder": lambda: str(folder),
+        "3dc25e4e…": lambda: AuditHead.objects.get().digest,
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_command_works(
+    stand_ins: dict[str, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PROJECT)
+    failed, answers = [], dict[str, str]()
+    for paper in papers():
+        shell = Shell(stand_ins)
+        for command in filter(_is_run_here, commands_in(paper)):
+            try:
+                answers[command.text] = shell.run(command)
+            except CannotRunError:
+                failed.append(
+                    f"{command}\n  nobody runs it: say in elsewhere.py why, and what does"
+                )
+            except (Exception, SystemExit) as error:
+                failed.append(f"{command}\n  {type(error).__name__}: {error}")
+
+    assert not failed, "\n".join(failed)
+    _is_as_the_readme_shows(json.loads(answers[first_commands(PROJECT)[-1]]))
+
+
+def _is_as_the_readme_shows(answer: dict[str, Any]) -> None:
+    example = (PROJECT / "README.md").read_text("utf-8").split("The answer, shortened:")[1]
+    shown = set(re.findall(r'^  "(\w+)":', example.split("```")[1], re.MULTILINE))
+    names = [item["full_name"] for item in answer["selected"]]
+    assert names[0] == "slack"
+    assert "gmail__send_email" in names
+    assert shown <= answer.keys()
+    assert all("input_schema" in tool for tool in answer["tools"])
+
+
+def test_commands_stand_in_blocks_that_say_so() -> None:
+    hidden = [str(command) for paper in papers() for command in hidden_in(paper)]
+
+    assert not hidden, "give these blocks the kind `sh`:\n" + "\n".join(hidden)
+
+
+def test_commands_are_found_as_a_shell_reads_them() -> None:
+    paper = PROJECT / "docs" / "made-up.md"
+    text = """
+```sh
+# what it is for
+curl http://localhost/ \\
+  -d '{"a":
+  1}'   # somebody's
+make run      # it's on
+```
+```console
+$ make test
+what it says
+```
+```
+make lint
+```
+```
+make bench
+  → a drawing
+```
+"""
+
+    found = [command.text for command in commands_of(paper, text)]
+
+    assert found == ["curl http://localhost/   -d '{\"a\":\n  1}'", "make run", "make test"]
+    assert [str(hidden) for hidden in hidden_of(paper, text)] == ["docs/made-up.md:14: make lint"]
+
+
+def test_what_is_run_elsewhere_is() -> None:
+    for elsewhere in ELSEWHERE:
+        path, _, name = elsewhere.test.partition("::")
+
+        assert re.search(rf"^def {name}\(", (PROJECT / path).read_text("utf-8"), re.MULTILINE), path
+        assert any(elsewhere.covers(command.text) for command in COMMANDS), elsewhere.pattern
+
+
+def test_programs_that_are_named() -> None:
+    """Modules that are run by hand, and the paths of this project that they are given."""
+    for command in COMMANDS:
+        found = re.search(r"python -m (\S+)(.*)", command.text)
+        if found:
+            paths = re.findall(r"(?<= )(?:tests|docs|marketplace)/[\w./-]+", found[2])
+            assert importlib.util.find_spec(found[1]), str(command)
+            assert all((PROJECT / path).exists() for path in paths), str(command)
+    assert importlib.util.find_spec("tests.bench.__main__")
