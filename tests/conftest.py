@@ -1,6 +1,7 @@
 """What every test may use; the servers are started by the plugin `tests.servers`."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,6 +72,13 @@ def _same_text_is_embedded_once() -> Iterator[None]:
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers for some seconds which model answers; the next test has another one."""
     monkeypatch.setattr(choice, "_answering", choice._Answering())
+
+
+def pytest_collection_finish() -> None:
+    """What has been loaded by now stays: looking through all of it again and again for garbage was
+    a sixth of what some tests cost."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
