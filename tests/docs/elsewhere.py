@@ -33,6 +33,11 @@ ELSEWHERE = (
         r"make bench", "it takes minutes, and measures", f"{_HERE}::test_programs_that_are_named"
     ),
     Elsewhere(
+        r"make screenshots( OUT=\S+)?",
+        "it takes minutes; the test that takes the pictures looks at the same pages in every run",
+        "tests/screens/test_every_page.py::test_every_page",
+    ),
+    Elsewhere(
         r"make first-steps",
         "it installs from a package index, and takes minutes",
         "tests/docs/test_first_steps.py::test_first_steps_are_those_of_the_readme",

@@ -3,16 +3,15 @@
 import os
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Integration, OAuthSignIn
 from catalog.secrets.sealing import values_for
-from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
-from tests.integrations.conftest import CANARY, installed
+from tests.integrations.conftest import CANARY
 from tests.pages.conftest import sign_in
-from tests.people.test_in_browser import LONG, troubles
+from tests.people.test_in_browser import troubles
 
 SHOTS = os.environ.get("SHOTS", "")
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -73,56 +72,3 @@ def test_person_is_told_where_they_are_sent_to_sign_in(
         OAuthSignIn.objects.update(state="waiting")
         page.reload()
         page.screenshot(path=f"{SHOTS}/sign-in.png")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    page: Page,
-    admin: User,
-    alice: User,
-    support: Group,
-    mail: Integration,
-    live_server: LiveServer,
-    theme: str,
-) -> None:
-    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-    long = GroupFactory.create(name=LONG)
-    wide = installed(
-        "wide", long, admin, required_secrets=["X-" + "LONG_" * 20], own_secrets=True,
-        description="وصف الأداة " * 20, connection="failing",
-    )  # fmt: skip
-    Integration.objects.filter(pk=wide.pk).update(
-        title=LONG * 2, connection="failing", health="It could not be reached. " + "x" * 200
-    )
-    give(wide, support)
-    give(wide, alice)
-    CapabilityFactory.create(integration=wide, action="a" * 50, description=LONG * 6)
-    IntegrationFactory.create(slug="plain", kind="builtin", connection="not_needed")
-    of_admins = ["", "?q=nothing+fits", "wide/", "plain/", "wide/update/", "wide/uninstall/"]
-    paths = {
-        admin: [f"/integrations/{path}" for path in of_admins],
-        alice: ["/tools/connections/", "/tools/connections/wide/"],
-    }
-
-    found = []
-    for person, addresses in paths.items():
-        sign_in(page, person, live_server)
-        for path in addresses:
-            answer = page.goto(path)
-            assert answer is not None
-            assert answer.ok
-            for width in (1440, 390):
-                page.set_viewport_size({"width": width, "height": 900})
-                # Axe takes its time: dark where it is wide, light where it is narrow.
-                look = troubles if (width == 1440) == (theme == "dark") else scrolls
-                found += [(path, width, trouble) for trouble in look(page)]
-                if (folder := SHOTS) and theme == "light":
-                    name = path.strip("/").replace("/", "-").replace("?", "-")
-                    page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
-
-    assert found == []
-
-
-def scrolls(page: Page) -> list[str]:
-    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return ["scrolls"] if wide else []

@@ -1,16 +1,16 @@
 """The Access pages as admins use them, in a real browser."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.callers import Caller
-from acl.models import AccessRequest, Space
+from acl.models import Space
 from catalog.models import Capability, Rule
-from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give, lay_down
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, lay_down
 from tests.pages.conftest import sign_in
+from tests.screens.looking import serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -186,99 +186,21 @@ def test_rights_are_changed_without_scripts(
     plain.close()
 
 
-@pytest.fixture
-def paths(
-    admin: User, alice: User, support: Group, gmail: Capability, jira: Capability
-) -> list[str]:
-    """Every page, with long and foreign names, rules that beat each other, and empty ones."""
-    long = CapabilityFactory.create(
-        integration=IntegrationFactory.create(slug="long", title=LONG, enabled=False),
-        display_name=LONG,
-        full_name="x" * 64,
-    )
-    strict = GroupFactory.create(name=LONG, open=True)
-    give(long, support)
-    root = Space.objects.get(group=support, parent=None)
-    below = Space.objects.create(group=support, parent=root, name=LONG, slug="long")
-    lay_down(Rule.Effect.DENY, gmail, root)
-    lay_down(Rule.Effect.DENY, gmail.integration, below, group=strict)
-    lay_down(Rule.Effect.PROPOSE, gmail.integration, below)
-    lay_down(Rule.Effect.ALLOW, long, below, user=alice)
-    wish = AccessRequest.objects.create(user=alice, group=support, wish=LONG)
-    AccessRequest.objects.create(user=alice, group=support, wish=ARABIC)
-    told = f"user=alice&group={support.pk}&space={below.pk}&capability=gmail__send_email"
-    return [
-        "/access/",
-        "/access/?q=nothing+like+it",
-        "/access/groups/",
-        f"/access/groups/{support.pk}/?q=x",
-        f"/access/groups/{strict.pk}/",
-        f"/access/groups/{support.pk}/give/",
-        f"/access/spaces/{below.pk}/",
-        f"/access/spaces/{below.pk}/?effect=2&whom=user&person=x&target=integration-{gmail.pk}",
-        f"/access/spaces/{below.pk}/delete/",
-        f"/access/spaces/{below.pk}/move/?parent={root.pk}",
-        "/access/explain/",
-        f"/access/explain/?{told}",
-        "/access/explain/?user=nobody",
-        f"/access/people/{alice.pk}/",
-        "/access/tools/gmail__send_email/",
-        "/access/requests/",
-        "/access/requests/?show=answered",
-        f"/access/requests/{wish.pk}/",
-        "/access/changes/undo/",
-        f"/tools/{jira.full_name}/",
-    ]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(admins_page: Page, paths: list[str], theme: str) -> None:
-    admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-
-    found = {path: _violations(admins_page, path) for path in paths}
-
-    assert found == {path: [] for path in paths}
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_the_look_at_changes(
-    admins_page: Page, paths: list[str], theme: str
+    admins_page: Page, gmail: Capability, jira: Capability, theme: str
 ) -> None:
     admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     admins_page.goto("/access/")
     admins_page.get_by_role("checkbox", name="Support was given Jira").check()
     admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
-    assert _violations(admins_page) == []
+    assert serious(admins_page) == []
     admins_page.get_by_role("button", name="Look at the changes").click()
     expect(admins_page.get_by_role("heading", name="Look at 2 changes")).to_be_visible()
 
-    assert _violations(admins_page) == []
-
-
-@pytest.mark.parametrize("width", [390, 768, 1440])
-def test_nothing_scrolls_sideways(admins_page: Page, paths: list[str], width: int) -> None:
-    admins_page.set_viewport_size({"width": width, "height": 844})
-
-    wider = []
-    for path in paths:
-        admins_page.goto(path)
-        if admins_page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wider.append(path)
-
-    assert wider == []
+    assert serious(admins_page) == []
 
 
 def _usable(user: User, group: Group) -> set[str]:
     usable = Capability.objects.usable_by(Caller(user.pk, group.pk))
     return set(usable.values_list("full_name", flat=True))
-
-
-def _violations(page: Page, path: str = "") -> list[str]:
-    if path:
-        page.goto(path)
-    return [
-        f"{violation['id']}: {node['html']}"
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
-        for node in violation["nodes"]
-    ]

@@ -1,19 +1,16 @@
 """Keys and the audit log as somebody at a browser meets them."""
 
 import re
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import ApiKey
-from acl.services.audit import record
-from acl.services.keys import create_key, holder_of, revoke_key
+from acl.services.keys import holder_of
 from tests.pages.conftest import sign_in
-from tests.pages.test_accessibility import ARABIC, LONG, _violations
+from tests.screens.looking import serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -22,50 +19,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def admins_page(page: Page, admin: User, live_server: LiveServer) -> Page:
     sign_in(page, admin, live_server)
     return page
-
-
-@pytest.fixture
-def paths(admin: User, support: Group) -> list[str]:
-    """Every page of both, with long and foreign texts on them."""
-    soon = timezone.now() + timedelta(days=2)
-    scopes = ["select", "discover", "execute", "admin"]
-    key, _ = create_key(
-        by=admin, name=LONG, group=support, scopes=scopes, owner=admin, acts_for_users=True,
-        expires_at=soon,
-    )  # fmt: skip
-    gone, _ = create_key(by=admin, name=ARABIC, group=support, scopes=["admin"])
-    revoke_key(by=admin, key=gone)
-    record(by=None, action="x", target=LONG, details={LONG: LONG, "before": LONG, "after": ARABIC})
-    return [
-        "/keys/", "/keys/?q=nothing+like+it", "/keys/new/", f"/keys/{key.pk}/replace/",
-        f"/keys/{key.pk}/revoke/", "/audit/", "/audit/?target=nothing+like+it",
-        "/audit/?since=2026-01-01",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(admins_page: Page, paths: list[str], theme: str) -> None:
-    admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-
-    found = {}
-    for path in paths:
-        admins_page.goto(path)
-        found[path] = _violations(admins_page)
-
-    assert found == {path: [] for path in paths}
-
-
-@pytest.mark.parametrize("width", [390, 768, 1440])
-def test_nothing_scrolls_sideways(admins_page: Page, paths: list[str], width: int) -> None:
-    admins_page.set_viewport_size({"width": width, "height": 844})
-
-    wider = []
-    for path in paths:
-        admins_page.goto(path)
-        if admins_page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wider.append(path)
-
-    assert wider == []
 
 
 def test_key_is_made_copied_replaced_and_revoked(
@@ -81,7 +34,7 @@ def test_key_is_made_copied_replaced_and_revoked(
     page.get_by_role("button", name="Create the key").click()
     page.get_by_role("button", name="Copy the key").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert _violations(page) == []
+    assert serious(page) == []
     raw = str(page.evaluate("navigator.clipboard.readText()"))
     assert holder_of(raw)
 
@@ -127,7 +80,7 @@ def test_log_is_filtered_and_checked_in_place(admins_page: Page, paths: list[str
 
     expect(page.get_by_text("Verified just now up to entry 4")).to_be_visible()
     expect(page.locator(".entry")).to_have_count(1)
-    assert _violations(page) == []
+    assert serious(page) == []
 
 
 def test_key_filter_swaps_the_list(admins_page: Page, paths: list[str]) -> None:

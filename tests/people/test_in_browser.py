@@ -3,17 +3,14 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
-from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from acl.services.invitations import invite
-from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import PASSWORD, sign_in
 from tests.people.codes import code_of
 from tests.people.conftest import SECRET
+from tests.screens.looking import scrolls, serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -113,71 +110,6 @@ def test_the_list_is_searched_while_typing(
     expect(page).to_have_url(re.compile("q=ali"))
 
 
-def places(admin: User, alice: User, support: Group, settings: Settings) -> dict[str, list[str]]:
-    """Every page, by who looks at it; with long names, and something of everything."""
-    settings.PEGBOARD_OIDC_ISSUER = "http://localhost:1"
-    groups = [support, GroupFactory.create(name=LONG)]
-    long = UserFactory.create(username=LONG.lower(), groups=groups, email=f"{LONG.lower()}@x.de")
-    UserFactory.create(username="gone", is_active=False)
-    invite(by=admin, email=f"{LONG.lower()}@example.com", groups=groups, role="admin")
-    _, raw = invite(by=admin, email="dora@example.com", groups=[])
-    return {
-        "": [
-            "/sign-in/",
-            "/sign-in/forgotten/",
-            "/sign-in/forgotten/sent/",
-            "/sign-in/forgotten/1-none/",
-            "/sign-in/forgotten/done/",
-            "/sign-in/oidc/cancelled/",
-            "/account/email/none/",
-            f"/invitation/{raw}/",
-            "/invitation/none/",
-        ],
-        "alice": ["/account/", "/account/email/", "/account/password/", "/account/confirm/"],
-        "root": [
-            "/people/",
-            "/people/?q=nobody+like+that",
-            "/people/invite/",
-            f"/people/{long.pk}/",
-            f"/people/{alice.pk}/",
-            f"/people/{long.pk}/deactivate/",
-            f"/invitation/{raw}/",
-        ],
-    }
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    page: Page,
-    admin: User,
-    alice: User,
-    support: Group,
-    settings: Settings,
-    live_server: LiveServer,
-    theme: str,
-) -> None:
-    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-    people = {"": None, "alice": alice, "root": admin}
-
-    found = []
-    for name, paths in places(admin, alice, support, settings).items():
-        page.context.clear_cookies()
-        if (person := people[name]) is not None:
-            sign_in(page, person, live_server)
-        for path in paths:
-            page.goto(path)
-            for width in (1440, 390):
-                page.set_viewport_size({"width": width, "height": 900})
-                found += [(path, width, trouble) for trouble in troubles(page)]
-
-    assert found == []
-
-
 def troubles(page: Page) -> list[str]:
-    wide = ["scrolls"] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
-    return wide + [
-        f"{violation['id']}: {node['html']}"
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
-        for node in violation["nodes"]
-    ]
+    """What axe and a ruler find on the page."""
+    return scrolls(page) + serious(page)

@@ -1,0 +1,1 @@
+"""Every page in every window: looked at by axe, and by people."""

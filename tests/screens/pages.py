@@ -1,0 +1,139 @@
+"""Every page that people see, with who looks at it. A NEW PAGE GETS A LINE HERE."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A page by its address; "{group_pk}" and its like are the names in `World.things`."""
+
+    name: str
+    path: str
+    who: str = "root"
+    status: int = 200
+
+
+_NOBODY = [
+    Screen("sign-in", "/sign-in/"),
+    Screen("password-forgotten", "/sign-in/forgotten/"),
+    Screen("password-sent", "/sign-in/forgotten/sent/"),
+    Screen("password-link-too-old", "/sign-in/forgotten/1-none/"),
+    Screen("password-changed", "/sign-in/forgotten/done/"),
+    Screen("provider-cancelled", "/sign-in/oidc/cancelled/"),
+    Screen("invitation", "/invitation/{invitation}/"),
+    Screen("invitation-gone", "/invitation/none/", status=404),
+    Screen("email-not-confirmed", "/account/email/none/"),
+]
+_ALICE = [
+    Screen("playground", "/"),
+    Screen("playground-answer", "/?message=write+an+e-mail+to+a+customer"),
+    Screen("playground-small-talk", "/?message=thanks"),
+    Screen("my-tools", "/tools/"),
+    Screen("my-tools-nothing-fits", "/tools/?q=nothing+like+it"),
+    Screen("tool", "/tools/gmail__send_mail/"),
+    Screen("tool-long", "/tools/gmail__tool_2/"),
+    Screen("skill", "/tools/polite-letters/"),
+    Screen("ask-for-access", "/tools/requests/"),
+    Screen("connections", "/tools/connections/"),
+    Screen("connection", "/tools/connections/jira/"),
+    Screen("connection-long", "/tools/connections/{wide}/"),
+    Screen("find", "/find/?q=mail"),
+    Screen("find-nothing", "/find/?q=nothing+like+it"),
+    Screen("marketplace-for-users", "/marketplace/"),
+    Screen("listing-for-users", "/marketplace/listings/{listing}/"),
+    Screen("approvals-own", "/approvals/"),
+    Screen("approval-own", "/approvals/{call_pk}/"),
+    Screen("account", "/account/"),
+    Screen("account-email", "/account/email/"),
+    Screen("account-password", "/account/password/"),
+    Screen("not-here", "/keys/", status=404),
+]
+_ADMIN = [
+    Screen("playground-as-somebody", "/?message=open+a+ticket&user=alice"),
+    Screen("playground-nobody", "/?message=open+a+ticket&user=nobody"),
+    Screen("marketplace", "/marketplace/"),
+    Screen("marketplace-found", "/marketplace/?q=time+in+other+places"),
+    Screen("marketplace-nothing-fits", "/marketplace/?q=zwiebelkuchen&kind=skill"),
+    Screen("listing", "/marketplace/listings/{listing}/"),
+    Screen("listing-installed", "/marketplace/listings/{installed}/"),
+    Screen("install", "/marketplace/listings/{listing}/install/"),
+    Screen("installing", "/marketplace/installations/{running}/"),
+    Screen("installing-failed", "/marketplace/installations/{failed}/"),
+    Screen("installed", "/marketplace/installations/{done}/"),
+    Screen("install-cancel", "/marketplace/installations/{running}/cancel/"),
+    Screen("sources", "/marketplace/sources/"),
+    Screen("source", "/marketplace/sources/{source}/"),
+    Screen("source-add", "/marketplace/add-source/"),
+    Screen("source-remove", "/marketplace/sources/{source}/remove/"),
+    Screen("proposals", "/marketplace/proposals/"),
+    Screen("integrations", "/integrations/"),
+    Screen("integrations-nothing-fits", "/integrations/?q=nothing+like+it"),
+    Screen("integration", "/integrations/{reviewed}/"),
+    Screen("integration-failing", "/integrations/{failing}/"),
+    Screen("integration-long", "/integrations/{wide}/"),
+    Screen("integration-update", "/integrations/github/update/"),
+    Screen("integration-no-update", "/integrations/{failing}/update/"),
+    Screen("integration-review", "/integrations/{reviewed}/review/"),
+    Screen("integration-nothing-to-review", "/integrations/{failing}/review/"),
+    Screen("integration-uninstall", "/integrations/{failing}/uninstall/"),
+    Screen("approvals", "/approvals/"),
+    Screen("approvals-decided", "/approvals/?show=decided"),
+    Screen("approvals-nothing", "/approvals/?q=nothing+like+it"),
+    Screen("approval", "/approvals/{call_pk}/"),
+    Screen("insights", "/insights/"),
+    Screen("insights-outcomes", "/insights/outcomes/"),
+    Screen("insights-tools", "/insights/tools/"),
+    Screen("access", "/access/"),
+    Screen("access-nothing-fits", "/access/?q=nothing+like+it"),
+    Screen("access-groups", "/access/groups/"),
+    Screen("access-group", "/access/groups/{group_pk}/"),
+    Screen("access-group-search", "/access/groups/{group_pk}/?q=mail"),
+    Screen("access-give", "/access/groups/{group_pk}/give/"),
+    Screen("access-space", "/access/spaces/{space_pk}/"),
+    Screen("access-space-move", "/access/spaces/{space_pk}/move/?parent={root_space_pk}"),
+    Screen("access-space-remove", "/access/spaces/{space_pk}/delete/"),
+    Screen("access-explain-begin", "/access/explain/"),
+    Screen(
+        "access-explain",
+        "/access/explain/?user=alice&group={group_pk}&space={space_pk}&capability={capability}",
+    ),
+    Screen("access-explain-nobody", "/access/explain/?user=nobody"),
+    Screen("access-person", "/access/people/{user_pk}/"),
+    Screen("access-tool", "/access/tools/{capability}/"),
+    Screen("access-requests", "/access/requests/"),
+    Screen("access-requests-answered", "/access/requests/?show=answered"),
+    Screen("access-request", "/access/requests/{request_pk}/"),
+    Screen("access-undo", "/access/changes/undo/", status=422),
+    Screen("people", "/people/"),
+    Screen("people-nobody", "/people/?q=nobody+like+that"),
+    Screen("person", "/people/{user_pk}/"),
+    Screen("person-deactivate", "/people/{user_pk}/deactivate/"),
+    Screen("invite", "/people/invite/"),
+    Screen("keys", "/keys/"),
+    Screen("keys-nothing-fits", "/keys/?q=nothing+like+it"),
+    Screen("key-new", "/keys/new/"),
+    Screen("key-replace", "/keys/{key_pk}/replace/"),
+    Screen("key-revoke", "/keys/{key_pk}/revoke/"),
+    Screen("audit", "/audit/"),
+    Screen("audit-nothing-fits", "/audit/?target=nothing+like+it"),
+]
+SCREENS = [
+    *(Screen(one.name, one.path, "", one.status) for one in _NOBODY),
+    *(Screen(one.name, one.path, "alice", one.status) for one in _ALICE),
+    *_ADMIN,
+]
+# Pages that an address alone does not open, looked at by axe where they are reached.
+REACHED_ELSEWHERE = {
+    "access/changes/",  # tests/pages/test_access_in_browser.py
+    "account/codes/", "account/codes/lost/", "account/codes/lost/new/", "account/codes/off/",
+    "account/confirm/", "account/confirm/code/", "account/connections/",
+    "account/password/first/", "sign-in/code/",  # tests/people/test_in_browser.py
+    # tests/integrations/test_in_browser.py
+    "connections/<uuid:public_id>/", "connections/callback/",
+    "design/",  # tests/pages/test_design.py
+    # Parts of pages, and what is no page.
+    "playground/people/", "marketplace/receivers/", "access/find/targets/",
+    "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",
+    "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",
+    "playground/why/", "playground/callers/", "first-steps/",
+}  # fmt: skip

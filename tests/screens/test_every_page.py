@@ -1,0 +1,160 @@
+"""Every page in a browser: axe is content, nothing scrolls sideways, little has to be loaded.
+
+With PEGBOARD_SCREENS it takes pictures into that folder instead, with a sheet of all of them; that
+is `make screenshots`. PEGBOARD_SCREENS_OF names the pages and PEGBOARD_SCREENS_AT the windows, such
+as `1440-light,390-dark`, where not all are wanted.
+"""
+
+import os
+from functools import cache
+from gzip import compress
+from pathlib import Path
+from typing import cast
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.staticfiles import finders
+from django.core.management import call_command
+from django.urls import resolve
+from playwright.sync_api import Page
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from catalog.switching import register_configured_model
+from marketplace.indexing import embed_listings
+from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OPEN, OWN_PAGE, PAGE, ROUTES, Row
+from tests.pages.conftest import (  # noqa: F401 - fixtures
+    _folder_of_static_files,
+    _plain_static_files,
+    page,
+    sign_in,
+)
+from tests.screens.looking import scrolls, serious
+from tests.screens.pages import REACHED_ELSEWHERE, SCREENS, Screen
+from tests.screens.sheet import WINDOWS, write_sheet
+from tests.screens.world import World, build
+
+FOLDER = os.environ.get("PEGBOARD_SCREENS", "")
+ONLY = [name for name in os.environ.get("PEGBOARD_SCREENS_OF", "").split(",") if name]
+AT = [tuple(one.split("-")) for one in os.environ.get("PEGBOARD_SCREENS_AT", "").split(",") if one]
+# Colours do not depend on the width, nor the order of things on the colours.
+AXES = {(1440, "light"), (390, "dark")}
+HEIGHTS = {1440: 900, 768: 1024, 390: 844}
+MOST = 100_000  # bytes of styles and scripts before the first paint
+LOADED = """
+performance.getEntriesByType("resource")
+  .map((one) => new URL(one.name).pathname.replace("/static/", ""))
+  .filter((name) => /[.](css|js)$/.test(name))
+"""
+PAGES = (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, OPEN)
+
+
+@pytest.fixture
+def world(transactional_db: None, settings: Settings) -> World:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    if FOLDER:  # with rankings as they would be; axe does not care
+        register_configured_model()
+    made = build()
+    if FOLDER:
+        embed_listings()
+        call_command("embed_pending")
+    return made
+
+
+@pytest.mark.browser
+def test_every_page(
+    page: Page,  # noqa: F811
+    world: World,
+    live_server: LiveServer,
+) -> None:
+    people = {"alice": world.alice, "root": world.root}
+    found: list[str] = []
+    weights: dict[str, int] = {}
+
+    for who in ("", *people):
+        page.context.clear_cookies()
+        if who:
+            sign_in(page, people[who], live_server)
+        for screen in _wanted(who):
+            answer = page.goto(screen.path.format_map(world.things))
+            if answer is None or answer.status != screen.status:
+                found.append(f"{screen.name}: answers {answer and answer.status}")
+            weights[screen.name] = sum(map(_transferred, cast(list[str], page.evaluate(LOADED))))
+            found += _looked_at(page, screen)
+
+    heaviest = max(weights, key=lambda name: weights[name])
+    print(f"Heaviest: {heaviest} with {weights[heaviest]:,} bytes")  # noqa: T201
+    if FOLDER:
+        print(f"Look at {write_sheet(Path(FOLDER), [one.name for one in SCREENS])}")  # noqa: T201
+    assert found == []
+    assert weights[heaviest] < MOST
+
+
+def test_every_page_has_a_line() -> None:
+    looked_at = {resolve("/" + one.path.lstrip("/").split("?")[0].format_map(_ANY)).route
+                 for one in SCREENS}  # fmt: skip
+
+    pages = {row.route for row in ROUTES if isinstance(row, Row) and _is_page(row)}
+
+    assert pages - looked_at - REACHED_ELSEWHERE == set()
+
+
+@cache
+def _transferred(name: str) -> int:
+    """Bytes of a file as it is sent: pressed when the files are collected."""
+    path = finders.find(name)
+    assert isinstance(path, str)
+    return len(compress(Path(path).read_bytes()))
+
+
+def _wanted(who: str) -> list[Screen]:
+    return [one for one in SCREENS if one.who == who and (not ONLY or one.name in ONLY)]
+
+
+def _windows() -> list[tuple[int, str]]:
+    if AT:
+        return [(int(width), theme) for width, theme in AT]
+    return WINDOWS if FOLDER else [*sorted(AXES), (768, "dark")]
+
+
+def _looked_at(page: Page, screen: Screen) -> list[str]:  # noqa: F811
+    """What is wrong with the page, in one window after the other."""
+    found = []
+    for width, theme in _windows():
+        page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+        at = f"{screen.name} at {width} {theme}"
+        found += [f"{at}: {trouble}" for trouble in scrolls(page)]
+        if (width, theme) in AXES and not FOLDER:
+            found += [f"{at}: {trouble}" for trouble in serious(page)]
+            if page.locator("h1").count() != 1:
+                found.append(f"{at}: has not one heading")
+        if FOLDER:
+            Path(FOLDER).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=f"{FOLDER}/{screen.name}-{width}-{theme}.png", full_page=True)
+    return found
+
+
+def _is_page(row: Row) -> bool:
+    """Whether a person sees it, and gets to it by an address."""
+    place = row.route.lstrip("^")
+    machines = ("api/", "v0.1/", "admin/", "healthz", "livez", "readyz", "metrics", "mcp")
+    files = ("export", "csv")
+    return (
+        row.door in PAGES
+        and "GET" in row.methods.split()
+        and not place.startswith(machines)
+        and not any(word in place for word in files)
+    )
+
+
+class _Anything(dict[str, str]):
+    """Something for every name, in the form that its route takes."""
+
+    def __missing__(self, name: str) -> str:
+        if name in {"call_pk", "running", "failed", "done"}:
+            return "00000000-0000-4000-8000-000000000001"
+        return "1" if name.endswith("_pk") else "any"
+
+
+_ANY = _Anything()

@@ -1,0 +1,292 @@
+"""An organisation as it could be: what every page shows when it is looked at.
+
+Among what is usual stand a German name that has no place to break and a text in Arabic.
+"""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from acl.models import AccessRequest, Space
+from acl.services.audit import record
+from acl.services.invitations import invite
+from acl.services.keys import create_key, revoke_key
+from acl.services.requests import decline_request
+from acl.services.service_accounts import create_service_account
+from acl.services.spaces import create_space
+from catalog.connections.health import note_health
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.models import Capability, Integration, Rule, ServerProposal
+from catalog.services.reviewing import store_definitions
+from discovery.models import Call
+from marketplace.indexing import describe_missing
+from marketplace.models import Installation, InstallationEvent
+from marketplace.services.listings import store_listings
+from marketplace.sources.starter import starter_listings
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    ListingFactory,
+    SourceFactory,
+    UserFactory,
+    give,
+    lay_down,
+    waiting_call,
+)
+
+LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattungsantragsformular"
+ARABIC = "يرسل رسالة بريد إلكتروني إلى شخص ما ويحفظ نسخة منها"
+# An integration's title, its category, and its tools: what they do, and what that changes.
+OFFICE: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
+    "Calendar": ("planning", (
+        ("List events", "Show the meetings of a day or a week.", "read"),
+        ("Book a room", "Reserve a meeting room for a time.", "write"))),
+    "DeepL": ("transform", (("Translate", "Put a text into another language.", "read"),)),
+    "GitHub": ("developer-tools", (
+        ("Search code", "Find lines of code in all repositories.", "read"),
+        ("Open an issue", "Write down a bug or a wish for a repository.", "write"),
+        ("Delete a branch", "Remove a branch that nobody needs any longer.", "delete"))),
+    "Gmail": ("communication", (
+        ("Send mail", "Write an e-mail to somebody, with files if there are any.", "write"),
+        ("Search mail", "Find messages by sender, subject or words.", "read"),
+        (LONG, ARABIC, "write"))),
+    "Jira": ("planning", (
+        ("Search tickets", "Find tickets by project, state or words.", "read"),
+        ("Open a ticket", "Make a ticket in a project.", "write"))),
+    "Slack": ("messaging", (
+        ("Post a message", "Write into a channel or to one person.", "write"),
+        ("Read a channel", "Show the latest messages of a channel.", "read"))),
+    "Postgres": ("database", (("Run a query", "Read rows by a statement.", "read"),)),
+}  # fmt: skip
+
+
+@dataclass
+class World:
+    """People, and the things that addresses name."""
+
+    alice: User
+    root: User
+    support: Group
+    things: dict[str, Any] = field(default_factory=dict)
+
+
+def build() -> World:
+    """Support with what it has, other groups, a shop, and everything in several states."""
+    names = ("Support", "Finance", "Team Lisbon")
+    groups = {name: GroupFactory.create(name=name) for name in names}
+    groups["Open"] = GroupFactory.create(name="Engineering", open=True)
+    groups["Long"] = GroupFactory.create(name=LONG)
+    support = groups["Support"]
+    alice = UserFactory.create(
+        username="alice", first_name="Alice", last_name="Okafor", email="alice@example.com",
+        groups=[support, groups["Team Lisbon"]],
+    )  # fmt: skip
+    root = User.objects.create_superuser("root", "root@example.com")
+    root.groups.add(support)
+    world = World(alice, root, support)
+    integrations = _office(world)
+    _rights(world, groups, integrations)
+    _people(world, groups)
+    _keys_and_log(world)
+    _calls(world)
+    _shop(world, integrations["github"])
+    _reviews(world)
+    return world
+
+
+def _office(world: World) -> dict[str, Integration]:
+    """What is installed, with its tools; one fails, one is off."""
+    made = {}
+    for title, (category, tools) in OFFICE.items():
+        slug = title.lower()
+        row = IntegrationFactory.create(
+            slug=slug, title=title, transport="http", endpoint=f"https://{slug}.example/mcp",
+            version="1.4.0", publisher="Example", licence="MIT", own_secrets=slug == "jira",
+            required_secrets=["API_TOKEN"] if slug in {"jira", "deepl"} else [],
+            description=f"{title} for assistants.",
+        )  # fmt: skip
+        made[slug] = row
+        for number, (name, description, effect) in enumerate(tools):
+            CapabilityFactory.create(
+                integration=row, action=f"tool_{number}" if name == LONG else _action(name),
+                display_name=name, description=description, category=category,
+                side_effect=effect, ai_access="propose" if effect == "delete" else "allow",
+                tags=[category], input_schema=SCHEMA,
+            )  # fmt: skip
+        for _ in range(3):
+            note_health(row, milliseconds=110, tools=len(tools))
+    note_health(made["slack"], ServerProblemError(Reason.CRASHED, "It does not answer."))
+    Integration.objects.filter(slug="slack").update(
+        connection="failing", health="It could not be reached: the connection was refused."
+    )
+    Integration.objects.filter(slug="postgres").update(enabled=False)
+    wide = IntegrationFactory.create(
+        slug="wide", title=LONG, transport="http", endpoint="https://wide.example/mcp",
+        required_secrets=["X-" + "LONG_" * 12], own_secrets=True, description=f"{ARABIC} " * 6,
+        connection="failing", health="It could not be reached. " + "x" * 200,
+    )  # fmt: skip
+    CapabilityFactory.create(integration=wide, action="a" * 50, description=LONG * 4)
+    give(wide, world.alice)
+    CapabilityFactory.create(
+        integration=made["gmail"], kind="skill", full_name="polite-letters",
+        display_name="Polite letters", description="How to write to customers.",
+        content="# Polite letters\n\nGreet by **name**.\n\n| when | how |\n| - | - |\n| 1 | Dear |",
+        category="writing",
+    )  # fmt: skip
+    world.things |= {"failing": "slack", "wide": "wide", "capability": "gmail__send_mail"}
+    return made
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "What it is about."},
+        "limit": {"type": "integer", "description": "How many at most.", "default": 20},
+        "order": {"type": "string", "enum": ["newest", "oldest"]},
+    },
+    "required": ["text"],
+}
+
+
+def _action(name: str) -> str:
+    return name.lower().replace(" ", "_")
+
+
+def _rights(world: World, groups: dict[str, Group], rows: dict[str, Integration]) -> None:
+    support = world.support
+    for slug in ("calendar", "gmail", "jira", "slack", "github"):
+        give(rows[slug], support)
+    for name, slug in (("Team Lisbon", "gmail"), ("Finance", "postgres"), ("Long", "deepl")):
+        give(rows[slug], groups[name])
+    give(rows["deepl"], world.alice)
+    root = Space.objects.get(group=support, parent=None)
+    second = create_space(by=None, group=support, parent=root, name="Second level")
+    deep = create_space(by=None, group=support, parent=second, name=LONG)
+    send = Capability.objects.get(full_name="gmail__send_mail")
+    lay_down(Rule.Effect.PROPOSE, send, root)
+    lay_down(Rule.Effect.DENY, rows["slack"], second)
+    lay_down(Rule.Effect.ALLOW, send, deep, user=world.alice)
+    wish = AccessRequest.objects.create(
+        user=world.alice, group=support, wish="See when a colleague is free, and book a meeting"
+    )
+    other = AccessRequest.objects.create(user=world.alice, group=support, wish=LONG)
+    decline_request(by=world.root, request=other, note="Calendar does that already.")
+    AccessRequest.objects.create(user=world.alice, group=support, wish=ARABIC)
+    world.things |= {
+        "group_pk": support.pk, "space_pk": deep.pk, "root_space_pk": root.pk,
+        "request_pk": wish.pk, "user_pk": world.alice.pk,
+        "integration_pk": rows["jira"].pk,
+    }  # fmt: skip
+
+
+def _people(world: World, groups: dict[str, Group]) -> None:
+    for number, (first, last) in enumerate(NAMES):
+        group = list(groups.values())[number % len(groups)]
+        UserFactory.create(
+            username=f"{first}.{last}".lower(), first_name=first, last_name=last, groups=[group]
+        )
+    UserFactory.create(username="left", is_active=False)
+    UserFactory.create(username=LONG.lower(), email=f"{LONG.lower()}@example.com")
+    create_service_account(by=None, name="night-reports", group=world.support)
+    invitation, raw = invite(by=world.root, email="dora@example.com", groups=[world.support])
+    world.things |= {"invitation": raw, "invitation_pk": invitation.pk}
+
+
+NAMES = (
+    ("Amara", "Lindqvist"), ("Bjarne", "Ruiz"), ("Chidi", "Novak"), ("Dilara", "Marchetti"),
+    ("Emeka", "Sorensen"), ("Farah", "Whitlock"), ("Goran", "Petit"), ("Hana", "Abebe"),
+)  # fmt: skip
+
+
+def _keys_and_log(world: World) -> None:
+    soon = timezone.now() + timedelta(days=2)
+    key, _ = create_key(
+        by=world.root, name="Chat backend", group=world.support, scopes=["select", "execute"],
+        acts_for_users=True,
+    )  # fmt: skip
+    create_key(
+        by=world.root, name=LONG, group=world.support, owner=world.alice, expires_at=soon,
+        scopes=["select", "discover", "execute", "admin"], acts_for_users=True,
+    )  # fmt: skip
+    gone, _ = create_key(by=world.root, name="Old script", group=world.support, scopes=["admin"])
+    revoke_key(by=world.root, key=gone)
+    changed = {"title": {"before": LONG, "after": ARABIC}}
+    record(by=world.root, action="integration.changed", target=LONG, details=changed)
+    world.things["key_pk"] = key.pk
+
+
+def _calls(world: World) -> None:
+    send = Capability.objects.get(full_name="gmail__send_mail")
+    call = waiting_call(world.alice, world.support, send, "Dear Ms Abebe, thank you for waiting.")
+    waiting_call(world.alice, world.support, send, ARABIC)
+    decided = waiting_call(world.alice, world.support, send, "Good morning")
+    Call.objects.filter(pk=decided.pk).update(
+        state=Call.State.REJECTED,
+        decided_by=world.root,
+        decided_at=timezone.now(),
+        note="Not so.",
+        ended_at=timezone.now(),
+    )
+    world.things["call_pk"] = call.pk
+
+
+def _shop(world: World, installed: Integration) -> None:
+    """The starter collection, other sources in several states, and what is being installed."""
+    store_listings(starter_listings(), source="starter")
+    defects = [
+        {"file": f"servers/{number}.json", "field": "name", "reason": "is longer than it may be"}
+        for number in range(60)
+    ]
+    report = {"created": 7, "changed": 1, "unchanged": 9, "vanished": 2, "complete": False}
+    source = SourceFactory.create(
+        slug="registry", title="Example registry", report=report | {"defects": defects}
+    )
+    ListingFactory.create(
+        slug="code-hosting", title="GitHub", source=source, version="1.5.0", description=ARABIC,
+        transport="http", endpoint="https://github.example/mcp", publisher=LONG,
+        readme="# GitHub\n\nFor **repositories** and issues.",
+    )  # fmt: skip
+    Integration.objects.filter(pk=installed.pk).update(listing="code-hosting")
+    SourceFactory.create(title=LONG, state="refreshing", done=40, total=100)
+    SourceFactory.create(title="Team list", state="failed", message="There is nothing there.")
+    describe_missing()
+    world.things |= {
+        "running": _installation(world, "maps", "connecting", "It is being asked for its tools."),
+        "failed": _installation(world, "figma", "failed", "It crashed: no module named requests."),
+        "done": _installation(world, "notion", "ready", "4 tools are stored."),
+        "listing": "time",
+        "source": "registry",
+        "installed": "code-hosting",
+    }
+    caller = {"user": world.alice, "group": world.support}
+    ServerProposal.objects.create(
+        name="Trains", endpoint="https://trains.example/mcp", reason="To plan a journey.", **caller
+    )
+
+
+def _installation(world: World, slug: str, state: str, message: str) -> str:
+    is_ready = state == "ready"
+    row = IntegrationFactory.create(slug=slug, state="approved" if is_ready else "pending")
+    installation = Installation.objects.create(
+        integration=row, by=world.root, state=state, message=message,
+        descriptor={"slug": slug, "kind": "mcp", "title": row.title, "transport": "http"},
+    )  # fmt: skip
+    steps = ("queued", "fetching", "checking", "connecting")
+    for step in (*steps, state):
+        InstallationEvent.objects.create(installation=installation, state=step, message=message)
+    return str(installation.public_id)
+
+
+def _reviews(world: World) -> None:
+    """Definitions that wait: one is new, one says something else than what was approved."""
+    row = Integration.objects.get(slug="jira")
+    told = {"name": "assign_ticket", "description": "Give a ticket to somebody."}
+    store_definitions(integration=row, tools=[told], by=world.root, complete=False)
+    changed = {**told, "description": f"Give a ticket to anybody at all. {LONG}"}
+    new = {"name": "close_ticket", "description": ARABIC}
+    store_definitions(integration=row, tools=[changed, new], by=None, complete=False)
+    world.things["reviewed"] = "jira"
