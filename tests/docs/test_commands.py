@@ -98,11 +98,15 @@ def test_every_command_works(
 
 def _is_as_the_readme_shows(answer: dict[str, Any]) -> None:
     example = (PROJECT / "README.md").read_text("utf-8").split("The answer, shortened:")[1]
-    shown = set(re.findall(r'^  "(\w+)":', example.split("```")[1], re.MULTILINE))
+    example = example.split("```")[1]
+    shown = set(re.findall(r'^  "(\w+)":', example, re.MULTILINE))
+    reasons = re.findall(r'^        "(.*)",?$', example, re.MULTILINE)
     names = [item["full_name"] for item in answer["selected"]]
     assert names[0] == "slack"
     assert "gmail__send_email" in names
     assert shown <= answer.keys()
+    assert answer["selected"][0]["reasons"] == reasons
+    assert f'"all": {answer["tokens"]["all"]},' in example
     assert all("input_schema" in tool for tool in answer["tools"])
 
 
