@@ -21,7 +21,7 @@ class SecretUnavailableError(Exception):
 
 def cipher() -> MultiFernet:
     """Seals by the first key and opens by any of them."""
-    keys = settings.PEGBOARD_ENCRYPTION_KEYS or _keys_in(key_file())
+    keys = known_keys()
     if not keys:
         raise SecretUnavailableError(
             "There is no key to seal secrets by: set PEGBOARD_ENCRYPTION_KEYS."
@@ -32,6 +32,11 @@ def cipher() -> MultiFernet:
         raise SecretUnavailableError(
             "A key that secrets are sealed by is none: each is 32 bytes in URL-safe base64."
         ) from None
+
+
+def known_keys() -> tuple[str, ...]:
+    """All that can open secrets here, the newest first."""
+    return tuple(settings.PEGBOARD_ENCRYPTION_KEYS or _keys_in(key_file()))
 
 
 def key_file() -> Path:

@@ -159,6 +159,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "acl.api.request_ids.RequestIdMiddleware",
     "marketplace.config.metrics.MetricsMiddleware",
+    "marketplace.pausing.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
     "acl.admin_policy.AdminPolicyMiddleware",
@@ -203,7 +204,7 @@ DATABASES = {
 # The selection statement is prepared once a connection and then always runs on its generic plan:
 # planning it anew costs half of its time at 500 capabilities. JIT never pays for statements of a
 # few milliseconds.
-DATABASES["default"]["OPTIONS"] = {
+DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
     "options": "-c plan_cache_mode=force_generic_plan -c jit=off",
     # Django's own statements are never prepared; the selection asks for it.
     "prepare_threshold": 1_000_000,

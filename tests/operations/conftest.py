@@ -1,0 +1,58 @@
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection, connections
+from pytest_django.plugin import DjangoDbBlocker
+
+from marketplace.backups import databases
+from marketplace.embedded.postgres import postgres_programs
+from tests.operations.deployment import Deployment, deployed
+
+
+@pytest.fixture(scope="module")
+def deployment(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Deployment]:
+    """One for the tests of a file, which follow one another; its tables are those of the tests."""
+    with django_db_blocker.unblock(), deployed(_copied) as running:
+        yield running
+
+
+@pytest.fixture
+def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """A database of the test's own, made from the tests'; Django is on it."""
+    with django_db_blocker.unblock():
+        template = databases.name_in_use()
+        own = f"{template}_own"
+        connections.close_all()
+        with databases._administering() as cursor:
+            cursor.execute(databases._END, [[template]])
+            cursor.execute(databases._named("DROP DATABASE IF EXISTS {} WITH (FORCE)", own))
+            cursor.execute(databases._named("CREATE DATABASE {} TEMPLATE {}", own, template))
+        with databases.working_on(own):
+            yield own
+        for name in _named_like(own):
+            databases.drop_database(name)
+        connections.close_all()
+
+
+def _named_like(own: str) -> list[str]:
+    with databases._administering() as cursor:
+        found = cursor.execute(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [own]
+        )
+        return [name for (name,) in found]
+
+
+def _copied(deployment: Deployment) -> None:
+    deployment.postgres.create_database()
+    values = connection.settings_dict
+    source = ["--host", str(values["HOST"]), "--username", str(values["USER"])]
+    dump = subprocess.run(  # noqa: S603
+        [postgres_programs() / "pg_dump", *source, "--format=custom", str(values["NAME"])],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    target = ["--host", str(deployment.postgres.run), "--username=postgres", "--dbname=pegboard"]
+    subprocess.run(  # noqa: S603
+        [postgres_programs() / "pg_restore", *target], check=True, input=dump.stdout
+    )

@@ -1,0 +1,171 @@
+"""All of Pegboard on servers of its own, which a test may stop: as `make run` starts it.
+
+Whoever tries it prepares its database in their own process, since each command costs seconds.
+"""
+
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import psycopg
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.db import connection, connections
+from django.test import override_settings
+
+from catalog.embedding.convert import convert_model
+from marketplace.embedded.folders import open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.programs import Connections, Program, Web, Worker
+from marketplace.embedded.redis import EmbeddedRedis
+
+PROJECT = Path(__file__).resolve().parents[2]
+PATIENCE = 180  # seconds until something counts as not happening
+MISSING = "SELECT count(*) FROM catalog_embedding WHERE vector_hash IS DISTINCT FROM text_hash"
+
+
+class Deployment:
+    """Postgres and Redis, and programs that are started by name, each with the environment as it is
+    then."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        # The disk of a shared machine is no part of what is tried here.
+        self.postgres = EmbeddedPostgres(data, durable=False)
+        self.redis = EmbeddedRedis(data, durable=False)
+        self.port = free_port()
+        self.key = ""
+        self.sealed_by = Fernet.generate_key().decode()
+        self.environment = os.environ | {
+            "DATABASE_URL": self.postgres.url(),
+            "REDIS_URL": self.redis.url,
+            "PEGBOARD_DATA_DIR": str(data),
+            "PEGBOARD_SECRET_KEY": "only-for-tests-and-never-for-anything-else",
+            "PEGBOARD_ENCRYPTION_KEYS": self.sealed_by,
+            "PEGBOARD_SWEEP_SECONDS": "1",
+            "PEGBOARD_SWEEP_AFTER_SECONDS": "1",
+            "PEGBOARD_LOG_LEVEL": "WARNING",
+            "PEGBOARD_RATE_PER_KEY": "1000000",
+            "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
+            "PYTHONPATH": str(PROJECT),
+        }
+        self._programs: dict[str, Program] = {}
+
+    def start(self, *names: str) -> None:
+        """Some of web, worker and connections."""
+        for name in names:
+            self._programs[name] = program = self._made(name)
+            program.start()
+
+    def stop(self, *names: str) -> None:
+        for name in names:
+            self._programs.pop(name).stop()
+
+    def pid(self, name: str) -> int:
+        process = self._programs[name].process
+        assert process is not None
+        return process.pid
+
+    def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.postgres.url(), autocommit=True) as session:
+            cursor = session.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Django, in this process, on the servers of the deployment."""
+        parts, before = urlsplit(self.postgres.url()), dict(connection.settings_dict)
+        place = {"HOST": unquote(str(parts.hostname or parts.netloc.rpartition("@")[2]))}
+        place |= {"NAME": parts.path[1:], "USER": parts.username or "postgres"}
+        place |= {"PASSWORD": "", "PORT": ""}
+        connections.close_all()
+        connection.settings_dict.update(place)
+        try:
+            with override_settings(
+                REDIS_URL=self.redis.url, PEGBOARD_ENCRYPTION_KEYS=(self.sealed_by,)
+            ):
+                yield
+        finally:
+            connections.close_all()
+            connection.settings_dict.update({name: before[name] for name in place})
+
+    def close(self) -> None:
+        self.stop(*reversed(self._programs))
+        self.redis.stop()
+        self.postgres.stop()
+
+    def _made(self, name: str) -> Program:
+        logs, environment = self.data / "logs", dict(self.environment)
+        if name == "web":
+            return Web(host="127.0.0.1", port=self.port, logs=logs, environment=environment)
+        if name == "worker":
+            return Worker(data=self.data, environment=environment)
+        return Connections(logs=logs, environment=environment)
+
+
+@contextmanager
+def deployed(make_tables: Callable[[Deployment], None]) -> Iterator[Deployment]:
+    """Servers, tables, the starter collection with its vectors, alice and a key for her; no program
+    runs yet."""
+    data = Path(tempfile.mkdtemp(prefix="pegboard-operations-"))
+    open_data_folder(data)
+    deployment = Deployment(data)
+    try:
+        _copy_model(data / "model")
+        deployment.postgres.start()
+        deployment.redis.start()
+        make_tables(deployment)
+        with deployment.connected():
+            deployment.key = _fill()
+        yield deployment
+    finally:
+        deployment.close()
+        shutil.rmtree(data)
+
+
+def migrated(deployment: Deployment) -> None:
+    """Tables by migrations."""
+    deployment.postgres.create_database()
+    with deployment.connected():
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+def _fill() -> str:
+    from django.contrib.auth.models import Group
+
+    from acl.services.keys import create_key
+    from tests.factories import UserFactory
+
+    call_command("load_starter", verbosity=0)
+    call_command("embed_pending", verbosity=0)
+    group = Group.objects.get(name="everyone")
+    UserFactory.create(username="alice", groups=[group])
+    return create_key(by=None, name="load", group=group, scopes=["select"], acts_for_users=True)[1]
+
+
+def _copy_model(folder: Path) -> None:
+    """The one of the whole run, where there is one: making it takes seconds."""
+    made = Path(os.environ.get("PEGBOARD_DATA_DIR") or "/nowhere") / "model"
+    if made.is_dir():
+        shutil.copytree(made, folder)
+    else:
+        convert_model(folder)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen in {PATIENCE} seconds"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
