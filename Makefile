@@ -9,7 +9,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? c
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
-.PHONY: help run test pytest lint bench screenshots soak python-tests npm-client train-encoder venv install install-tests chromium first-steps
+.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -45,6 +45,9 @@ bench: install-tests
 
 soak: install-tests
 	$(BIN)/python -m tests.soak
+
+operations: install-tests
+	$(BIN)/python -m tests.operations
 
 # Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
 SETS ?= $(wildcard ../shared/eval/*/catalog.jsonl)

@@ -13,8 +13,8 @@ from catalog.connections.loop import connection_loop
 from catalog.models import Integration, Sync
 from catalog.syncing import BusyError, sync_definitions
 
-# Whoever stops this process waits for fifteen (marketplace/embedded/programs.py).
-_FINISHING_SECONDS = 8
+# Whoever stops this process waits for thirty-five (marketplace/embedded/programs.py).
+_FINISHING_SECONDS = 25
 
 
 @shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]

@@ -12,6 +12,9 @@ from pathlib import Path
 from marketplace.embedded.problems import CannotRun
 from marketplace.embedded.processes import start_child, stop_child, wait_until
 
+# A request may take thirty to its end (marketplace/embedded/web.py).
+STOP_SECONDS = 35
+
 
 class Program:
     """A child that runs a Python module of ours."""
@@ -38,7 +41,7 @@ class Program:
     def stop(self) -> None:
         """Let it finish what it has begun, for some seconds."""
         if self.process is not None:
-            stop_child(self.process, by=signal.SIGTERM, seconds=15)
+            stop_child(self.process, by=signal.SIGTERM, seconds=STOP_SECONDS)
 
     def is_ready(self) -> bool:
         """Whether it does its work yet."""

@@ -6,14 +6,14 @@ gunicorn reads the names in this module as its settings; its own environment var
 
 import os
 
-worker_class = "gthread"
+worker_class = "marketplace.embedded.draining.DrainingWorker"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 # Those that wait for tools are among them: discovery/waiting.py lets only half wait for long.
 threads = 8
 # The code is loaded once and shared by the processes; connections are made after the fork.
 preload_app = True
 timeout = 60
-graceful_timeout = 10
+graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_WAIT_SECONDS)
 keepalive = 5
 control_socket_disable = True  # nobody asks it, and it would write into the home folder
 accesslog = None  # the application's own log has the requests

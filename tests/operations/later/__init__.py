@@ -1,0 +1,1 @@
+"""What a later Pegboard might bring: an app whose one migration only adds."""

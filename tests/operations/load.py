@@ -1,0 +1,157 @@
+"""A chat backend that asks steadily, whatever happens, and keeps what it was told.
+
+It does what a proxy does (docker/Caddyfile): where nobody listens it tries again for some seconds.
+A request that somebody has taken is never sent twice.
+"""
+
+import http.client
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+DIAL_SECONDS = 60.0
+REFUSED = "refused"
+_ANSWER_SECONDS = 120.0
+_LONGEST_SECONDS = 400.0  # the load ends by itself
+USER = "alice"
+MESSAGES = (
+    "what time is it in Tokyo",
+    "find the file with the invoices",
+    "commit my changes",
+    "read the page at this address",
+    "send an email to Anna",
+    "remember that I like tea",
+    "plan the steps of the move",
+    "search the web for a recipe",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One request: when it was due, in seconds since the load began, and what came of it."""
+
+    due: float
+    ended: float
+    message: str
+    status: int  # 0 where there was no answer at all
+    names: tuple[str, ...] = ()
+    turn: str = ""
+    degraded: str = ""  # what it had to do without
+    told: str = ""  # what was wrong
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 200
+
+    @property
+    def is_refused(self) -> bool:
+        """Nobody listened: whoever asks may ask again, or somebody else."""
+        return self.told == REFUSED
+
+    @property
+    def milliseconds(self) -> float:
+        return (self.ended - self.due) * 1000
+
+
+@dataclass(slots=True)
+class Load:
+    """What came of all requests."""
+
+    began: float
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def now(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def failed(self) -> list[Answer]:
+        return [answer for answer in self.answers if not answer.ok]
+
+    def p(self, share: float) -> float:
+        """So much of the answers took at most so many milliseconds."""
+        times = sorted(answer.milliseconds for answer in self.answers)
+        return times[min(len(times) - 1, int(len(times) * share))]
+
+
+@contextmanager
+def steady_load(
+    port: int, key: str, *, rate: float = 10, dial_seconds: float = DIAL_SECONDS
+) -> Iterator[Load]:
+    """Ask so many times a second until the block ends; then wait for the last answers."""
+    load, over = Load(time.monotonic()), threading.Event()
+
+    def run() -> None:
+        with ThreadPoolExecutor(64) as threads:
+            for place in itertools.count():
+                due = place / rate
+                if due > _LONGEST_SECONDS or over.wait(max(0.0, due - load.now)):
+                    return
+                message = MESSAGES[place % len(MESSAGES)]
+                threads.submit(_ask, load, due, port, key, message, dial_seconds)
+
+    asking = threading.Thread(target=run)
+    asking.start()
+    try:
+        yield load
+    finally:
+        over.set()
+        asking.join()
+
+
+def ask(port: int, key: str, message: str) -> Answer:
+    """One request, at once."""
+    load = Load(time.monotonic())
+    _ask(load, 0, port, key, message, DIAL_SECONDS)
+    return load.answers[0]
+
+
+def _ask(load: Load, due: float, port: int, key: str, message: str, dial_seconds: float) -> None:
+    try:
+        status, body = _answered(port, key, message, dial_seconds)
+        told = json.loads(body)
+        names = tuple(each["full_name"] for each in told.get("selected", ()))
+        answer = Answer(
+            *(due, load.now, message, status, names, str(told.get("turn_id", ""))),
+            degraded=str(told.get("degraded") or ""),
+            told="" if status == 200 else f"{status} {body[:300]}",
+        )
+    except ConnectionRefusedError:
+        answer = Answer(due, load.now, message, 0, told=REFUSED)
+    except (OSError, http.client.HTTPException, ValueError) as problem:
+        answer = Answer(due, load.now, message, 0, told=repr(problem))
+    load.answers.append(answer)
+
+
+def _answered(port: int, key: str, message: str, dial_seconds: float) -> tuple[int, str]:
+    connection = _dialled(port, dial_seconds)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    try:
+        body = json.dumps({"user": USER, "message": message})
+        connection.request("POST", "/api/v1/select", body, headers)
+        response = connection.getresponse()
+        if response.status == 503 and not response.headers["Retry-After"]:
+            raise ValueError("503 without Retry-After")
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def _dialled(port: int, seconds: float) -> http.client.HTTPConnection:
+    """A connection, as soon as somebody listens."""
+    until = time.monotonic() + seconds
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS)
+        try:
+            connection.connect()
+        except ConnectionRefusedError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.05)
+        else:
+            return connection
