@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import Group, User
-from django.utils import timezone
 
+from acl.clock import database_now
 from acl.models import ApiKey
 from acl.services.key_list import WantedKeys
 from acl.services.keys import KeyRefused, check_key
@@ -103,7 +103,7 @@ class NewKeyForm(forms.Form):
         key["acts_for_users"] = data["whom"] == "users" or (
             data["whom"] in {"owner", "account"} and data["also_users"]
         )
-        key["expires_at"] = timezone.now() + timedelta(days=int(days)) if days else None
+        key["expires_at"] = database_now() + timedelta(days=int(days)) if days else None
         if self.makes_account:
             return {**key, "account": data["account"], "description": data["description"]}
         return {**key, "owner": data["owner"] if data["whom"] == "owner" else None}

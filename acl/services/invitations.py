@@ -14,8 +14,8 @@ from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from acl.clock import database_now
 from acl.models import Invitation
 from acl.services.audit import record
 from acl.services.keys import digest_of
@@ -43,7 +43,7 @@ def invite(
         role=role,
         by=by,
         digest=digest_of(raw),
-        expires_at=timezone.now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
+        expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
     )
     invitation.groups.set(groups)
     record(by=by, action="person.invited", target=email, details=_details(invitation))

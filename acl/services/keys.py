@@ -13,9 +13,9 @@ from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
-from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
+from acl.clock import database_now
 from acl.models import ApiKey
 from acl.services.audit import record
 
@@ -93,7 +93,7 @@ def rotate_key(
         scopes=key.scopes,
         owner=key.owner,
         acts_for_users=key.acts_for_users,
-        expires_at=timezone.now() + lifetime if lifetime else key.expires_at,
+        expires_at=database_now() + lifetime if lifetime else key.expires_at,
     )
     end = Now() + overlap
     ApiKey.objects.filter(pk=key.pk).update(expires_at=Least(Coalesce(F("expires_at"), end), end))

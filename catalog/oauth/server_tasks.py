@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from celery import shared_task
-from django.utils import timezone
 
+from acl.clock import database_now
 from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.oauth.asking import Asker
 from catalog.oauth.signing_in import finish, prepare
@@ -33,7 +33,7 @@ def finish_sign_in(pk: int) -> None:
 @shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]
 def renew_tokens() -> None:
     """Renew each token that ends soon, and forget sign-ins that are over."""
-    now = timezone.now()
+    now = database_now()
     ending = OAuthConnection.objects.filter(
         can_refresh=True, problem="", expires_at__lte=now + EARLY, integration__enabled=True
     )

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import httpx2
 from django.db import transaction
-from django.utils import timezone
 from mcp.shared.auth import OAuthToken
 
+from acl.clock import database_now
 from catalog.models import Integration, OAuthConnection
 from catalog.oauth.asking import Asker
 from catalog.oauth.keeping import TOKEN, keep, kept
@@ -55,8 +55,8 @@ def distrust(integration: Integration, *, user_id: int | None = None) -> None:
     if row is None or not row.can_refresh:
         return
     made_at = row.refreshed_at or row.connected_at
-    if made_at < timezone.now() - SOON:
-        OAuthConnection.objects.filter(pk=row.pk).update(expires_at=timezone.now())
+    if made_at < database_now() - SOON:
+        OAuthConnection.objects.filter(pk=row.pk).update(expires_at=database_now())
 
 
 def renew(pk: int, *, within: timedelta, ask: Asker) -> OAuthConnection:
@@ -105,7 +105,7 @@ def store(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -> None
     """Keep the token, and how long it is good. Some servers tell no new refresh token."""
     refresh = token.refresh_token or refresh
     keep(row.integration, row.user_id, TOKEN, {"access": token.access_token, "refresh": refresh})
-    now = timezone.now()
+    now = database_now()
     lasts = min(timedelta(seconds=max(0, token.expires_in or 0)), _WITHOUT_END)
     row.expires_at = now + lasts if token.expires_in is not None else None
     row.can_refresh, row.problem, row.refreshed_at = bool(refresh), "", now
@@ -139,4 +139,4 @@ def _error_of(answer: httpx2.Response) -> str:
 
 
 def _ends_before(row: OAuthConnection, within: timedelta) -> bool:
-    return row.expires_at is not None and row.expires_at <= timezone.now() + within
+    return row.expires_at is not None and row.expires_at <= database_now() + within

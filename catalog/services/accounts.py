@@ -7,8 +7,8 @@ from secrets import token_urlsafe
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
+from acl.clock import database_now
 from acl.services.audit import record
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 from catalog.models.oauth import SIGN_IN_LASTS
@@ -34,7 +34,7 @@ def begin_sign_in(
     """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
     if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
         raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
-    begun = OAuthSignIn.objects.filter(by=by, created_at__gt=timezone.now() - SIGN_IN_LASTS)
+    begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
     if begun.count() >= MOST_AT_ONCE:
         raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")
     state = token_urlsafe(32)

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from acl.clock import database_now
 from acl.models import ApiKey
 from acl.services.keys import KeyRefused, create_key
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 scopes=options["scopes"],
                 owner=_owner(options["owner"]),
                 acts_for_users=options["acts_for_users"],
-                expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
+                expires_at=database_now() + timedelta(days=days) if days is not None else None,
             )
         except (Group.DoesNotExist, User.DoesNotExist, KeyRefused) as problem:
             raise CommandError(str(problem)) from problem

@@ -1,0 +1,16 @@
+"""The one clock that ends of keys and the like are reckoned by: the database's.
+
+The clocks of the machines that web and workers run on may differ, or jump.
+"""
+
+from datetime import datetime
+
+from django.db import connection
+
+
+def database_now() -> datetime:
+    """What time it is there, to the moment."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
