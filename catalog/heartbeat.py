@@ -1,4 +1,8 @@
-"""Whether a worker lives: it says so in Redis every few seconds."""
+"""Whether a worker lives: it says so in Redis every few seconds, and in a file for the health
+check of containers (docker/entrypoint.sh)."""
+
+import os
+from pathlib import Path
 
 from celery.signals import heartbeat_sent
 
@@ -12,6 +16,8 @@ SECONDS = 15  # Celery's own heartbeat is every two
 @heartbeat_sent.connect(dispatch_uid="pegboard-heartbeat")  # type: ignore[untyped-decorator]
 def note_heartbeat(sender: object = None, **_: object) -> None:
     """Tell whoever asks in the next seconds that this worker lives."""
+    if file := os.environ.get("PEGBOARD_ALIVE_FILE"):
+        Path(file).touch()
     hostname = getattr(getattr(sender, "eventer", None), "hostname", None) or ""
     if str(hostname).startswith(CONNECTIONS):
         return

@@ -1,6 +1,42 @@
 #!/bin/sh
 # What a container does: set-up, web, worker, connections, beat, or any of manage.py's commands.
+# `healthy` says whether it does so.
 set -eu
+
+role_file=${TMPDIR:-/tmp}/pegboard-role
+alive_file=${TMPDIR:-/tmp}/pegboard-alive
+
+if [ "${1:-}" = healthy ]; then
+  case $(cat "$role_file") in
+    web)
+      # Any answer will do: it may be a redirect to HTTPS, or that localhost is not served.
+      exec python -c "
+from http.client import HTTPConnection
+connection = HTTPConnection('127.0.0.1', ${PORT:-8000}, timeout=5)
+connection.request('GET', '/livez')
+connection.getresponse()"
+      ;;
+    worker | connections)
+      # Celery's heart beats every two seconds, and touches this.
+      [ -n "$(find "$alive_file" -mmin -1)" ]
+      ;;
+  esac
+  exit  # the others do nothing but what their process does: it is there, or the container is not
+fi
+
+# A secret that the engine mounts as a file is taken from there.
+secrets=${SECRETS_DIR:-/run/secrets}
+for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
+  PEGBOARD_OIDC_CLIENT_SECRET PEGBOARD_EMBEDDING_KEY; do
+  file=$secrets/$(echo "$name" | tr '[:upper:]' '[:lower:]')
+  if [ -r "$file" ]; then
+    export "$name=$(cat "$file")"
+  fi
+done
+if [ -r "$secrets/postgres_password" ]; then
+  PGPASSWORD=$(cat "$secrets/postgres_password")  # for a DATABASE_URL that has none
+  export PGPASSWORD
+fi
 
 for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY; do
   eval "value=\${$name:-}"
@@ -13,21 +49,27 @@ done
 command=${1:-web}
 [ $# -eq 0 ] || shift
 case $command in
+  web | worker | connections | beat) echo "$command" >"$role_file" ;;
+  *) [ -e "$role_file" ] || echo "$command" >"$role_file" ;;
+esac
+case $command in
   web)
     exec gunicorn --config=python:marketplace.embedded.web --bind="0.0.0.0:${PORT:-8000}" \
       --worker-tmp-dir=/dev/shm "$@" marketplace.config.wsgi
     ;;
   worker)
+    export PEGBOARD_ALIVE_FILE="$alive_file"
     exec celery --app=marketplace.config.celery worker --loglevel=INFO \
       --concurrency="${WORKER_CONCURRENCY:-1}" "$@"
     ;;
   connections)
+    export PEGBOARD_ALIVE_FILE="$alive_file"
     exec celery --app=marketplace.config.celery_servers worker --loglevel=INFO --queues=servers \
       --hostname=servers@%h --pool=threads --concurrency="${CONNECTIONS_CONCURRENCY:-16}" "$@"
     ;;
   beat)
     exec celery --app=marketplace.config.celery beat --loglevel=INFO \
-      --schedule=/tmp/beat-schedule --pidfile= "$@"
+      --schedule="${TMPDIR:-/tmp}/beat-schedule" --pidfile= "$@"
     ;;
   set-up)
     exec python manage.py set_up --only=database "$@"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -108,6 +108,8 @@ def _embeddings() -> Part:
         counts = embedding_counts()
     except DATABASE_GONE:
         return Part("The database does not answer.")
+    except DatabaseError:
+        return Part("The database has no tables yet.")
     failed = counts["failed"]
     return Part(f"{failed} entries could not be embedded." if failed else "", counts)
 

@@ -1,5 +1,6 @@
 """The compose file, without an engine: against the schema that check-jsonschema brings along."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,18 +9,28 @@ from typing import Any
 import pytest
 import yaml
 
-COMPOSE = Path(__file__).parents[2] / "docker" / "compose.yaml"
-OURS = ["set-up", "web", "worker", "connections", "beat", "manifests"]
+from marketplace.config.env import SETTINGS
+
+PROJECT = Path(__file__).parents[2]
+COMPOSE = PROJECT / "docker" / "compose.yaml"
+OUTGOING = COMPOSE.with_name("compose.outgoing.yaml")
+OURS = ["set-up", "web", "worker", "connections", "beat", "manifests", "backup"]
 
 
 @pytest.fixture
-def services() -> dict[str, Any]:
-    services: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())["services"]
+def compose() -> dict[str, Any]:
+    compose: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+    return compose
+
+
+@pytest.fixture
+def services(compose: dict[str, Any]) -> dict[str, Any]:
+    services: dict[str, Any] = compose["services"]
     return services
 
 
 def test_compose_file_is_valid() -> None:
-    check = _check(COMPOSE)
+    check = _check(COMPOSE, OUTGOING)
 
     assert check.returncode == 0, check.stdout
 
@@ -33,54 +44,110 @@ def test_schema_would_find_a_mistake(tmp_path: Path) -> None:
     assert "'readonly' was unexpected" in check.stdout
 
 
-def _check(file: Path) -> subprocess.CompletedProcess[str]:
+def _check(*files: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    return subprocess.run([*command, str(file)], capture_output=True, text=True)  # noqa: S603
+    return subprocess.run(  # noqa: S603
+        [*command, *map(str, files)], capture_output=True, text=True, check=False
+    )
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_our_containers_have_no_powers(services: dict[str, Any], name: str) -> None:
+@pytest.mark.parametrize("name", [*OURS, "proxy"])
+def test_containers_have_no_powers(services: dict[str, Any], name: str) -> None:
     service = services[name]
 
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "proxy" else [])
+
+
+def test_every_service_is_bounded_restarted_and_of_one_version(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert {"cpus", "memory", "pids"} <= service["deploy"]["resources"]["limits"].keys(), name
+        once = name in {"set-up", "backup"}
+        assert service["restart"] == ("no" if once else "unless-stopped"), name
+        tag = service["image"].partition(":")[2]
+        assert tag, name
+        assert tag != "latest", name
 
 
 @pytest.mark.parametrize("name", OURS[1:])
 def test_programs_wait_for_the_set_up(services: dict[str, Any], name: str) -> None:
-    condition = services[name]["depends_on"]["set-up"]["condition"]
+    assert services[name]["depends_on"] == {
+        "set-up": {"condition": "service_completed_successfully"},
+        "redis": {"condition": "service_healthy"},
+    }
 
-    assert condition == "service_completed_successfully"
+
+def test_set_up_waits_for_the_servers(services: dict[str, Any]) -> None:
+    healthy = {"condition": "service_healthy"}
+
+    assert services["set-up"]["depends_on"] == {"postgres": healthy, "redis": healthy}
+    assert all(services[name]["healthcheck"]["test"] for name in ("postgres", "redis", "proxy"))
 
 
-def test_only_the_web_can_be_reached_and_only_from_here(services: dict[str, Any]) -> None:
+def test_only_the_proxy_can_be_reached(services: dict[str, Any]) -> None:
     ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
 
-    assert ports == {"web": ["127.0.0.1:${PORT:-8000}:8000"]}
+    assert set(ports) == {"proxy"}
+    assert all(port.startswith("${ADDRESS:-127.0.0.1}:") for port in ports["proxy"])
 
 
-def test_manifests_are_only_read(services: dict[str, Any]) -> None:
-    volumes = {
-        name: service["volumes"]
-        for name, service in services.items()
-        if name in OURS[1:] and "volumes" in service
+def test_only_the_process_that_goes_out_gets_out(compose: dict[str, Any]) -> None:
+    inside = {
+        name for name, network in compose["networks"].items() if (network or {}).get("internal")
     }
+    out = {
+        name for name, service in compose["services"].items() if set(service["networks"]) - inside
+    }
+
+    assert inside == {"front", "data"}
+    assert out == {"proxy", "connections"}
+    assert "data" not in compose["services"]["proxy"]["networks"]
+
+
+def test_override_lets_web_and_worker_out_and_nobody_else() -> None:
+    override = yaml.safe_load(OUTGOING.read_text())["services"]
+
+    assert set(override) == {"web", "worker"}
+    assert all("out" in service["networks"] for service in override.values())
+
+
+def test_volumes_are_where_they_are_needed(services: dict[str, Any]) -> None:
+    volumes = {name: services[name]["volumes"] for name in OURS if "volumes" in services[name]}
 
     assert volumes == {
         "connections": ["servers:/var/lib/pegboard/servers"],
         "manifests": ["${CAPABILITIES_DIR:-../capabilities}:/app/capabilities:ro"],
+        "backup": ["backups:/backups"],
     }
 
 
-def test_secrets_have_no_default() -> None:
-    text = COMPOSE.read_text()
+def test_secrets_are_files_and_nowhere_else(compose: dict[str, Any]) -> None:
+    made = (PROJECT / "docker" / "secrets.sh").read_text()
+    text = COMPOSE.read_text() + (PROJECT / "docker" / "example.env").read_text()
 
-    assert "${POSTGRES_PASSWORD:?" in text
-    assert "${PEGBOARD_SECRET_KEY:?" in text
+    assert set(compose["secrets"]) == set(re.findall(r"^make_secret (\w+)", made, re.MULTILINE))
+    assert not re.search(r"PEGBOARD_(SECRET_KEY|ENCRYPTION_KEYS)|POSTGRES_PASSWORD[:=]", text)
 
 
-def test_every_image_names_its_version(services: dict[str, Any]) -> None:
-    tags = [service["image"].partition(":")[2] for service in services.values()]
+def test_every_variable_is_documented_and_every_setting_exists() -> None:
+    files = (COMPOSE, OUTGOING, COMPOSE.with_name("example.env"), COMPOSE.with_name("Caddyfile"))
+    text = "\n".join(file.read_text() for file in files)
+    named = set(re.findall(r"\$\{([A-Z0-9_]+)", text)) | set(
+        re.findall(r"^#?([A-Z][A-Z0-9_]+)=", text, re.MULTILINE)
+    )
+    settings = {setting.name for setting in SETTINGS}
 
-    assert all(tag and tag != "latest" for tag in tags)
+    running = (PROJECT / "docs" / "running.md").read_text()
+
+    undocumented = {name for name in named - settings if f"`{name}`" not in running}
+    assert undocumented == set()
+
+
+def test_names_of_the_environment_are_ours_or_their_programs(services: dict[str, Any]) -> None:
+    known = {setting.name for setting in SETTINGS} | {"WEB_CONCURRENCY", "WORKER_CONCURRENCY"}
+
+    given = {name for service in OURS for name in services[service]["environment"]}
+
+    assert given - known == {"OTEL_EXPORTER_OTLP_ENDPOINT"}

@@ -1,20 +1,31 @@
 """The container's entrypoint, run directly."""
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from marketplace.config.keys import no_encryption_keys
+from marketplace.embedded.folders import open_data_folder
+from marketplace.embedded.postgres import EmbeddedPostgres
+from marketplace.embedded.redis import EmbeddedRedis
+
 PROJECT = Path(__file__).parents[2]
 ENTRYPOINT = PROJECT / "docker" / "entrypoint.sh"
-PATIENCE = 60
+PATIENCE = 150
+ROLES = ("web", "worker", "connections", "beat")
 NEEDED = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
     "REDIS_URL": "redis://127.0.0.1:1/0",
@@ -22,6 +33,15 @@ NEEDED = {
 }
 
 pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A data folder that the servers' account may reach, without a model."""
+    folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    open_data_folder(folder)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -59,32 +79,107 @@ def test_word_decides_what_is_started(words: list[str], started: str, tmp_path: 
     assert answer.stdout.startswith(started)
 
 
-def test_web_answers_without_its_servers_and_stops_when_told(tmp_path: Path) -> None:
+def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\necho "$PEGBOARD_SECRET_KEY $PGPASSWORD"\n')
+    program.chmod(0o755)
+    (tmp_path / "pegboard_secret_key").write_text("from-a-file")
+    (tmp_path / "postgres_password").write_text("hush")
+
+    without = NEEDED | {"PEGBOARD_SECRET_KEY": "", "SECRETS_DIR": str(tmp_path)}
+    answer = _run("set-up", PATH=f"{tmp_path}:{os.environ['PATH']}", **without)
+
+    assert answer.stdout == "from-a-file hush\n"
+
+
+def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
+    script = tmp_path / "secrets.sh"
+    shutil.copy(PROJECT / "docker" / "secrets.sh", script)
+
+    subprocess.run([script], check=True)  # noqa: S603 - ours
+    made = {file.name: file.read_text() for file in (tmp_path / "secrets").iterdir()}
+    subprocess.run([script], check=True)  # noqa: S603 - ours
+
+    assert {file.name: file.read_text() for file in (tmp_path / "secrets").iterdir()} == made
+    assert len(set(made.values())) == 3
+    assert no_encryption_keys(made["pegboard_encryption_keys"]) == ""
+    assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+
+
+def test_roles_start_before_their_servers_and_stop_when_told(data: Path) -> None:
+    """REL-18: each starts with nothing there, says what is missing, and finds it once it comes."""
+    postgres, redis = EmbeddedPostgres(data, durable=False), EmbeddedRedis(data, durable=False)
     port = _free_port()
-    environment = _environment(PORT=str(port), PEGBOARD_DATA_DIR=str(tmp_path), **NEEDED)
-    with (tmp_path / "told").open("wb") as told:
-        web = subprocess.Popen(  # noqa: S603 - ours
-            [ENTRYPOINT, "web"], cwd=PROJECT, env=environment, stdout=told, stderr=told
+    there = {"DATABASE_URL": postgres.url(), "REDIS_URL": redis.url, "PORT": str(port)}
+    roles = {role: _started(role, data, **NEEDED | there) for role in ROLES}
+    try:
+        alive = _answer_of(f"http://127.0.0.1:{port}/livez", roles["web"])
+        missing = _ready(port)
+        postgres.start()
+        redis.start()
+        postgres.create_database()
+        _wait_until(lambda: {"database", "redis", "worker"}.isdisjoint(_ready(port)["degraded"]))
+        _wait_until(lambda: all(_is_healthy(role, data, PORT=str(port)) for role in ROLES))
+    finally:
+        for process in roles.values():
+            process.send_signal(signal.SIGTERM)
+        codes = {role: process.wait(PATIENCE) for role, process in roles.items()}
+        redis.stop()
+        postgres.stop()
+
+    assert alive == b"ok\n"
+    assert missing["ready"] is False
+    assert {"database", "redis", "worker", "model"} <= set(missing["degraded"])
+    assert codes == dict.fromkeys(ROLES, 0)
+
+
+def _started(role: str, data: Path, **environment: str) -> subprocess.Popen[bytes]:
+    temporary = data / role
+    temporary.mkdir()
+    own = {"TMPDIR": str(temporary), "PEGBOARD_DATA_DIR": str(data), "WEB_CONCURRENCY": "1"}
+    with (data / f"{role}.told").open("wb") as told:
+        return subprocess.Popen(  # noqa: S603 - ours
+            [ENTRYPOINT, role],
+            cwd=PROJECT,
+            env=_environment(**environment, **own),
+            stdout=told,
+            stderr=told,
         )
 
-    try:
-        answer = _answer_of(f"http://127.0.0.1:{port}/livez", web)
-    finally:
-        web.send_signal(signal.SIGTERM)
 
-    assert answer == b"ok\n"
-    assert web.wait(PATIENCE) == 0
+def _is_healthy(role: str, data: Path, **environment: str) -> bool:
+    return _run("healthy", TMPDIR=str(data / role), **environment).returncode == 0
+
+
+def _ready(port: int) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as answer:
+            return dict(json.load(answer))
+    except urllib.error.HTTPError as refusal:
+        return dict(json.load(refusal))
 
 
 def _answer_of(url: str, web: subprocess.Popen[bytes]) -> bytes:
-    deadline = time.monotonic() + PATIENCE
-    while web.poll() is None and time.monotonic() < deadline:
+    answers: list[bytes] = []
+
+    def answered() -> bool:
+        assert web.poll() is None, "the web server has ended"
         try:
             with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - ours
-                return bytes(answer.read())
+                answers.append(bytes(answer.read()))
         except urllib.error.URLError:
-            time.sleep(0.1)
-    pytest.fail("the web server did not answer")
+            return False
+        return True
+
+    _wait_until(answered)
+    return answers[0]
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 def _run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

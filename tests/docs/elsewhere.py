@@ -55,7 +55,22 @@ ELSEWHERE = (
     Elsewhere(
         r"cp docker/example\.env docker/\.env",
         "it writes into this folder",
-        "tests/docker/test_compose.py::test_secrets_have_no_default",
+        "tests/docker/test_compose.py::test_every_variable_is_documented_and_every_setting_exists",
+    ),
+    Elsewhere(
+        r"docker/secrets\.sh",
+        "it writes into this folder",
+        "tests/docker/test_entrypoint.py::test_secrets_are_made_once_and_kept_from_others",
+    ),
+    Elsewhere(
+        r"\.venv/bin/python manage\.py (backup|restore) .*",
+        "the database of the papers is not theirs to replace",
+        "tests/operations/test_backup.py::test_what_was_destroyed_is_back",
+    ),
+    Elsewhere(
+        r"\.venv/bin/python -m pip install .* -r docker/otel\.lock",
+        "it asks a package index; tests have these packages",
+        "tests/config/test_telemetry.py::test_selection_is_a_trace_of_its_statements_and_tells_no_words",
     ),
     Elsewhere(
         r"docker compose -f docker/compose\.yaml .*",

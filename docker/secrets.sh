@@ -1,0 +1,15 @@
+#!/bin/sh
+# Makes the secrets that are not there yet, each in a file of docker/secrets that only you can reach;
+# keep copies of secret_key and encryption_keys elsewhere: no backup has them.
+set -eu
+cd "$(dirname "$0")"
+mkdir -p -m 0700 secrets
+
+make_secret() {
+  # Read in a container by another account than yours: the folder keeps others out.
+  [ -s "secrets/$1" ] || (umask 022 && printf '%s' "$2" >"secrets/$1")
+}
+
+make_secret postgres_password "$(openssl rand -hex 32)"
+make_secret pegboard_secret_key "$(openssl rand -hex 32)"
+make_secret pegboard_encryption_keys "$(openssl rand -base64 32 | tr '+/' '-_')"
