@@ -3,13 +3,14 @@
 from django.urls import path
 
 from discovery.api.approvals import ApprovalsView, ApprovalView, ApproveView, RejectView
-from discovery.api.calls import CallView, CancelCallView, ExecuteView
+from discovery.api.calls import CallEventsView, CallView, CancelCallView, ExecuteView
 from discovery.api.discover import DiscoverView
 from discovery.api.figures import AlertsView, FiguresView, WindowsView
 from discovery.api.learning import LearningView
 from discovery.api.meta import MetaToolsView, MetaToolView
 from discovery.api.planning import PlanView
 from discovery.api.selection import SelectView
+from discovery.api.tool_use import ToolUseView
 from discovery.api.turns import OutcomeView, StartView, TurnView
 
 urlpatterns = [
@@ -22,11 +23,13 @@ urlpatterns = [
     path("outcomes/windows", WindowsView.as_view(), name="api-outcome-windows"),
     path("outcomes/alerts", AlertsView.as_view(), name="api-outcome-alerts"),
     path("figures", FiguresView.as_view(), name="api-figures"),
+    path("figures/tools", ToolUseView.as_view(), name="api-figures-tools"),
     path("learning", LearningView.as_view(), name="api-learning"),
     path("meta", MetaToolsView.as_view(), name="api-meta"),
     path("meta/<str:name>", MetaToolView.as_view(), name="api-meta-tool"),
     path("execute", ExecuteView.as_view(), name="api-execute"),
     path("calls/<uuid:pk>", CallView.as_view(), name="api-call"),
+    path("calls/<uuid:pk>/events", CallEventsView.as_view(), name="api-call-events"),
     path("calls/<uuid:pk>/cancel", CancelCallView.as_view(), name="api-call-cancel"),
     path("approvals", ApprovalsView.as_view(), name="api-approvals"),
     path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),

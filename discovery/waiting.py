@@ -5,6 +5,7 @@ Where Redis is away, Postgres is looked at again and again, less and less often.
 
 import threading
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from uuid import UUID
 
@@ -15,9 +16,8 @@ from redis.retry import Retry
 
 from acl.redis_circuit import attempt, redis_circuit
 from discovery.models import Call
+from discovery.prepared import columns_of, made, rows_of
 
-# By hand, since writing the statement would cost the ORM more than running it costs Postgres.
-_READ = "SELECT * FROM discovery_call WHERE id = %s"
 # One look at Postgres for each such time, whatever Redis says: a word may be lost.
 _LISTEN_SECONDS = 1.0
 _KEPT_SECONDS = 120
@@ -55,18 +55,39 @@ def wait_for_end(call: Call, seconds: float) -> Call:
         _PATIENT.release()
 
 
+def each_state(call: Call, seconds: float) -> Iterator[Call]:
+    """The call as it stands, and again whenever its state has changed, until it has ended; at the
+    latest for so many seconds, and for one where too many wait already."""
+    yield call
+    patient = _PATIENT.acquire(blocking=False)
+    deadline = time.monotonic() + (seconds if patient else min(seconds, _IMPATIENT_SECONDS))
+    try:
+        while call.state not in Call.ENDED and (left := deadline - time.monotonic()) > 0:
+            was, call = call.state, _wait(call, min(left, _LISTEN_SECONDS))
+            if call.state != was:
+                yield call
+    finally:
+        if patient:
+            _PATIENT.release()
+
+
 def _wait(call: Call, seconds: float) -> Call:
     deadline, pause = time.monotonic() + seconds, _PAUSE
     while (left := deadline - time.monotonic()) > 0:
         listened_until = time.monotonic() + min(left, _LISTEN_SECONDS)
         heard = _listen(call.pk, min(left, _LISTEN_SECONDS))
-        call = next(iter(Call.objects.raw(_READ, [call.pk])), call)
+        call = _read(call.pk) or call
         if call.state in Call.ENDED:
             break
         if heard or time.monotonic() < listened_until - _PAUSE:  # Redis is away, or was mistaken
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
     return call
+
+
+def _read(pk: UUID) -> Call | None:
+    statement = f"SELECT {columns_of(Call, 'c')} FROM discovery_call c WHERE c.id = %(pk)s::uuid"  # noqa: S608
+    return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
 
 
 def _listen(pk: UUID, seconds: float) -> bool:

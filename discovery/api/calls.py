@@ -1,11 +1,14 @@
 """Calls by REST: a capability is called, what came of it is asked for, and it is taken back."""
 
+import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,13 +21,14 @@ from acl.models import ApiKey
 from discovery.api import meta_serializers as bodies
 from discovery.api.meta import asked_for, refusals_as_problems
 from discovery.models import Call
-from discovery.services.calls import TooLateError, cancel_call, find_call
+from discovery.services.calls import TooLateError, cancel_call, find_call, follow_call
 from discovery.services.execution import KeyUsedError, StillUnderWayError, execute
 from discovery.services.telling import Execution, tell
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 ANSWERS = {200: bodies.ExecutionSerializer, 202: bodies.ExecutionSerializer}
 PROBLEM = ProblemSerializer
+EVENTS = "text/event-stream"
 
 
 class Conflict(exceptions.APIException):
@@ -106,6 +110,36 @@ class CallView(APIView):
             return _answer(tell(call))
 
 
+class CallEventsView(APIView):
+    """How a call goes on."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="follow_call",
+        tags=["Calls"],
+        summary="Be told each change of a call until it has ended",
+        parameters=[bodies.CallEventsQuerySerializer],
+        responses={
+            (200, EVENTS): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="An event `state` for each, whose data is what `get_call` answers.",
+            )
+        },
+    )
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        """Server-sent events: how it stands, then each change. The stream ends with the call, or
+        when the time is over: ask again while the last status is one that waits."""
+        query = bodies.CallEventsQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        call, seconds = _found(request, pk), query.validated_data["wait"]
+        with refusals_as_problems():
+            tell(call)  # what it is refused for is a problem, as long as nothing has been sent
+        states = follow_call(principal=principal_of(request), call=call, seconds=seconds)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(_events(states), content_type=EVENTS, headers=headers)
+
+
 class CancelCallView(APIView):
     """The end of a call before it begins."""
 
@@ -133,6 +167,11 @@ def _found(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
     if call is None:
         raise exceptions.NotFound
     return call
+
+
+def _events(states: Iterable[Call]) -> Iterator[str]:
+    for call in states:
+        yield f"event: state\ndata: {json.dumps(tell(call).as_answer())}\n\n"
 
 
 def _answer(done: Execution) -> Response:

@@ -111,3 +111,11 @@ class CallQuerySerializer(StrictSerializer):
     wait = serializers.FloatField(
         default=0, min_value=0, max_value=60, help_text="Seconds until its end, at the most."
     )
+
+
+class CallEventsQuerySerializer(StrictSerializer):
+    """How long to follow."""
+
+    wait = serializers.FloatField(
+        default=60, min_value=0, max_value=60, help_text="Seconds until the stream ends, at most."
+    )

@@ -1,5 +1,6 @@
 """Looking at calls, and taking them back."""
 
+from collections.abc import Iterator
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -12,7 +13,7 @@ from acl.services.keys import KeyHolder
 from catalog.models import Capability
 from discovery.models import Call
 from discovery.moving import move
-from discovery.waiting import wait_for_end
+from discovery.waiting import each_state, wait_for_end
 
 State = Call.State
 
@@ -44,6 +45,16 @@ def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0)
         return call
     wait_for_end(call, wait_seconds)
     return _usable(calls_of(principal).filter(pk=pk).first())
+
+
+def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:
+    """One that was found, at each of its states for at most so many seconds; it is found anew each
+    time, and nothing more is told once they may not ask about it any longer."""
+    for one in each_state(call, seconds):
+        found = find_call(principal=principal, pk=one.pk)
+        if found is None:
+            return
+        yield found
 
 
 def _usable(call: Call | None) -> Call | None:

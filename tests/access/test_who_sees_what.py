@@ -113,6 +113,7 @@ OTHERS = {
     "api-turn",  # by the turn's id: tests/turns/test_api.py
     "api-turn-start",
     "api-turn-outcome",
+    "api-call-events",  # tests/calls/test_edges.py
     "api-call",  # by the call's id: tests/calls/test_api.py
     "api-call-cancel",
     "api-approvals",  # tests/calls/test_approvals.py
@@ -122,6 +123,7 @@ OTHERS = {
     "api-outcome-windows",
     "api-outcome-alerts",
     "api-figures",
+    "api-figures-tools",  # tests/insights/test_api.py
     "api-keys",
     "api-key",
     "api-key-rotate",

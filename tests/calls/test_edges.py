@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -15,7 +16,7 @@ from discovery.services.outcomes import report_outcome
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
-from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
 from tests.mcp_client.addresses import evil_server, fine_server
 
 HELLO = {"text": "hello"}
@@ -56,6 +57,42 @@ def test_call_by_rest_until_it_ends(people: People, tool: Tool, key: str) -> Non
     assert (late.status_code, back.status_code, back.json()["status"]) == (409, 200, "cancelled")
     assert stranger.status_code == 404
     assert client.get(begun["Location"], {"wait": 61}).status_code == 400
+
+
+def test_each_change_of_a_call_is_sent_until_it_ends(
+    people: People, tool: Tool, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discovery.waiting._LISTEN_SECONDS", 0.01)
+    client, body = client_with(key), {"user": "alice", "name": tool().full_name, "arguments": HELLO}
+    place = client.post("/api/v1/execute", body, KIND)["Location"]
+    stranger = client_with(new_key(people.finance, "execute")).get(f"{place}/events")
+
+    answer = client.get(f"{place}/events")
+    stream = iter(answer)
+    first = next(stream)
+    run_call(UUID(place.rpartition("/")[2]))
+    rest = [one.decode() for one in stream]
+
+    assert answer["Content-Type"] == "text/event-stream"
+    assert first.startswith(b'event: state\ndata: {"status": "running"')
+    assert ["completed" in one and "1: hello" in one for one in rest] == [True]
+    assert client.get(f"{place}/events", {"wait": 61}).status_code == 400
+    assert stranger.status_code == 404
+
+
+def test_stream_ends_when_the_right_or_the_time_does(people: People, tool: Tool, key: str) -> None:
+    client, one = client_with(key), tool()
+    body = {"user": "alice", "name": one.full_name, "arguments": HELLO}
+    place = client.post("/api/v1/execute", body, KIND)["Location"]
+
+    briefly = list(client.get(f"{place}/events", {"wait": 0}))
+    stream = iter(client.get(f"{place}/events"))
+    next(stream)
+    take_away(one.integration, people.support)
+    run_call(UUID(place.rpartition("/")[2]))
+
+    assert len(briefly) == 1
+    assert list(stream) == []
 
 
 def test_result_comes_by_mcp_as_the_blocks_that_it_is(
