@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from acl.callers import Caller
 from catalog.models import Capability
-from discovery.samples import MESSAGES, SMALL_TALK, Turn, conversation_for
+from discovery.samples import CONVERSATIONS, MESSAGES, SMALL_TALK, Turn, conversation_for
 
 MOST = 4
 LONGEST = 90
@@ -30,15 +30,12 @@ def samples_for(caller: Caller | None) -> Samples:
         .distinct("category")
         .values_list("category", "examples")
     )
+    # What newcomers know from everyday life comes first.
+    known = [category for category, _ in CONVERSATIONS]
+    rows.sort(key=lambda row: known.index(row[0]) if row[0] in known else len(known))
     said = [str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples]
     own = [text for text in said if len(text) <= LONGEST]
-    messages = tuple(dict.fromkeys([*_spread(own), *MESSAGES]))[:MOST]
+    messages = tuple(dict.fromkeys([*own, *MESSAGES]))[:MOST]
     return Samples(
         (*messages, SMALL_TALK), conversation_for([category for category, _ in rows]), bool(rows)
     )
-
-
-def _spread(texts: list[str]) -> list[str]:
-    """From the whole alphabet of categories, not only from its beginning."""
-    step = max(1, len(texts) // MOST)
-    return texts[::step]

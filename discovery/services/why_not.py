@@ -139,7 +139,7 @@ def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
     elif score < workings.threshold:
         told = _under(row, score, workings.threshold)
     else:
-        told = _outranked(row, score, place, len(selection.selected))
+        told = _outranked(row, score, place, selection)
     return replace(told, score=score, threshold=workings.threshold, place=place)
 
 
@@ -151,12 +151,18 @@ def _under(row: Capability, score: float, threshold: float) -> WhyNot:
     return _told(row, "under the threshold", sentence)
 
 
-def _outranked(row: Capability, score: float, place: int, given: int) -> WhyNot:
-    sentence = (
-        f"It fits, with a relevance of {score:.2f}, but it comes in place {place}, "
-        f"and the {given} places went to others."
+def _outranked(row: Capability, score: float, place: int, selection: Selection) -> WhyNot:
+    given = len(selection.selected)
+    kept = sum(item.score < score for item in selection.selected)
+    others = (
+        f"of the {given} places {kept} {'is' if kept == 1 else 'are'} kept for what is pinned, "
+        "core, needed by others, or best for a part of the message."
+        if kept
+        else f"the {given} places went to others."
     )
-    return _told(row, "outranked", sentence, "Ask for more tools, or say more exactly what to do.")
+    sentence = f"It fits, with a relevance of {score:.2f}, but it comes in place {place}, and "
+    advice = "Ask for more tools, or say more exactly what to do."
+    return _told(row, "outranked", sentence + others, advice)
 
 
 def _too_far(row: Capability, asked: Asked, workings: Workings) -> WhyNot:

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.callers import Caller
 from discovery.playground_forms import OUTPUTS, PlaygroundForm
@@ -24,9 +24,11 @@ from discovery.views.playground_callers import (
 
 
 @login_required
-@require_GET
+@require_http_methods(["GET", "HEAD", "POST"])
 def playground(request: PageRequest) -> HttpResponse:
-    """The form, and for a message its answer; htmx takes only the part that changes."""
+    """The form, and for a message its answer; htmx takes only the part that changes.
+
+    What is too long for an address is posted; that changes no more than asking by the address."""
     frame = frame_of(request)
     form = PlaygroundForm(fields_for(request))
     caller = caller_of(request, form, frame)

@@ -73,8 +73,19 @@ class Side:
 
     @property
     def fitting(self) -> list[Selected]:
-        """Without what is always sent along."""
-        return [item for item in self.selection.selected if not item.pinned]
+        """Without what comes along: because another needs it, or always."""
+        selected = self.selection.selected
+        return [item for item in selected if not item.pinned and not item.needed_by]
+
+    @property
+    def brought(self) -> int:
+        """How many are there because another needs them."""
+        return sum(bool(item.needed_by) for item in self.selection.selected)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether anything is sent along always."""
+        return any(item.pinned for item in self.selection.selected)
 
     @property
     def sent_percent(self) -> int:

@@ -27,9 +27,9 @@ class Choices:
 
 
 def fields_for(request: PageRequest) -> QueryDict:
-    """The address's fields. A link that names a caller is the opener's own question, unless they
-    are an admin."""
-    given = request.GET.copy()
+    """The fields of the address, or of the body. A link that names a caller is the opener's own
+    question, unless they are an admin."""
+    given = (request.POST if request.method == "POST" else request.GET).copy()
     if not request.user.is_staff:
         for name in (*CALLER, "vs_user"):
             given.pop(name, None)

@@ -64,6 +64,11 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     keep_picture(page, "first-run-selected")
     found += troubles(page)
 
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.get_by_role("textbox", name="Message", exact=True).fill(f"{MESSAGE} " * 100)
+    expect(page.get_by_text("this question is too long for a link")).to_be_visible()
+    expect(page).to_have_url(f"{live_server.url}/")
+
     steps.get_by_role("link", name="Make a key").click()
     call = make_a_key(page)
     keep_picture(page, "first-run-key")
