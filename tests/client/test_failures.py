@@ -178,6 +178,27 @@ def test_patience_is_counted_for_each_status() -> None:
     assert looks == [5, 1, 20, 5, 0, 0]
 
 
+def test_requests_take_so_long_and_what_pegboard_waits() -> None:
+    asked: dict[str, dict[str, float]] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked[request.url.path] = request.extensions["timeout"]
+        return httpx.Response(200, json={"status": "completed", "call_id": "c"})
+
+    transport = httpx.MockTransport(answer)
+    with Pegboard("http://pegboard.example/", "pb_1", timeout=10, transport=transport) as pegboard:
+        pegboard.plan("hello")
+        pegboard.execute("notes__echo")
+        pegboard.call("c", wait=20)
+
+    assert {path: timeout["read"] for path, timeout in asked.items()} == {
+        "/api/v1/plan": 10,
+        "/api/v1/execute": 70,
+        "/api/v1/calls/c": 30,
+    }
+    assert {timeout["connect"] for timeout in asked.values()} == {5}
+
+
 def test_nobody_there_is_told_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with Pegboard("http://127.0.0.1:9", "pb_canary", retries=AT_ONCE) as pegboard:
