@@ -20,7 +20,6 @@ from playwright.sync_api import Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.switching import register_configured_model
 from marketplace.indexing import embed_listings
 from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OPEN, OWN_PAGE, PAGE, ROUTES, Row
 from tests.pages.conftest import (  # noqa: F401 - fixtures
@@ -52,10 +51,8 @@ PAGES = (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, OPEN)
 @pytest.fixture
 def world(transactional_db: None, settings: Settings) -> World:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
-    if FOLDER:  # with rankings as they would be; axe does not care
-        register_configured_model()
     made = build()
-    if FOLDER:
+    if FOLDER:  # with rankings as they would be; axe does not care
         embed_listings()
         call_command("embed_pending")
     return made

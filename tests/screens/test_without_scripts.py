@@ -10,6 +10,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from discovery.models import Call
+from marketplace.indexing import embed_listings
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     PASSWORD,
     _folder_of_static_files,
@@ -30,6 +31,7 @@ def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
 def test_signing_in_searching_finding_and_deciding(page: Page, settings: Settings) -> None:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     world = build()
+    embed_listings()
     root = User.objects.get(pk=world.root.pk)
     root.set_password(PASSWORD)
     root.save()
@@ -53,10 +55,11 @@ def test_signing_in_searching_finding_and_deciding(page: Page, settings: Setting
     page.goto("/marketplace/")
     page.get_by_label("Search the marketplace").fill("github")
     page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("link", name="GitHub", exact=True).first).to_be_visible()
+    expect(page.get_by_role("link", name="GitHub").first).to_be_visible()
 
     call = Call.objects.filter(state=Call.State.WAITING).latest("pk")
     page.goto(f"/approvals/{call.pk}/")
+    page.get_by_label("What they are told").fill("Send it to the team only.")
     page.get_by_role("button", name="Reject").click()
-    assert page.url.endswith("/approvals/")
+    expect(page.get_by_role("status").first).to_contain_text("is rejected")
     assert Call.objects.get(pk=call.pk).state == Call.State.REJECTED

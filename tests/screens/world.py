@@ -21,6 +21,7 @@ from catalog.connections.health import note_health
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Capability, Integration, Rule, ServerProposal
 from catalog.services.reviewing import store_definitions
+from catalog.switching import register_configured_model
 from discovery.models import Call
 from marketplace.indexing import describe_missing
 from marketplace.models import Installation, InstallationEvent
@@ -76,6 +77,7 @@ class World:
 
 def build() -> World:
     """Support with what it has, other groups, a shop, and everything in several states."""
+    register_configured_model()
     names = ("Support", "Finance", "Team Lisbon")
     groups = {name: GroupFactory.create(name=name) for name in names}
     groups["Open"] = GroupFactory.create(name="Engineering", open=True)
