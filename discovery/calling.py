@@ -20,8 +20,9 @@ from catalog.secrets.keys import SecretUnavailableError
 from discovery.approving import waits_for_person
 from discovery.binding import is_whole
 from discovery.models import Call
-from discovery.moving import move
+from discovery.moving import end_call
 from discovery.permitted import permitted
+from discovery.prepared import columns_of, made, rows_of
 from discovery.reasons import (
     CHANGED,
     DISCONNECTED,
@@ -33,11 +34,6 @@ from discovery.reasons import (
 from discovery.results import written_result
 
 State = Call.State
-_CLAIM = """
-UPDATE discovery_call SET state = 'running', started_at = now(), attempts = attempts + 1
-WHERE id = %(pk)s AND state = 'queued' AND (expires_at IS NULL OR expires_at > now())
-RETURNING *
-"""
 # A read that may have been carried out may be repeated; whatever changes something never is.
 REPEATS_OF_READS = 2
 # Its server has said something about the call itself, so that what it did is no riddle.
@@ -62,25 +58,30 @@ def run_call(pk: UUID) -> None:
 
 def _claim(pk: UUID) -> Call | None:
     """The call, if it is this worker that sends it: by a conditional update, one of many does."""
-    return next(iter(Call.objects.raw(_CLAIM, {"pk": pk})), None)
+    statement = f"""
+UPDATE discovery_call c SET state = 'running', started_at = now(), attempts = attempts + 1
+WHERE id = %(pk)s::uuid AND state = 'queued' AND (expires_at IS NULL OR expires_at > now())
+RETURNING {columns_of(Call, "c")}
+"""  # noqa: S608 - the names of our own columns
+    return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
 
 
 def _sent(call: Call) -> "Future[Result] | None":
     """The call on its way, or nothing where it may not be sent; the row says why."""
     capability = permitted(call)
     if capability is None:
-        move(call, State.FAILED, reason=NOT_THERE, message="")
+        end_call(call, State.FAILED, reason=NOT_THERE, message="")
         return None
     if not is_whole(call) or capability.definition_hash != call.definition_hash:
-        move(call, State.FAILED, reason=CHANGED, message=_CHANGED)
+        end_call(call, State.FAILED, reason=CHANGED, message=_CHANGED)
         return None
     asks_first = bool(getattr(capability, "asks_first", True))
     if not call.needs_approval and waits_for_person(capability, asks_first=asks_first):
-        move(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
+        end_call(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
         return None
     call.capability, integration = capability, capability.integration
     if integration.connection == Integration.Connection.DISCONNECTED:
-        move(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
+        end_call(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
         return None
     try:
         return begin_call(
@@ -95,7 +96,7 @@ def _sent(call: Call) -> "Future[Result] | None":
         note_call(integration, problem, user_id=call.user_id)
         _fail(call, problem)
     except SecretUnavailableError as problem:
-        move(call, State.FAILED, reason=problem.code, message=str(problem))
+        end_call(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
 
 
@@ -129,9 +130,9 @@ def _store(call: Call, calling: "Future[Result]") -> None:
         return
     text = written_result(result, most=settings.PEGBOARD_RESULT_BYTES)
     if result.is_error:
-        move(call, State.FAILED, reason=TOOL_ERROR, message=_TOOL_ERROR, result_json=text)
+        end_call(call, State.FAILED, reason=TOOL_ERROR, message=_TOOL_ERROR, result_json=text)
     else:
-        move(call, State.COMPLETED, result_json=text)
+        end_call(call, State.COMPLETED, result_json=text)
 
 
 def _fail(call: Call, problem: ServerProblemError) -> None:
@@ -141,9 +142,11 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
     message = f"{problem}\n{own_words}".strip()
     may_have_been = problem.sent and problem.reason not in ANSWERED
     if may_have_been and call.side_effect != "read":
-        move(call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}")
+        end_call(
+            call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}"
+        )
     else:
-        move(call, State.FAILED, reason=problem.reason, message=message)
+        end_call(call, State.FAILED, reason=problem.reason, message=message)
 
 
 _TOOL_ERROR = "The tool says that it failed; its answer says why."

@@ -1,23 +1,30 @@
 """Whether a call may be at this moment: rights are looked at when it is asked for, when it is
 approved, and before it is sent."""
 
+from functools import cache
+
 from acl.callers import Caller
 from acl.querysets import rights_parameters, rights_sql
-from catalog.models import Capability
+from catalog.models import Capability, Integration
 from catalog.querysets import TABLES
 from discovery.models import Call
-from discovery.prepared import rows_of
+from discovery.prepared import columns_of, made, rows_of
 
-# Prepared once on each connection: planned anew, it would cost more than everything else of a call.
-# A key that has only come to its end was good when it asked; one that was revoked may never have
-# been its owner's.
-_ONE = f"""
+
+@cache
+def _one() -> str:
+    """The capability of a name with its integration, if it may be used. A key that has only come to
+    its end was good when it asked; one that was revoked may never have been its owner's."""
+    read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}"
+    return f"""
 WITH RECURSIVE {rights_sql(TABLES)}
-SELECT c.id, usable.mode = 1 FROM usable JOIN catalog_capability c ON c.id = usable.id
+SELECT usable.mode = 1, {read}
+FROM usable JOIN catalog_capability c ON c.id = usable.id
+JOIN catalog_integration i ON i.id = c.integration_id
 WHERE c.full_name = %(name)s::text AND (%(key)s::text = '' OR EXISTS (
   SELECT 1 FROM acl_apikey k
   WHERE k.prefix = %(key)s::text AND k.group_id = %(group)s::bigint AND k.revoked_at IS NULL))
-"""  # noqa: S608 - the names of our own tables
+"""  # noqa: S608 - the names of our own tables and columns
 
 
 def permitted(call: Call) -> Capability | None:
@@ -30,11 +37,12 @@ def permitted(call: Call) -> Capability | None:
 def usable_one(caller: Caller, *, full_name: str, key_prefix: str = "") -> Capability | None:
     """The capability of that name with `asks_first`, if the caller may use it."""
     parameters = {**rights_parameters(caller), "name": full_name, "key": key_prefix}
-    rows = rows_of(_ONE, parameters)
+    rows = rows_of(_one(), parameters)
     if not rows:
         return None
-    [(pk, asks_first)] = rows
-    capability = Capability.objects.select_related("integration").filter(pk=pk).first()
-    if capability is not None:
-        capability.asks_first = asks_first  # type: ignore[attr-defined]
+    [(asks_first, *values)] = rows
+    split = len(Capability._meta.concrete_fields)
+    capability = made(Capability, values[:split])
+    capability.integration = made(Integration, values[split:])
+    capability.asks_first = asks_first  # type: ignore[attr-defined]
     return capability

@@ -7,10 +7,11 @@ from typing import Any
 from catalog.connections.health import note_health
 from catalog.connections.hiding import Hiding
 from catalog.connections.loop import connection_loop
+from catalog.connections.needs import needs_of
 from catalog.connections.patience import call_patiently
 from catalog.connections.pool import NO_FAILURE, Connections
 from catalog.connections.reaching import server_of, tokens_in, waits_for_people
-from catalog.connections.verifying import check_pin, pin_of
+from catalog.connections.verifying import check_pin
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
 from catalog.models import Integration, Secret
@@ -54,10 +55,11 @@ def begin_call(
     `again` says how often a call may be repeated that may have been carried out: for tools that
     only read. Where a secret is missing or does not open, this raises, and nothing is sent.
     """
-    values = values_for(integration, user_id=user_id)
-    server = server_of(integration, user_id=user_id, values=values)
+    needs = needs_of(integration, name)
+    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    server = server_of(integration, user_id=user_id, values=values, signed_in=needs.account)
     key, hide = _key(integration, user_id), Hiding([*values.values(), *tokens_in(server)])
-    pin = pin_of(integration, name)
+    pin = needs.pin
 
     async def ask(kept: Connections) -> Result:
         try:

@@ -27,10 +27,14 @@ _GAP = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
 
 
 def server_of(
-    integration: Integration, *, user_id: int | None = None, values: Mapping[str, str] | None = None
+    integration: Integration,
+    *,
+    user_id: int | None = None,
+    values: Mapping[str, str] | None = None,
+    signed_in: bool = True,
 ) -> Server:
     """How to reach it, with the secrets of the person before those of everybody; `values` are
-    these, where they have been read already."""
+    these, where they have been read already. Without `signed_in` nobody has an account there."""
     values = values_for(integration, user_id=user_id) if values is None else values
     missing = [name for name in integration.required_secrets if name not in values]
     if missing:
@@ -38,7 +42,8 @@ def server_of(
     try:
         if integration.transport == "stdio":
             return _program(integration, values)
-        return _address(integration, values, _bearer(integration, user_id))
+        bearer = _bearer(integration, user_id) if signed_in else {}
+        return _address(integration, values, bearer)
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
     except ValueError:

@@ -16,7 +16,7 @@ from catalog.connections.pool import Connections
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.servers import Server
 from catalog.mcp_client.session import Tools
-from catalog.models import Definition, Integration, Sync
+from catalog.models import Sync
 from catalog.trust.reading import digests_of
 
 
@@ -30,17 +30,6 @@ class _Heard:
 
 
 _heard: WeakKeyDictionary[Connections, dict[str, _Heard]] = WeakKeyDictionary()
-
-
-def pin_of(integration: Integration, name: str) -> str:
-    """The digest that a person has approved; empty where nobody ever pinned it."""
-    row = Definition.objects.filter(integration=integration, name=name)
-    standing = row.values_list("standing", "approved_hash").first()
-    if standing is None:
-        return ""
-    if standing[0] != Definition.Standing.APPROVED:
-        raise ServerProblemError(Reason.CHANGED)
-    return str(standing[1])
 
 
 async def check_pin(kept: Connections, key: str, server: Server, name: str, pin: str) -> None:

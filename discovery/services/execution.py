@@ -21,7 +21,7 @@ from discovery.approving import waits_for_person
 from discovery.arguments import check_arguments
 from discovery.binding import hash_of, written
 from discovery.models import Call, Turn
-from discovery.moving import BEGIN_WITHIN_SECONDS, send_on_commit
+from discovery.moving import queue, send_on_commit
 from discovery.near_names import near_names
 from discovery.permitted import usable_one
 from discovery.reasons import DISCONNECTED, NOT_CONNECTED, NOT_THERE
@@ -135,8 +135,6 @@ def _new_call(
     elif capability.integration.connection == Integration.Connection.DISCONNECTED:
         call.state, call.ended_at, call.reason = State.FAILED, Now(), DISCONNECTED
         call.message = NOT_CONNECTED
-    else:
-        call.expires_at = Now() + timedelta(seconds=BEGIN_WITHIN_SECONDS)
     return call
 
 
@@ -153,7 +151,10 @@ def _stored(call: Call) -> tuple[Call, bool]:
     try:
         # Without a key nothing can be there before: one statement needs no transaction.
         with transaction.atomic() if call.idempotency_key else nullcontext():
-            call.save(force_insert=True)
+            if call.state == State.QUEUED:
+                queue(call)
+            else:
+                call.save(force_insert=True)
     except IntegrityError:
         earlier = _earlier(call)
         if earlier is None:

@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from acl.models import ApiKey, Space
@@ -17,6 +20,7 @@ from discovery.services.calls import find_call
 from discovery.services.execution import NotFoundError, execute
 from discovery.services.telling import tell
 from discovery.sweeping import MOST_ATTEMPTS, sweep
+from discovery.waiting import wait_for_end
 from tests.access.people import People
 from tests.calls.conftest import Tool
 from tests.factories import lay_down, take_away
@@ -51,6 +55,22 @@ def test_answer_is_kept_and_told(people: People, tool: Tool) -> None:
     found = find_call(principal=people.alice, pk=call.pk)
     assert found is not None
     assert find_call(principal=people.bob, pk=call.pk) is None
+
+
+def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
+    capability = tool()
+    called(ask(people, capability))  # connects, and writes down that it could
+
+    with CaptureQueriesContext(connection) as asking:
+        done = execute(caller=people.caller, full_name=capability.full_name, arguments=HELLO)
+    with CaptureQueriesContext(connection) as sending:
+        run_call(UUID(done.call_id))
+    with CaptureQueriesContext(connection) as waiting:
+        ended = wait_for_end(Call.objects.get(pk=done.call_id), 1)
+
+    assert (ended.state, ended.arguments) == (State.COMPLETED, HELLO)
+    # The right and the row; to take it, the right again, secrets and pin, the end; and to read it.
+    assert (len(asking), len(sending), len(waiting) - 1) == (2, 4, 1)
 
 
 LOSSES = {

@@ -19,6 +19,7 @@ from catalog.connections import asking, verifying
 from catalog.connections.announcing import Announcements
 from catalog.connections.asking import call_tool
 from catalog.connections.loop import ConnectionLoop
+from catalog.connections.needs import needs_of
 from catalog.locking import only_sync
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Capability, Definition, Integration, Sync
@@ -245,5 +246,5 @@ def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch)
 def test_no_definition_is_no_pin(db: None) -> None:
     imported = IntegrationFactory.create()
 
-    assert verifying.pin_of(imported, "read") == ""
+    assert needs_of(imported, "read").pin == ""
     assert not Definition.objects.exists()
