@@ -44,7 +44,7 @@ class WindowsView(APIView):
         """The latest outcomes of each place, by group and space."""
         serializer = bodies.GroupQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        group = _group(request, serializer.validated_data["group"])
+        group = group_asked(request, serializer.validated_data["group"])
         windows = stored_windows(group.pk if group else None)
         places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
         named = [
@@ -71,7 +71,7 @@ class AlertsView(APIView):
         serializer = bodies.AlertsQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        group = _group(request, wanted["group"])
+        group = group_asked(request, wanted["group"])
         alerts = list_alerts(group.pk if group else None)
         limit, offset = wanted["limit"], wanted["offset"]
         shown = list(alerts[offset : offset + limit])
@@ -102,8 +102,10 @@ class FiguresView(APIView):
         serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        since, until = _time(wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR)
-        group = _group(request, wanted["group"])
+        since, until = time_asked(
+            wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR
+        )
+        group = group_asked(request, wanted["group"])
         report = report_figures(
             since=since, until=until, group_id=group.pk if group else None, by=wanted["by"]
         )
@@ -111,7 +113,8 @@ class FiguresView(APIView):
         return Response(body)
 
 
-def _time(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+def time_asked(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+    """From when until when, where what is not said is what is usual."""
     until = wanted.get("until") or timezone.now()
     since = wanted.get("since") or until - min(USUALLY, longest)
     if not timedelta() < until - since <= longest:
@@ -123,7 +126,7 @@ def _fields(report: Any) -> dict[str, Any]:
     return {name: getattr(report, name) for name in report.__slots__}
 
 
-def _group(request: Request, name: str) -> Group | None:
+def group_asked(request: Request, name: str) -> Group | None:
     """The group that is named, else the key's own, else all; to a key there is only its own."""
     own = own_group(request)
     if own is None and not name:

@@ -1,5 +1,6 @@
 """The people of the stories, with turns of two days behind them."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,9 @@ from discovery.models import Turn
 from discovery.services.outcomes import report_outcome
 from discovery.verdicts import verdict_of_status
 from tests.access.people import People, invite
+from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
+FIXTURES = [_folder_of_static_files, _plain_static_files]
 NOW = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
 SEND, SEARCH = "gmail__send_email", "gmail__search"
 
@@ -34,6 +37,13 @@ def happen(
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
     redis_circuit.close()
+
+
+@pytest.fixture
+def in_the_story() -> Iterator[None]:
+    """It is NOW."""
+    with time_machine.travel(NOW, tick=False):
+        yield
 
 
 @pytest.fixture

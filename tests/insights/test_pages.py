@@ -3,12 +3,10 @@
 import csv
 import io
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client, override_settings
@@ -18,16 +16,9 @@ from discovery.models import Call, OutcomeAlert
 from tests.access.people import People
 from tests.factories import waiting_call
 from tests.insights.conftest import NOW, SEARCH, SEND, happen
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
-__all__ = ["_folder_of_static_files", "_plain_static_files"]
+pytestmark = pytest.mark.usefixtures("in_the_story")
 PAGES = ("/insights/", "/insights/outcomes/", "/insights/tools/")
-
-
-@pytest.fixture(autouse=True)
-def _in_the_story() -> Iterator[None]:
-    with time_machine.travel(NOW, tick=False):
-        yield
 
 
 def client_of(user: User) -> Client:
@@ -64,7 +55,7 @@ def test_page_file_and_api_tell_the_same(days: People, root: User) -> None:
         ("called_among_selected", "called_among_selected", "75 % target missed"),
         ("discovery_used", "discovery_used", "20 % target missed"),
         ("discovery_empty", "discovery_empty", "50 % target missed"),
-        ("added_latency_ms", "added_latency", "20 ms half no slower 20 ms in the 7 days before"),
+        ("added_latency_ms", "added_latency", "20 ms median no slower 20 ms in the 7 days before"),
     ]:
         assert words in page
         days_told = {day["day"]: day["figures"][name]["value"] for day in told["days"]}

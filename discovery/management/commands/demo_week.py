@@ -102,7 +102,7 @@ def _play(
 
 def _week(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[Moment]:
     """Mostly what the team has tools for, and now and then what nobody has."""
-    bad = min(BAD_TURNS, count // 3) if team.name == "Support" else 0
+    bad = min(BAD_TURNS, count - 2) if team.name == "Support" else 0
     theirs = [message for message in messages if team.has(message.relevant)]
     week = []
     for at in times_of_week(timezone.now(), count - bad, dice):

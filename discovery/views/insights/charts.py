@@ -7,6 +7,7 @@ so all of it is taken out, and the classes that remain are coloured by insights.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,7 +19,7 @@ from pygal.style import Style
 # of anything, and later ones ignore. We have no maps.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
-WIDTH, HEIGHT = 560, 190
+WIDTH, HEIGHT, LABEL = 560, 190, 26
 # What an axis has room for below it, whatever the time.
 MOST_LABELS = 6
 # Charts are measured with these sizes; insights.css writes the labels as large.
@@ -39,13 +40,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What a chart shows. `top` is where its axis ends at the least."""
+    """What a chart shows. `top` is where its axis ends at the least, `level` what the dashed line
+    is called."""
 
     lines: Sequence[Line]
     labels: Sequence[str]
     target: float | None
     write: Callable[[float], str]
     top: float
+    level: str = "target"
 
 
 def draw(drawing: Drawing) -> SafeString:
@@ -61,19 +64,20 @@ def draw(drawing: Drawing) -> SafeString:
         show_legend=False,
         show_x_guides=False,
         show_minor_x_labels=False,
+        truncate_label=-1,
         print_labels=True,
         allow_interruptions=True,
         dots_size=3,
         margin=2,
         margin_top=16,
-        margin_right=120 if len(drawing.lines) > 1 else 58,
+        margin_right=150 if len(drawing.lines) > 1 else 58,
         value_formatter=drawing.write,
     )
     chart.x_labels = drawing.labels
     chart.x_labels_major = _some(drawing.labels)
     chart.y_labels = [0, _top(drawing) / 2, _top(drawing)]
-    for line in drawing.lines:
-        chart.add(line.name, _points(line, drawing))
+    for number, line in enumerate(drawing.lines):
+        chart.add(line.name, _points(line, drawing, told=not number or _apart(drawing)))
     if drawing.target is not None:
         chart.add("target", _level(drawing.target, drawing))
     chart.add_xml_filter(_without_styles)
@@ -93,11 +97,23 @@ def _some(labels: Sequence[str]) -> list[str]:
     return list(labels[::step])
 
 
-def _points(line: Line, drawing: Drawing) -> list[Any]:
+def _apart(drawing: Drawing) -> bool:
+    """Whether there is room for a label at the end of each line."""
+    ends = [line.values[last] for line in drawing.lines if (last := _last(line)) is not None]
+    known = sorted(end for end in ends if end is not None)
+    room = _top(drawing) * LABEL / HEIGHT
+    return all(upper - lower > room for lower, upper in pairwise(known))
+
+
+def _last(line: Line) -> int | None:
+    return max((at for at, value in enumerate(line.values) if value is not None), default=None)
+
+
+def _points(line: Line, drawing: Drawing, *, told: bool) -> list[Any]:
     """The last known value is written beside its point."""
-    last = max((at for at, value in enumerate(line.values) if value is not None), default=None)
+    last = _last(line)
     points: list[Any] = list(line.values)
-    if last is not None:
+    if last is not None and told:
         words = drawing.write(points[last])
         more = f"{line.name} {words}" if len(drawing.lines) > 1 else words
         points[last] = {"value": points[last], "label": more}
@@ -106,7 +122,7 @@ def _points(line: Line, drawing: Drawing) -> list[Any]:
 
 def _level(target: float, drawing: Drawing) -> list[Any]:
     points: list[Any] = [target] * len(drawing.labels)
-    points[0] = {"value": target, "label": f"target {drawing.write(target)}"}
+    points[0] = {"value": target, "label": f"{drawing.level} {drawing.write(target)}"}
     return points
 
 

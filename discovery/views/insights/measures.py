@@ -35,6 +35,7 @@ class Measure:
     says: str
     figures: Mapping[str, str]
     of: str
+    short: str
     write: Write = percent
     top: float = 1.0
 
@@ -46,6 +47,7 @@ MEASURES = (
         "Of all that the definitions of every usable tool would cost, what was not sent.",
         {"tokens_saved": ""},
         "tokens",
+        "Tokens saved",
     ),
     Measure(
         "called_among_selected",
@@ -53,6 +55,7 @@ MEASURES = (
         "Of the turns that called a tool, those in which one of the called ones had been selected.",
         {"called_among_selected": ""},
         "turns that called a tool",
+        "Among selected",
     ),
     Measure(
         "discovery_used",
@@ -60,14 +63,16 @@ MEASURES = (
         "Turns in which the model looked for tools beyond those that had been selected.",
         {"discovery_used": ""},
         "turns",
+        "Used discovery",
         top=0.1,
     ),
     Measure(
         "added_latency",
         "Added latency",
         "How long choosing took before the model was asked.",
-        {"added_latency_ms": "half", "added_latency_p95_ms": "95 of 100"},
+        {"added_latency_ms": "median", "added_latency_p95_ms": "95 of 100"},
         "turns",
+        "Latency",
         milliseconds,
         top=10.0,
     ),
@@ -77,6 +82,7 @@ MEASURES = (
         "Of the model's own looks for tools, those that were answered with none.",
         {"discovery_empty": ""},
         "looks",
+        "Empty looks",
         top=0.1,
     ),
 )
@@ -138,12 +144,16 @@ def show_measure(measure: Measure, report: Report, asked: Asked) -> Shown:
     )
 
 
-def cells_of(part: Part) -> list[str]:
-    """All figures of a part in words, in the order of the measures."""
+def cells_of(part: Part) -> list[tuple[str, str]]:
+    """All figures of a part in words, each with the head of its column."""
     return [
-        cell
+        (head, cell)
         for measure in MEASURES
-        for cell in _written(measure, [part.figures[name].value for name in measure.figures])
+        for head, cell in zip(
+            [f"{measure.short} {label}".strip() for label in measure.figures.values()],
+            _written(measure, [part.figures[name].value for name in measure.figures]),
+            strict=True,
+        )
     ]
 
 
@@ -185,5 +195,6 @@ def _chart(
             target=report.figures[first].target,
             write=measure.write,
             top=measure.top,
+            level="before" if measure.name == "added_latency" else "target",
         )
     )
