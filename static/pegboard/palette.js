@@ -60,6 +60,10 @@
 
   document.addEventListener("click", (event) => {
     if (event.target === palette || event.target === shortcuts) event.target.close();
+    if (event.target.closest("[data-open-shortcuts]")) {
+      palette.close();
+      shortcuts.showModal();
+    }
     if (!event.target.closest("[data-open-palette]") || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     open();

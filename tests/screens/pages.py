@@ -130,7 +130,7 @@ REACHED_ELSEWHERE = {
     "account/password/first/", "sign-in/code/",  # tests/people/test_in_browser.py
     # tests/integrations/test_in_browser.py
     "connections/<uuid:public_id>/", "connections/callback/",
-    "design/",  # tests/pages/test_design.py
+    "design/",  # in debug mode only; it is looked at all the same
     # Parts of pages, and what is no page.
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",

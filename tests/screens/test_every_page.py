@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.urls import resolve
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -45,6 +45,11 @@ performance.getEntriesByType("resource")
   .map((one) => new URL(one.name).pathname.replace("/static/", ""))
   .filter((name) => /[.](css|js)$/.test(name))
 """
+# What opens above a page by a key, and what of it is waited for.
+OPENED = (
+    ("palette", "Control+k", "#palette [role=option]"),
+    ("shortcuts", "?", "#shortcuts[open]"),
+)
 PAGES = (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, OPEN)
 
 
@@ -63,6 +68,7 @@ def test_every_page(
     page: Page,  # noqa: F811
     world: World,
     live_server: LiveServer,
+    settings: Settings,
 ) -> None:
     people = {"alice": world.alice, "root": world.root}
     found: list[str] = []
@@ -79,10 +85,19 @@ def test_every_page(
             weights[screen.name] = sum(map(_transferred, cast(list[str], page.evaluate(LOADED))))
             found += _looked_at(page, screen)
 
+    for name, keys, within in OPENED:
+        page.goto("/tools/")
+        page.keyboard.press(keys)
+        expect(page.locator(within).first).to_be_visible()
+        found += _looked_at(page, Screen(name, "/tools/"))
+    settings.DEBUG = True
+    page.goto("/design/")
+    found += _looked_at(page, Screen("design", "/design/"))
+
     heaviest = max(weights, key=lambda name: weights[name])
     print(f"Heaviest: {heaviest} with {weights[heaviest]:,} bytes")  # noqa: T201
     if FOLDER:
-        print(f"Look at {write_sheet(Path(FOLDER), [one.name for one in SCREENS])}")  # noqa: T201
+        print(f"Look at {write_sheet(Path(FOLDER), _names())}")  # noqa: T201
     assert found == []
     assert weights[heaviest] < MOST
 
@@ -106,6 +121,10 @@ def _transferred(name: str) -> int:
 
 def _wanted(who: str) -> list[Screen]:
     return [one for one in SCREENS if one.who == who and (not ONLY or one.name in ONLY)]
+
+
+def _names() -> list[str]:
+    return [*(one.name for one in SCREENS), *(name for name, _, _ in OPENED), "design"]
 
 
 def _windows() -> list[tuple[int, str]]:
