@@ -19,6 +19,7 @@ RESERVED = frozenset(
         "browse_category",
         "discover_capabilities",
         "execute_tool",
+        "get_call",
         "get_tool",
         "list_categories",
         "mcp",

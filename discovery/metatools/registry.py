@@ -7,7 +7,7 @@ from discovery.metatools.definition import MetaTool
 from discovery.metatools.searching import DISCOVER_CAPABILITIES, SEARCH_TOOLS
 from discovery.metatools.servers import CALL_TOOL, LIST_SERVERS, REGISTER_SERVER
 from discovery.metatools.tool_discovery import DESCRIBE, FIND, LIST_ALL
-from discovery.metatools.using import EXECUTE_TOOL, GET_TOOL
+from discovery.metatools.using import EXECUTE_TOOL, GET_CALL, GET_TOOL
 
 # What a model sees instead of the tools themselves where those do not fit its context.
 EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)
@@ -15,6 +15,7 @@ META_TOOLS: Mapping[str, MetaTool] = {
     tool.name: tool
     for tool in (
         *EXPLORING,
+        GET_CALL,
         *(DISCOVER_CAPABILITIES, FIND, LIST_ALL, DESCRIBE),
         *(LIST_SERVERS, CALL_TOOL, REGISTER_SERVER),
     )

@@ -37,3 +37,27 @@ EXECUTE_TOOL = MetaTool(
     scope="execute",
     side_effect="write",
 )
+GET_CALL = MetaTool(
+    name="get_call",
+    title="Get what came of a call",
+    description=(
+        "Ask what came of a call that was waiting for a person or was still running, by the "
+        "call_id that it was answered with. It does not run anything again."
+    ),
+    parameters={
+        "call_id": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+            "description": "The call_id, as answered.",
+        },
+        "wait": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 20,
+            "default": 0,
+            "description": "Seconds to wait for its end.",
+        },
+    },
+    required=("call_id",),
+    scope="execute",
+)

@@ -40,11 +40,21 @@ def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
 def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0) -> Call | None:
     """One of them, once it has ended or the time is over; None also where its caller may not use
     its capability any more."""
-    call = _usable(calls_of(principal).filter(pk=pk).first())
+    return _found(calls_of(principal), pk, wait_seconds)
+
+
+def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call | None:
+    """The same among the calls that were made for the caller in their group."""
+    own = Call.objects.filter(user=caller.user_id, group=caller.group_id)
+    return _found(own, pk, wait_seconds)
+
+
+def _found(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
+    call = _usable(calls.filter(pk=pk).first())
     if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
         return call
     wait_for_end(call, wait_seconds)
-    return _usable(calls_of(principal).filter(pk=pk).first())
+    return _usable(calls.filter(pk=pk).first())
 
 
 def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:

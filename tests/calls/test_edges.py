@@ -1,6 +1,7 @@
 """Calls by every edge: REST, MCP and meta-tools, and what a turn learns of them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from acl.services.keys import create_key
 from catalog.models import Capability, Integration
 from discovery.calling import run_call
 from discovery.models import Call, Turn
+from discovery.services.execution import NotFoundError
 from discovery.services.metatools.calling import call_meta_tool
 from discovery.services.outcomes import report_outcome
 from tests.access.people import People
@@ -120,6 +122,31 @@ def test_result_comes_by_mcp_as_the_blocks_that_it_is(
     assert "hello" not in fine["content"][0]["text"]
     assert fine["structuredContent"]["status"] == "completed"
     assert (crashed["isError"], crashed["structuredContent"]["status"]) == (True, "unknown")
+
+
+def test_model_asks_what_came_of_its_own_call_that_waited(people: People, tool: Tool) -> None:
+    begun = call_meta_tool(
+        caller=people.caller,
+        name="execute_tool",
+        arguments={"name": tool().full_name, "params": HELLO},
+    )
+    asked: dict[str, Any] = {"name": "get_call", "arguments": {"call_id": begun["call_id"]}}
+    bob = replace(people.caller, user_id=people.bob.pk)
+
+    early = call_meta_tool(caller=people.caller, **asked)
+    run_call(UUID(begun["call_id"]))
+    done = call_meta_tool(caller=people.caller, **asked)
+
+    assert (early["status"], done["status"]) == ("running", "completed")
+    assert done["result"]["content"][0]["text"] == "1: hello"
+    with pytest.raises(NotFoundError) as foreign:
+        call_meta_tool(caller=bob, **asked)
+    asked["arguments"]["call_id"] = str(UUID(int=1))
+    with pytest.raises(NotFoundError) as unknown:
+        call_meta_tool(caller=bob, **asked)
+    assert str(foreign.value).replace(begun["call_id"], asked["arguments"]["call_id"]) == str(
+        unknown.value
+    )
 
 
 def test_turn_knows_what_was_called_in_it(people: People, tool: Tool) -> None:

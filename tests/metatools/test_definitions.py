@@ -22,6 +22,7 @@ def test_registry_has_what_the_specification_names() -> None:
         "search_tools",
         "get_tool",
         "execute_tool",
+        "get_call",
         "discover_capabilities",
         "tool_discovery__find",
         "tool_discovery__list_all",

@@ -18,6 +18,7 @@ ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
     "search_tools": searching.search_tools,
     "get_tool": using.get_tool,
     "execute_tool": using.execute_tool,
+    "get_call": using.get_call,
     "discover_capabilities": searching.discover_capabilities,
     "tool_discovery__find": tool_discovery.find_tools,
     "tool_discovery__list_all": tool_discovery.list_all,

@@ -1,15 +1,18 @@
 """Using one tool that has been found: reading it, calling it."""
 
 from typing import Any
+from uuid import UUID
 
 from acl.callers import Caller
 from catalog.descriptors import JSONObject
 from catalog.detail import Detail
 from catalog.services import lookups
 from catalog.tokens import estimate_tokens
-from discovery.services.execution import execute, not_found
+from discovery.services.calls import find_own_call
+from discovery.services.execution import NotFoundError, execute, not_found
 from discovery.services.metatools.call import MetaCall
 from discovery.services.metatools.rows import said
+from discovery.services.telling import tell
 
 MOST_TOKENS = 3_000
 MOST_EXAMPLES = 3
@@ -56,3 +59,13 @@ def execute_tool(call: MetaCall) -> JSONObject:
         turn_id=call.turn_id,
     )
     return done.as_answer()
+
+
+def get_call(call: MetaCall) -> JSONObject:
+    """How an earlier call of the caller's own stands; NotFoundError for anybody else's."""
+    asked = call.arguments["call_id"]
+    wait = call.arguments["wait"]
+    found = find_own_call(caller=call.caller, pk=UUID(asked), wait_seconds=wait)
+    if found is None:
+        raise NotFoundError(asked, (), what="call")
+    return tell(found).as_answer()
