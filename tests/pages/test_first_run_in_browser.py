@@ -13,6 +13,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.indexing import embed_pending
+from catalog.models import Capability
 from catalog.switching import register_configured_model
 from marketplace.installing import install
 from marketplace.models import Installation, ListingFile
@@ -86,6 +87,27 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     page.goto("/")
     expect(steps).to_have_count(0)
     assert found == []
+
+
+def test_without_scripts_the_playground_is_a_form(
+    alices_page: Page, gmail: Capability, calendar: Capability, live_server: LiveServer
+) -> None:
+    browser = alices_page.context.browser
+    assert browser is not None
+    plain = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    plain.add_cookies(alices_page.context.cookies())  # type: ignore[arg-type]
+    page = plain.new_page()
+    page.goto("/")
+
+    page.get_by_role("textbox", name="Message", exact=True).fill("write an email about meetings")
+    page.get_by_text("Compare", exact=True).click()
+    page.get_by_role("radio", name="Other settings").check()
+    page.get_by_label("Tools at most, then").fill("1")
+    page.get_by_role("button", name="Show what fits").click()
+
+    expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
+    expect(page.get_by_text("1 only on the first side")).to_be_visible()
+    plain.close()
 
 
 def install_the_skill(page: Page) -> None:
