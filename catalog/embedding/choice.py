@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.db.models import Exists, F, OuterRef
 
 from catalog.embedding.base import Embedder, EmbedderUnavailable
-from catalog.models import EmbeddingModel
+from catalog.models import Capability, Embedding, EmbeddingModel
 
 RETRY_SECONDS = 10  # a damaged model file is not read again for each request
 RECHECK_SECONDS = 5
@@ -91,7 +92,11 @@ def warm_embedder() -> str:
 
 
 class _Answering:
-    """Looks up the active model until it is the configured one, which then stays."""
+    """Looks up which model answers until it is the configured one, which then stays.
+
+    That is the active one, or the configured one where it has all of its vectors already: who goes
+    back to a model waits for nobody to make it the active one.
+    """
 
     def __init__(self) -> None:
         self._name = ""
@@ -101,17 +106,25 @@ class _Answering:
         if self._name and self._name == configured_embedder_name():
             return configured_embedder()
         if time.monotonic() > self._looked_at + RECHECK_SECONDS:
-            self._name, self._looked_at = _active_name() or self._name, time.monotonic()
+            self._name, self._looked_at = _name_to_answer() or self._name, time.monotonic()
         return embedder_named(self._name) if self._name else configured_embedder()
 
 
-def _active_name() -> str:
+def _name_to_answer() -> str:
     try:
-        return (
-            EmbeddingModel.objects.filter(active=True).values_list("name", flat=True).first() or ""
-        )
+        active = EmbeddingModel.objects.filter(active=True).values_list("name", flat=True).first()
+        wanted = configured_embedder_name()
+        return wanted if active and active != wanted and _is_complete(wanted) else active or ""
     except DatabaseError:
         return ""
+
+
+def _is_complete(name: str) -> bool:
+    """Whether everything has its vector by the model, as its text is now."""
+    vectors = Embedding.objects.filter(
+        model__name=name, capability=OuterRef("pk"), vector_hash=F("text_hash")
+    )
+    return not Capability.objects.filter(~Exists(vectors)).exists()
 
 
 def _onnx() -> Embedder:

@@ -11,7 +11,6 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 
 from catalog.models import Capability
-from catalog.switching import register_configured_model, switch_when_complete
 from marketplace.embedded.problems import CannotRun
 
 FIRST_GROUP = "everyone"  # may use the starter collection
@@ -41,14 +40,6 @@ def fill_empty_catalogue() -> None:
     """Load the starter collection, unless there is anything already."""
     if not Capability.objects.exists():
         call_command("load_starter", group=FIRST_GROUP, verbosity=0)
-
-
-def switch_to_complete_model() -> None:
-    """Let the model that the settings name answer at once, where its vectors are all there still:
-    going back to a model then waits for no sweep."""
-    model = register_configured_model()
-    if model is not None:
-        switch_when_complete(model)
 
 
 def create_first_admin() -> str | None:

@@ -83,6 +83,23 @@ def test_going_back_needs_no_embedding(
     assert (active(), embedder.texts) == ("wordy", [])
 
 
+def test_model_that_is_named_again_answers_before_any_sweep(
+    both: None, monkeypatch: pytest.MonkeyPatch, settings: Settings, embedder: WordyEmbedder
+) -> None:
+    sweep_embeddings()
+    embed_pending()
+    sweep_embeddings()
+    settings.PEGBOARD_EMBEDDER = "onnx"
+    use(embedder, monkeypatch)
+
+    assert (active(), embed_queries(["hello"]).model) == ("newer", "wordy")
+
+    store(tool("send_email"), tool("read_email"), tool("one_more"))
+    use(embedder, monkeypatch)
+    with pytest.raises(EmbedderUnavailable):  # one vector is missing, and nobody here has "newer"
+        embed_queries(["hello"])
+
+
 def test_capability_that_was_stored_without_a_model_is_promised_later(
     monkeypatch: pytest.MonkeyPatch, embedder: WordyEmbedder
 ) -> None:

@@ -41,7 +41,6 @@ class Answer:
     status: int  # 0 where there was no answer at all
     names: tuple[str, ...] = ()
     turn: str = ""
-    degraded: str = ""  # what it had to do without
     told: str = ""  # what was wrong
 
     @property
@@ -118,7 +117,6 @@ def _ask(load: Load, due: float, port: int, key: str, message: str, dial_seconds
         names = tuple(each["full_name"] for each in told.get("selected", ()))
         answer = Answer(
             *(due, load.now, message, status, names, str(told.get("turn_id", ""))),
-            degraded=str(told.get("degraded") or ""),
             told="" if status == 200 else f"{status} {body[:300]}",
         )
     except ConnectionRefusedError:

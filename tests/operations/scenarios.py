@@ -14,7 +14,6 @@ from django.apps import apps
 from django.core.management import call_command
 from django.test import override_settings
 
-from marketplace.embedded.setting_up import switch_to_complete_model
 from tests.operations.deployment import MISSING, PATIENCE, Deployment, wait_for
 from tests.operations.load import MESSAGES, Load, ask, steady_load
 from tests.operations.standin import DIMENSION, MODEL, embeddings_server
@@ -108,8 +107,6 @@ def change_model(deployment: Deployment, seconds: float) -> Told:
         forth = load.now
         deployment.environment.clear()
         deployment.environment.update(before)
-        with deployment.connected():
-            switch_to_complete_model()  # what set_up does, which comes before every start
         _restart(deployment)
         _settled(deployment, new)
         back = load.now
@@ -123,8 +120,6 @@ def change_model(deployment: Deployment, seconds: float) -> Told:
     )
     mixed = [a for a in load.answers if a.ok and a.names not in (old[a.message], new[a.message])]
     told_of.check(not mixed, f"{len(mixed)} answers are of neither model: {mixed[:1]}")
-    lexical = [a for a in load.answers if "by words" in a.degraded]
-    told_of.check(not lexical, f"{len(lexical)} answers went without a model: {lexical[:1]}")
     told_of.check(old != new, "Both models answer alike, so that nothing could be told.")
     return told_of
 

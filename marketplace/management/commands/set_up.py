@@ -16,7 +16,6 @@ from marketplace.embedded.setting_up import (
     collect_static_files,
     create_first_admin,
     fill_empty_catalogue,
-    switch_to_complete_model,
 )
 from marketplace.embedded.supervisor import Supervisor
 
@@ -59,7 +58,6 @@ def _database(supervisor: Supervisor) -> None:
         call_command("migrate", interactive=False, verbosity=0)
     with supervisor.step("Starter collection"):
         fill_empty_catalogue()
-        switch_to_complete_model()
     password = create_first_admin()
     if password:
         supervisor.say(f"The first admin is admin with the password {password} (shown only now).")
