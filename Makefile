@@ -9,7 +9,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? c
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
-.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv install install-tests chromium first-steps
+.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv install install-tests chromium caddy first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -18,7 +18,7 @@ run: install
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
 # The linters run beside the tests, which often wait.
-test: install-tests chromium
+test: install-tests chromium caddy
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest
 
 pytest: install-tests
@@ -103,4 +103,15 @@ chromium:
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
 	    --no-install-recommends chromium fonts-liberation; } >.venv/chromium.log 2>&1 || \
 	    echo "Chromium could not be installed (.venv/chromium.log): browser tests will be skipped."; \
+	fi
+
+# The proxy's test runs Debian's Caddy, unpacked here: installed, it would serve port 80 at once.
+caddy: venv
+	@if [ ! -x .venv/caddy/usr/bin/caddy ] && command -v apt-get >/dev/null; then \
+	  echo "Fetching Caddy …"; \
+	  { mkdir -p .venv/caddy && cd .venv/caddy && \
+	    { apt-get download caddy || { apt-get update -qq && apt-get download caddy; }; } && \
+	    dpkg-deb -x caddy_*.deb .; } \
+	    >.venv/caddy.log 2>&1 || \
+	    echo "Caddy could not be fetched (.venv/caddy.log): the test of the proxy will be skipped."; \
 	fi
