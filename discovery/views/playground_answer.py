@@ -110,8 +110,8 @@ class Side:
 
     @property
     def missed(self) -> list[Missed]:
-        """The next in line."""
-        workings = self.selection.workings
+        """The next in line; after small talk there is no line."""
+        workings = None if self.selection.small_talk else self.selection.workings
         there = {item.pk for item in self.selection.selected}
         ranked = (item for item in (workings.ranked if workings else ()))
         left = [item for item in ranked if item.candidate.pk not in there]
