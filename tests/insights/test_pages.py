@@ -194,6 +194,9 @@ def test_whoever_has_no_turn_is_told_what_to_do(people: People, root: User) -> N
     assert "No outcome has been told yet" in text_of(client_of(root), "/insights/outcomes/")
     happen(people, 20 * 24)
     assert "No turn in this time" in text_of(client_of(people.alice), "/insights/")
+    assert "No turn in the group finance yet" in text_of(
+        client_of(root), "/insights/?group=finance"
+    )
 
 
 def test_page_is_light_and_strict(days: People, root: User) -> None:
