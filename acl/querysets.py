@@ -125,19 +125,24 @@ usable AS MATERIALIZED (
 )
 """
 # Neither a grant nor a rule brings these back.
-USABLE_AT_ALL = (
-    "(c.available OR %(unavailable)s::bool) AND c.state = 'approved' AND c.ai_access <> 'blocked'"
+_IN_A_STATE = (
+    "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access <> 'blocked'"
     " AND (%(kind)s::text = '' OR c.kind = %(kind)s::text)"
 )
+USABLE_AT_ALL = _IN_A_STATE.format("approved")
+_USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
 
 
-def rights_sql(tables: RightsTables, *, named: bool = False) -> str:
+def rights_sql(tables: RightsTables, *, named: bool = False, kept_out: bool = False) -> str:
     """The common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
     `named` adds to `hit` which rule it was and how far away, for those who explain an answer.
+    `kept_out` asks instead for what the caller could use if it were not in quarantine: to say of a
+    name that it waits, never to use it.
     """
     also = ", r.id AS rule_id, path.distance" if named else ""
-    return _RIGHTS.format(usable_at_all=USABLE_AT_ALL, named=also, **names_in(tables))
+    condition = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
+    return _RIGHTS.format(usable_at_all=condition, named=also, **names_in(tables))
 
 
 def names_in(tables: RightsTables) -> dict[str, str]:

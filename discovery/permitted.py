@@ -27,6 +27,20 @@ WHERE c.full_name = %(name)s::text AND (%(key)s::text = '' OR EXISTS (
 """  # noqa: S608 - the names of our own tables and columns
 
 
+@cache
+def _kept_out() -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, kept_out=True)}
+SELECT 1 FROM usable JOIN catalog_capability c ON c.id = usable.id
+WHERE c.full_name = %(name)s::text
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+def waits_for_review(caller: Caller, *, full_name: str) -> bool:
+    """Whether the caller could use it, had its definition not changed since it was approved."""
+    return bool(rows_of(_kept_out(), {**rights_parameters(caller), "name": full_name}))
+
+
 def permitted(call: Call) -> Capability | None:
     """The capability with `asks_first`, if the caller and the key may use it now."""
     capability = usable_one(call.caller, full_name=call.full_name, key_prefix=call.key_prefix)

@@ -22,7 +22,12 @@ from discovery.api import meta_serializers as bodies
 from discovery.api.meta import asked_for, refusals_as_problems
 from discovery.models import Call
 from discovery.services.calls import TooLateError, cancel_call, find_call, follow_call
-from discovery.services.execution import KeyUsedError, StillUnderWayError, execute
+from discovery.services.execution import (
+    KeyUsedError,
+    NeedsApprovalError,
+    StillUnderWayError,
+    execute,
+)
 from discovery.services.telling import Execution, tell
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -71,7 +76,7 @@ class ExecuteView(APIView):
     )
     def post(self, request: Request) -> Response:
         """What came of it; 202 where it waits for a person, or takes longer. 404 alike for an
-        unknown name and for somebody else's."""
+        unknown name and for somebody else's; 409 for one of theirs whose definition has changed."""
         caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer)
         with refusals_as_problems():
             try:
@@ -84,7 +89,7 @@ class ExecuteView(APIView):
                 )
             except KeyUsedError as used:
                 raise Unprocessable(str(used)) from None
-            except StillUnderWayError as early:
+            except (StillUnderWayError, NeedsApprovalError) as early:
                 raise Conflict(str(early)) from None
         return _answer(done)
 

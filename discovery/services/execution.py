@@ -23,7 +23,7 @@ from discovery.binding import hash_of, written
 from discovery.models import Call, Turn
 from discovery.moving import queue, send_on_commit
 from discovery.near_names import near_names
-from discovery.permitted import usable_one
+from discovery.permitted import usable_one, waits_for_review
 from discovery.reasons import DISCONNECTED, NOT_CONNECTED, NOT_THERE
 from discovery.services.telling import MOST_CONTENT, Execution, tell, way_of
 from discovery.waiting import wait_for_end
@@ -43,6 +43,17 @@ class NotFoundError(Exception):
         shown = asked[:LONGEST_SHOWN]
         super().__init__(f"There is no {what} '{shown}' among those that you may use.{near}")
         self.did_you_mean = did_you_mean
+
+
+class NeedsApprovalError(NotFoundError):
+    """It was the caller's, and its definition has changed since: an admin has not yet looked."""
+
+    def __init__(self, asked: str) -> None:
+        super().__init__(asked, ())
+        self.args = (
+            f"'{asked}' says something else than when it was approved. Nobody can use it until an "
+            "admin has looked at it: needs_approval.",
+        )
 
 
 class KeyUsedError(Exception):
@@ -70,8 +81,9 @@ def execute(
 ) -> Execution:
     """Call one capability of the caller's, and wait a while for what comes of it.
 
-    Raises NotFoundError alike for an unknown name and for somebody else's, ArgumentsRefusedError,
-    and for an idempotency key KeyUsedError and StillUnderWayError.
+    Raises NotFoundError alike for an unknown name and for somebody else's, NeedsApprovalError for
+    one of theirs whose definition has changed, ArgumentsRefusedError, and for an
+    idempotency key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
     check_arguments(capability.input_schema, arguments)
@@ -83,7 +95,7 @@ def execute(
         if call.state in Call.UNDER_WAY and not is_new:
             raise StillUnderWayError(call)
     if call.reason == NOT_THERE:  # taken away before the worker came to it
-        raise not_found(caller=caller, full_name=full_name)
+        raise _missing(caller=caller, full_name=full_name)
     call.capability = capability
     return tell(call)
 
@@ -92,8 +104,14 @@ def find_usable(*, caller: Caller, full_name: str) -> Capability:
     """The capability with `asks_first`; NotFoundError unless the caller may use it now."""
     found = usable_one(caller, full_name=full_name)
     if found is None:
-        raise not_found(caller=caller, full_name=full_name)
+        raise _missing(caller=caller, full_name=full_name)
     return found
+
+
+def _missing(*, caller: Caller, full_name: str) -> NotFoundError:
+    if waits_for_review(caller, full_name=full_name):
+        return NeedsApprovalError(full_name)
+    return not_found(caller=caller, full_name=full_name)
 
 
 def not_found(*, caller: Caller, full_name: str) -> NotFoundError:

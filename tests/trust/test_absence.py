@@ -1,5 +1,7 @@
 """What waits is absent from every way in: as if the server had never said it."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
@@ -7,8 +9,12 @@ from catalog.models import Capability, Embedding
 from catalog.services.reviewing import store_definitions
 from catalog.trust.pinning import read_back
 from catalog.trust.reading import as_definition
+from discovery.models import Call
+from discovery.services.execution import NeedsApprovalError
+from discovery.services.metatools.calling import call_meta_tool
 from tests.access.people import People, client_of, invite
 from tests.access.test_who_sees_what import WAYS, Way, told
+from tests.api.conftest import client_with, new_key
 
 
 @pytest.fixture
@@ -49,3 +55,27 @@ def test_no_way_in_tells_of_what_waits(people: People) -> None:
     assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "uince" in body]
     assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "send_email" in body]
     assert with_both == without
+
+
+@pytest.mark.django_db
+def test_call_of_what_has_changed_is_told_to_who_could_use_it_alone(people: People) -> None:
+    says(people, also=False)
+    says(people, also=True)
+    group, finance = (new_key(one, "execute") for one in (people.support, people.finance))
+    body = {"arguments": {}, "name": people.send.full_name}
+
+    own = execute(group, {**body, "user": "alice"})
+    new = execute(group, {**body, "user": "alice", "name": "gmail__quince_mail"})
+    foreign = execute(finance, {**body, "user": "charlie"})
+    unknown = execute(finance, {**body, "user": "charlie", "name": "gmail__no_such"})
+
+    assert (own.status_code, new.status_code, foreign.status_code) == (409, 404, 404)
+    assert "needs_approval" in own.json()["detail"]
+    assert foreign.json()["detail"].replace("send_email", "no_such") == unknown.json()["detail"]
+    with pytest.raises(NeedsApprovalError):
+        call_meta_tool(caller=people.caller, name="execute_tool", arguments={"name": body["name"]})
+    assert not Call.objects.exists()
+
+
+def execute(key: str, body: dict[str, Any]) -> Any:
+    return client_with(key).post("/api/v1/execute", body, "application/json")
