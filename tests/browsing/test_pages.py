@@ -167,12 +167,16 @@ def test_steps_say_how_far_it_is_and_what_failed(
     again = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
     move(one, State.FAILED, reason="crashed", message="It crashed: another version may work.")
     failed = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
+    Installation.objects.update(reason="sign_in_needed")
+    signed_out = as_admin.get(path).content.decode()
 
     states = {step.label: step.state for step in failed.context["progress"].steps}
     assert again.status_code == 204
     assert 'hx-trigger="every 1s"' in under_way.content.decode()
     assert "hx-trigger" not in failed.content.decode()
     assert "It crashed: another version may work." in failed.content.decode()
+    assert "Connect its account" not in failed.content.decode()
+    assert f'href="/integrations/{one.integration.slug}/#secrets"' in signed_out
     assert (states["Fetch"], states["Connect"], states["Store"]) == ("done", "failed", "ahead")
 
 
