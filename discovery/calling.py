@@ -6,11 +6,11 @@ holds no thread: `start_call` returns, and the answer is stored when it comes.
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections
 
 from catalog.connections.asking import begin_call, note_call
 from catalog.mcp_client.problems import Reason, ServerProblemError
@@ -19,6 +19,7 @@ from catalog.models import Integration
 from catalog.secrets.keys import SecretUnavailableError
 from discovery.approving import waits_for_person
 from discovery.binding import is_whole
+from discovery.lasting import with_a_connection
 from discovery.models import Call
 from discovery.moving import end_call
 from discovery.permitted import permitted
@@ -107,13 +108,10 @@ def _store_later(call: Call, calling: "Future[Result]") -> None:
 
 
 def _store_in_thread(call: Call, calling: "Future[Result]") -> None:
-    close_old_connections()
     try:
-        _store(call, calling)
+        with_a_connection(partial(_store, call, calling))
     except Exception:
         log.exception("a call's answer could not be stored", call=str(call.pk))
-    finally:
-        close_old_connections()
 
 
 def _store(call: Call, calling: "Future[Result]") -> None:

@@ -9,16 +9,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from discovery.calling import start_call
+from discovery.lasting import with_a_connection
 from discovery.moving import QUEUE
 
 _LISTEN_SECONDS = 1
@@ -62,11 +63,9 @@ class Listener:
                     threads.submit(self._begin, taken[1])
 
     def _begin(self, word: bytes | str) -> None:
-        close_old_connections()
-        try:
-            with suppress(ValueError):  # no id of ours
-                self._work(UUID(word.decode() if isinstance(word, bytes) else word))
-        except Exception:
-            log.exception("a call could not be begun", call=word[:40])
-        finally:
-            close_old_connections()
+        with suppress(ValueError):  # no id of ours
+            pk = UUID(word.decode() if isinstance(word, bytes) else word)
+            try:
+                with_a_connection(partial(self._work, pk))
+            except Exception:
+                log.exception("a call could not be begun", call=str(pk))

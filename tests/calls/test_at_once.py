@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from catalog.models import Capability
 from discovery import waiting
 from discovery.binding import digest_of
 from discovery.calling import run_call, start_call
+from discovery.lasting import with_a_connection
 from discovery.listening import Listener
 from discovery.models import Call
 from discovery.moving import QUEUE
@@ -142,3 +144,19 @@ def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypat
         heard = waited.result()
 
     assert (early.state, heard.state) == ("queued", "completed")
+
+
+def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: Tool) -> None:
+    name, hello = tool().full_name, {"text": "hello"}
+    pk = UUID(execute(caller=people.caller, full_name=name, arguments=hello).call_id)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [backend] = cursor.fetchone()
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+    other.close()
+
+    with_a_connection(partial(run_call, pk))
+
+    assert Call.objects.get(pk=pk).state == Call.State.COMPLETED
