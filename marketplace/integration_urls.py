@@ -24,6 +24,7 @@ urlpatterns = [
         integration_changes.roll_back,
         name="integration-roll-back",
     ),
+    path("integrations/<slug:slug>/repair/", integration_changes.repair, name="integration-repair"),
     path(
         "integrations/<slug:slug>/uninstall/",
         integration_changes.uninstall,

@@ -30,7 +30,7 @@ from marketplace.services.integration_list import (
     update_of,
     with_installations,
 )
-from marketplace.services.managing import version_before
+from marketplace.services.managing import version_before, version_now
 from marketplace.standing import Standing
 
 TOOLS_ON_A_PAGE = 50
@@ -78,6 +78,7 @@ class Details:
     update: str
     last: Installation | None
     before: Installation | None  # what a roll-back would bring
+    now: Installation | None  # what a repair would bring back
     health: Health
     tools: Page[Capability]
     secrets: tuple[SecretState, ...]
@@ -103,6 +104,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         update=update_of(row),
         last=installations.select_related("by").order_by("-created_at", "-pk").first(),
         before=version_before(row),
+        now=version_now(row),
         health=health_of(row),
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
         secrets=tuple(secret_states(row)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
@@ -171,9 +172,8 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
 @transaction.atomic
 def repair(*, by: User, integration: Integration) -> Installation:
     """Begin to put the version that serves in place again, made of the very files that it was."""
-    ready = Installation.objects.filter(integration=integration, state=Installation.State.READY)
-    now = ready.order_by("-pk").first()
-    if now is None or integration.state != ReviewState.APPROVED:
+    now = version_now(integration)
+    if now is None:
         raise NotReadyError("It is not installed.")
     if now.command:
         _check_permission(by)
@@ -190,12 +190,21 @@ def repair(*, by: User, integration: Integration) -> Installation:
     )
 
 
+def version_now(integration: Integration) -> Installation | None:
+    """The installation that serves."""
+    return next(iter(_served(integration)[:1]), None)
+
+
 def version_before(integration: Integration) -> Installation | None:
     """The installation that served before the one that serves now."""
+    return next(iter(_served(integration)[1:2]), None)
+
+
+def _served(integration: Integration) -> QuerySet[Installation]:
     if integration.state != ReviewState.APPROVED:
-        return None
+        return Installation.objects.none()
     ready = Installation.objects.filter(integration=integration, state=Installation.State.READY)
-    return next(iter(ready.order_by("-pk")[1:2]), None)
+    return ready.order_by("-pk")
 
 
 def _check_permission(by: User) -> None:

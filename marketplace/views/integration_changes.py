@@ -125,6 +125,23 @@ def roll_back(request: PageRequest, slug: str) -> HttpResponse:
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
+def repair(request: PageRequest, slug: str) -> HttpResponse:
+    """Says what is put in place again, and begins it."""
+    row = get_object_or_404(Integration, slug=slug)
+    if request.method != "POST":
+        context = {"integration": row, "now": managing.version_now(row)}
+        return render_page(request, "integrations/repair.html", context, frame=frame_of(request))
+    try:
+        managing.repair(by=request.user, integration=row)
+    except _REFUSED as problem:
+        messages.warning(request, str(problem) or "You may not start programs on this machine.")
+    else:
+        messages.success(request, "It is put in place again. Its progress stands below.")
+    return redirect("integration", slug)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
 def uninstall(request: PageRequest, slug: str) -> HttpResponse:
     """Says what will be lost, asks for the name, and removes it."""
     row = get_object_or_404(Integration, slug=slug)

@@ -386,6 +386,7 @@ ROUTES = [
     Row("integrations/<slug:slug>/update/", ADMIN_PAGE, fill=AN_INTEGRATION),
     Row("integrations/<slug:slug>/update/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION, answers=422),
     Row("integrations/<slug:slug>/roll-back/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION),
+    Row("integrations/<slug:slug>/repair/", ADMIN_PAGE, "GET POST", fill=AN_INTEGRATION),
     Row("integrations/<slug:slug>/uninstall/", ADMIN_PAGE, "GET POST", fill=AN_INTEGRATION,
         body={"name": "{integration}"}),
     Row("integrations/<slug:slug>/secrets/", ADMIN_PAGE, "POST", fill=AN_INTEGRATION,

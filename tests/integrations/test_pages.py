@@ -22,8 +22,17 @@ def words(client: Client, path: str) -> str:
 
 
 def test_pages_do_not_exist_for_who_is_no_admin(as_alice: Client, mail: Integration) -> None:
-    paths = ["", "mail/", "mail/update/", "mail/uninstall/"]
-    changes = ["check", "switch", "retry", "roll-back", "uninstall", "secrets", "own-secrets"]
+    paths = ["", "mail/", "mail/update/", "mail/repair/", "mail/uninstall/"]
+    changes = [
+        "check",
+        "switch",
+        "retry",
+        "roll-back",
+        "repair",
+        "uninstall",
+        "secrets",
+        "own-secrets",
+    ]
 
     got = {as_alice.get(f"/integrations/{path}").status_code for path in paths}
     body = {"name": "mail", "value": "x", "own": "on", "enabled": ""}
@@ -127,6 +136,23 @@ def test_switching_off_and_uninstalling_by_name(as_admin: Client, mail: Integrat
     assert "It is switched off: nobody can use it." in off
     assert (wrong.status_code, there) == (422, True)
     assert not Integration.objects.filter(slug="mail").exists()
+
+
+def test_repair_is_confirmed_and_begins_once(as_admin: Client, mail: Integration) -> None:
+    offered = words(as_admin, "/integrations/mail/")
+    asked = words(as_admin, "/integrations/mail/repair/")
+    before = Installation.objects.count()
+    begun = as_admin.post("/integrations/mail/repair/", follow=True)
+    Integration.objects.filter(pk=mail.pk).update(state="pending")
+    nothing = words(as_admin, "/integrations/mail/repair/")
+    refused = as_admin.post("/integrations/mail/repair/", follow=True)
+
+    assert 'href="/integrations/mail/repair/"' in offered
+    assert "Put it in place again" in asked
+    assert before + 1 == Installation.objects.count()
+    assert "Its progress stands below." in begun.content.decode()
+    assert ("There is nothing to repair" in nothing, "Put it in place" in nothing) == (True, False)
+    assert "It is not installed." in refused.content.decode()
 
 
 def test_look_is_asked_for_and_awaited(as_admin: Client, mail: Integration) -> None:
