@@ -28,6 +28,17 @@ def make_sources(apps: Any, schema_editor: object) -> None:
     listing.objects.update(key=models.F("slug"))
 
 
+def name_sources(apps: Any, schema_editor: object) -> None:
+    """The way back: each listing says the name of its source itself."""
+    source, listing = (
+        apps.get_model("marketplace", "Source"),
+        apps.get_model("marketplace", "Listing"),
+    )
+    for pk, slug in source.objects.values_list("pk", "slug"):
+        listing.objects.filter(source_id=pk).update(source_name=slug)
+    listing.objects.filter(source_name=None).update(source_name="import")
+
+
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -160,7 +171,10 @@ class Migration(migrations.Migration):
             models.CharField(default="", help_text="What the source calls it.", max_length=300),
             preserve_default=False,
         ),
-        migrations.RunPython(make_sources, migrations.RunPython.noop),
+        # Without a name for a moment, on the way back: there the name comes after the column.
+        migrations.AlterField("listing", "source_name", models.CharField(max_length=60, null=True)),
+        migrations.RunSQL(migrations.RunSQL.noop, "SET CONSTRAINTS ALL IMMEDIATE"),
+        migrations.RunPython(make_sources, name_sources),
         # The rows that were just written have triggers waiting, which a change of the table would meet.
         migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", migrations.RunSQL.noop),
         migrations.RemoveField("listing", "source_name"),
