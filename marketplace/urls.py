@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.api import installations, listings, reviews, sources
+from marketplace.api import installation_steps, installations, listings, reviews, sources
 
 _ONE = "installations/<uuid:pk>"
 
@@ -24,13 +24,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
         for step, view in (
             ("events", installations.EventsView),
-            ("cancel", installations.CancelView),
-            ("retry", installations.RetryView),
-            ("approve", installations.ApproveView),
-            ("confirm", installations.ConfirmView),
-            ("update", installations.UpdateView),
-            ("roll-back", installations.RollBackView),
-            ("repair", installations.RepairView),
+            ("cancel", installation_steps.CancelView),
+            ("retry", installation_steps.RetryView),
+            ("approve", installation_steps.ApproveView),
+            ("confirm", installation_steps.ConfirmView),
+            ("update", installation_steps.UpdateView),
+            ("roll-back", installation_steps.RollBackView),
+            ("repair", installation_steps.RepairView),
         )
     ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
