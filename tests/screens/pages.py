@@ -75,6 +75,7 @@ _ADMIN = [
     Screen("integration-no-update", "/integrations/{failing}/update/"),
     Screen("integration-review", "/integrations/{reviewed}/review/"),
     Screen("integration-nothing-to-review", "/integrations/{failing}/review/"),
+    Screen("integration-repair", "/integrations/{failing}/repair/"),
     Screen("integration-uninstall", "/integrations/{failing}/uninstall/"),
     Screen("approvals", "/approvals/"),
     Screen("approvals-decided", "/approvals/?show=decided"),

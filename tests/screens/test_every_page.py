@@ -64,6 +64,7 @@ def world(transactional_db: None, settings: Settings) -> World:
 
 
 @pytest.mark.browser
+@pytest.mark.timeout(900)  # a hundred pages, and on busy machines each takes its seconds
 def test_every_page(
     page: Page,  # noqa: F811
     world: World,
