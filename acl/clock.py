@@ -9,8 +9,8 @@ from django.db import connection
 
 
 def database_now() -> datetime:
-    """What time it is there, to the moment."""
+    """What time it is there; within a transaction the time when it began."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
+        cursor.execute("SELECT now()")
         now: datetime = cursor.fetchone()[0]
     return now
