@@ -37,6 +37,15 @@ def _anchors(paper: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_every_paper_is_in_the_list_of_papers() -> None:
+    docs = PROJECT / "docs"
+    listed = set(re.findall(r"\]\(([^)#]+)", (docs / "README.md").read_text("utf-8")))
+
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
+
+    assert pages - listed == {"README.md"}
+
+
 @every_paper
 def test_commands_exist(paper: Path) -> None:
     text = paper.read_text("utf-8")
