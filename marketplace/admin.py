@@ -64,7 +64,7 @@ class InstallationEventAdmin(ReadOnlyAdmin):
 
 @admin.register(ListingVector)
 class ListingVectorAdmin(ReadOnlyAdmin):
-    exclude = ("vector",)
+    exclude = ("vector", "signs")
     list_display = ("listing", "model", "attempts", "failure", "sent_at")
     list_select_related = ("listing", "model")
     search_fields = ("listing__slug", "failure")
