@@ -1,8 +1,11 @@
 """The examples of `docs/examples`, against a real Pegboard and a stand-in for the provider."""
 
+from __future__ import annotations
+
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +15,9 @@ from catalog.models import Capability
 from discovery.models import Call, Turn
 from tests.access.people import People
 from tests.client.conftest import meanwhile_approved
-from tests.client.providers import StandIn, stand_in
+
+if TYPE_CHECKING:
+    from tests.client.providers import StandIn
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 Chat = Callable[[str], str]
@@ -20,6 +25,9 @@ Chat = Callable[[str], str]
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    # Here and not above: it loads SDKs, which takes seconds that other processes are spared.
+    from tests.client.providers import stand_in
+
     with stand_in() as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.address)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "none")

@@ -12,8 +12,13 @@ from catalog.embedding.onnx import OnnxEmbedder
 from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 
-pytest.importorskip("sentence_transformers", reason="the extra is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch and its friends deprecate one another
+
+
+@pytest.fixture(autouse=True)
+def _extra() -> None:
+    """Loaded here and not above: that takes seconds, which other processes are spared."""
+    pytest.importorskip("sentence_transformers", reason="the extra is not installed")
 
 
 def test_both_say_the_same_and_not_what_the_base_model_says(tmp_path: Path) -> None:
