@@ -15,6 +15,7 @@ from acl.origins import working_for
 
 HEADER = "X-Request-ID"
 logger = structlog.get_logger(__name__)
+_LETS_IN = {"raw", "uidb36", "key"}  # arguments of addresses
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -36,12 +37,22 @@ class RequestIdMiddleware:
             logger.info(
                 "request",
                 method=request.method,
-                path=request.path,  # without the query, which may hold what somebody wrote
+                path=_told(request),
                 status=response.status_code,
                 milliseconds=round((time.perf_counter() - started) * 1000, 1),
             )
         response[HEADER] = request_id
         return response
+
+
+def _told(request: HttpRequest) -> str:
+    """The path, without the query, which may hold what somebody wrote, and without what lets in
+    whoever has it: links of invitations, forgotten passwords and addresses to be confirmed."""
+    match, path = request.resolver_match, request.path
+    for name, value in (match.kwargs if match else {}).items():
+        if name in _LETS_IN:
+            path = path.replace(str(value), "…")
+    return path
 
 
 def current_request_id() -> str:

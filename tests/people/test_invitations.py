@@ -55,6 +55,16 @@ def test_admin_invites_and_the_link_makes_an_account(
     }
 
 
+def test_the_log_of_requests_lets_nobody_in(
+    raw: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "acl.api.request_ids"):
+        client.get(f"/invitation/{raw}/")
+
+    assert "/invitation/…/" in caplog.text
+    assert raw not in caplog.text
+
+
 def test_only_a_digest_is_stored(raw: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT i::text FROM acl_invitation i")
