@@ -13,7 +13,7 @@ TABLES_OF_VISITS = {
     "axes_accessfailurelog",
     "axes_accessattemptexpiration",
 }
-COLUMNS_OF_VISITS = ("last_used_at", "last_login")
+COLUMNS_OF_VISITS = ("last_used_at", "last_login", "tried_at")
 # Never the same: dice, and a time that the database notes by itself.
 COLUMNS_OF_CHANCE = ("public_id", "sent_at")
 

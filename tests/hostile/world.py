@@ -35,7 +35,7 @@ from catalog.models import (
 )
 from catalog.services.graph import relate
 from catalog.services.reviewing import store_definitions
-from discovery.models import Called, Outcome, OutcomeAlert, Turn
+from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
 from marketplace.indexing import describe_missing
 from marketplace.models import Installation, Source
 from tests.factories import (
@@ -121,6 +121,7 @@ def build() -> World:
     world.root.groups.add(mulberry)
     for who in PEOPLE:
         world.sessions[who] = session_of(getattr(world, who))
+        FirstRun.objects.get_or_create(user=getattr(world, who))
     _make_keys(world)
     _fill_the_other_tables(world)
     return world
