@@ -48,7 +48,13 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Of tests: several run at once, and one of them has fifty threads.
+_FORGETFUL = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "150",
+}
 # The locale is Postgres's own, so that texts sort alike on every machine.
 _CLUSTER = (
     "--username=postgres",
