@@ -7,19 +7,12 @@ over sixty days, twenty groups and three hundred tools; the pages are asked for 
 """
 
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import django
 
-from catalog.embedding.convert import convert_model
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
-from tests.bench.__main__ import _environment
+from tests.bench.inside import run_inside
 
 ROUNDS = 12
 GROUPS, TOOLS = 20, 300
@@ -76,21 +69,7 @@ def main() -> None:
         _print(int(sys.argv[-1]), measure(int(sys.argv[-1])))
         return
     turns = sys.argv[1] if len(sys.argv) > 1 else "100000"
-    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
-        data = Path(name)
-        open_data_folder(data)
-        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
-        postgres.start()
-        redis.start()
-        try:
-            convert_model(data / "model")
-            postgres.create_database("bench")
-            command = [sys.executable, "-m", "tests.bench.insights", "--inside", turns]
-            environment = _environment(data, postgres, redis, "bench")
-            subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
-        finally:
-            redis.stop()
-            postgres.stop()
+    run_inside("tests.bench.insights", turns)
 
 
 def measure(turns: int) -> dict[str, list[float]]:

@@ -6,22 +6,15 @@ Prints the table of docs/benchmarks.md, as Markdown. Starts servers of its own.
 """
 
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import django
 
-from catalog.embedding.convert import convert_model
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
-from tests.bench.__main__ import _environment
+from tests.bench.inside import run_inside
 
 ROUNDS = 40
 SOURCES = 6
@@ -70,21 +63,7 @@ def main() -> None:
         _print(int(sys.argv[-1]), measure(int(sys.argv[-1])))
         return
     size = sys.argv[1] if len(sys.argv) > 1 else "10000"
-    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
-        data = Path(name)
-        open_data_folder(data)
-        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
-        postgres.start()
-        redis.start()
-        try:
-            convert_model(data / "model")
-            postgres.create_database("bench")
-            command = [sys.executable, "-m", "tests.bench.marketplace", "--inside", size]
-            environment = _environment(data, postgres, redis, "bench")
-            subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
-        finally:
-            redis.stop()
-            postgres.stop()
+    run_inside("tests.bench.marketplace", size)
 
 
 def measure(size: int) -> dict[str, list[float]]:
