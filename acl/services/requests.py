@@ -49,11 +49,6 @@ def decline_request(*, by: User, request: AccessRequest, note: str = "") -> Acce
     return _answer(request, AccessRequest.State.DECLINED, by=by, note=note)
 
 
-def count_open_requests() -> int:
-    """How many people's wishes wait for an answer."""
-    return AccessRequest.objects.filter(state=AccessRequest.State.OPEN).count()
-
-
 @transaction.atomic
 def _answer(
     request: AccessRequest, state: AccessRequest.State, *, by: User, note: str

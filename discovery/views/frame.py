@@ -10,7 +10,6 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
 from acl.callers import Caller
-from acl.services.requests import count_open_requests
 from discovery.services.approvals import count_waiting
 
 SESSION_GROUP = "group"
@@ -69,14 +68,15 @@ class Frame:
 
 
 def frame_of(request: PageRequest) -> Frame:
-    """The frame, in one statement, and two more for admins. A group that the person has left
+    """The frame, in one statement, and one more for admins. A group that the person has left
     is not chosen any longer."""
     groups = tuple(request.user.groups.order_by("name", "pk"))
     chosen = request.session.get(SESSION_GROUP)
     group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
     if not request.user.is_staff:
         return Frame(request.user.pk, groups, group)
-    waiting = {"access": count_open_requests(), "approvals": count_waiting()}
+    calls, wishes = count_waiting()
+    waiting = {"access": wishes, "approvals": calls}
     return Frame(request.user.pk, groups, group, PLACES + PLACES_OF_ADMINS, waiting)
 
 
