@@ -56,7 +56,9 @@ def evidence_for(item: Ranked) -> dict[str, float]:
     if item.exact_name:
         return {"name": own, **others}
     meaning, worded = max(item.judged.meaning, 0.0), max(item.judged.words, 0.0)
-    whole = meaning + worded or 1.0
+    if not meaning + worded:  # the little that it has is what everything has
+        meaning = 1.0
+    whole = meaning + worded
     shares = {"meaning": meaning / whole, "words": worded / whole}
     return {kind: round(own * share, 4) for kind, share in shares.items() if share} | others
 

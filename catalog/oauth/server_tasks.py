@@ -1,15 +1,19 @@
 """Signing in, in the process that goes out. The web sends these by name."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from celery import shared_task
+from django.conf import settings
 
 from acl.clock import database_now
 from catalog.models import OAuthConnection, OAuthSignIn
+from catalog.models.oauth import SIGN_IN_LASTS
 from catalog.oauth.asking import Asker
 from catalog.oauth.signing_in import finish, prepare
 from catalog.oauth.tokens import renew
 
+State = OAuthSignIn.State
 # Renewed this long before they end, so that a call seldom waits for it.
 EARLY = timedelta(minutes=5)
 _SIGN_INS_KEPT = timedelta(days=1)
@@ -28,6 +32,21 @@ def finish_sign_in(pk: int) -> None:
         row = OAuthSignIn.objects.get(pk=pk)
         if row.user_id is None:
             finish_sign_in.app.send_task("servers.check_integration", [row.integration_id])
+
+
+@shared_task(name="servers.sweep_sign_ins")  # type: ignore[untyped-decorator]
+def sweep_sign_ins() -> None:
+    """Do what a lost message has left undone. Whoever comes second finds nothing to do."""
+    now, patience = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
+    left = OAuthSignIn.objects.filter(
+        created_at__gt=now - SIGN_IN_LASTS, created_at__lt=now - patience
+    )
+    steps: dict[str, Callable[[int], None]] = {
+        State.PREPARING: prepare_sign_in,
+        State.FINISHING: finish_sign_in,
+    }
+    for pk, state in left.filter(state__in=steps).order_by("pk").values_list("pk", "state"):
+        steps[state](pk)
 
 
 @shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]

@@ -73,6 +73,7 @@ def _numbers() -> dict[str, int | None]:
 
 
 _ONE = """
-SELECT '{table}', count(*), md5(coalesce(string_agg(line, ' ' ORDER BY line), ''))
-FROM (SELECT md5((to_jsonb(row) - %s::text[])::text) AS line FROM "{table}" row) AS lines
+SELECT '{table}', count(*),
+  coalesce(sum(hashtextextended((to_jsonb(row) - %s::text[])::text, 0)), 0)::text
+FROM "{table}" row
 """

@@ -23,7 +23,12 @@ from catalog.connections.loop import ConnectionLoop
 from catalog.connections.pool import Connections
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
-from catalog.oauth.server_tasks import finish_sign_in, prepare_sign_in, renew_tokens
+from catalog.oauth.server_tasks import (
+    finish_sign_in,
+    prepare_sign_in,
+    renew_tokens,
+    sweep_sign_ins,
+)
 from catalog.oauth.tokens import bearer_for
 from catalog.services.accounts import MOST_AT_ONCE
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
@@ -99,6 +104,11 @@ def sign_in(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthS
     finish_sign_in(row.pk)
     row.refresh_from_db()
     return row
+
+
+def later(row: OAuthSignIn, by: timedelta = timedelta(minutes=2)) -> None:
+    """So much time passes."""
+    OAuthSignIn.objects.filter(pk=row.pk).update(created_at=row.created_at - by)
 
 
 def told(mail: Integration, user: User | None = None) -> str:
@@ -299,6 +309,42 @@ def test_registered_secret_is_kept_sealed_and_used(
     assert row.state == "done"
     assert OAuthClient.objects.get().auth_method == "client_secret_basic"
     assert "canary" not in everything_stored()
+
+
+def test_lost_message_is_made_up_for(mail: Integration, root: User) -> None:
+    browser = browser_of(root)
+    assert browser.post("/integrations/mail/sign-in/").status_code == 302  # and nobody prepares
+    row = OAuthSignIn.objects.get()
+
+    sweep_sign_ins()
+    row.refresh_from_db()
+    assert row.state == "preparing"  # its message may still come
+
+    later(row)
+    sweep_sign_ins()
+    row.refresh_from_db()
+    assert row.state == "waiting"
+
+    browser.get(go_there(browser, row))  # and nobody finishes
+    sweep_sign_ins()
+    sweep_sign_ins()
+    finish_sign_in(row.pk)  # the message comes after all
+
+    row.refresh_from_db()
+    assert row.state == "done"
+    assert OAuthConnection.objects.count() == 1
+
+
+def test_sign_in_that_was_left_is_not_gone_on_with(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    browser_of(root).post("/integrations/mail/sign-in/")
+    later(OAuthSignIn.objects.get(), timedelta(minutes=11))
+
+    sweep_sign_ins()
+
+    assert OAuthSignIn.objects.get().state == "preparing"
+    assert server.asked == []
 
 
 def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from acl.models import Space
-from catalog.models import Rule
+from catalog.models import Integration, Rule
 from catalog.tokens import token_counter
 from discovery.rendering.formats import write_tools
 from discovery.services.injection import Injection, inject_everything
@@ -38,6 +38,17 @@ def test_small_catalogue_is_given_whole(
     assert "wait for a person" in injection.prompt
     assert "gmail__send_email." in injection.prompt
     assert injection.tokens == cost(injection, "openai") <= injection.choice.budget
+
+
+def test_tools_of_a_server_that_is_not_connected_are_left_out(people: People) -> None:
+    people.gmail.connection = Integration.Connection.DISCONNECTED
+    people.gmail.save()
+
+    for mode in ("direct", "compact_direct"):
+        injection = inject_everything(caller=people.caller, provider="openai", forced=mode)
+
+        assert "gmail" not in injection.prompt + " ".join(names(injection))
+        assert "wiki__read_page" in injection.prompt + " ".join(names(injection))
 
 
 def test_names_are_given_where_definitions_do_not_fit(people: People) -> None:
