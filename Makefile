@@ -50,10 +50,12 @@ operations: install-tests
 	$(BIN)/python -m tests.operations
 
 # Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
-SETS ?= $(wildcard ../shared/eval/*/catalog.jsonl)
+# The order of the sets decides what a batch holds, and so the adapter.
+SETS ?= $(wildcard $(patsubst %,../shared/eval/%/catalog.jsonl, \
+  seal-tools metatool bfcl-pooled toollinkos toucan-mcp-catalog))
 train-encoder: install-tests
 	@$(call install_lock,discovery/training/requirements.lock,training.lock,--require-hashes)
-	$(BIN)/python manage.py train_encoder $(dir $(SETS)) \
+	$(BIN)/python manage.py train_encoder $(dir $(SETS)) --only-measured marketplace/starter/labelled \
 	  --work .pegboard/training --out .pegboard/training/choosing.safetensors
 
 # An installed lock file is copied into .venv: equal copies mean that there is nothing to do.

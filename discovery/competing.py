@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from discovery.ranking import graph, places
 from discovery.ranking.fusion import NAMED, Evidence, Judged, MessageFeatures, judge
+from discovery.ranking.scales import scale_of
 from discovery.ranking.thresholds import cut
 from discovery.retrieval import Candidate, Candidates
 
@@ -53,10 +54,12 @@ def rank(
     texts: Sequence[str],
     names: set[str],
     use: Mapping[int, float],
+    model: str,
 ) -> list[Ranked]:
     """Best first; equal scores in the order of names, so that the answer is the same every time.
 
-    `use` is what candidates gain by what was called before, by primary key.
+    `use` is what candidates gain by what was called before, by primary key; `model` the one that
+    embedded the texts, empty without one.
     """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
@@ -68,7 +71,7 @@ def rank(
         )
         for candidate, named in zip(candidates, exact, strict=True)
     ]
-    judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]))
+    judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]), scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
 
 

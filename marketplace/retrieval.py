@@ -13,13 +13,14 @@ from catalog.embedding.base import EmbedderUnavailable
 from catalog.embedding.queries import embed_queries
 from catalog.lexical import DIMENSIONS, query_vector
 from discovery.ranking.fusion import Evidence, MessageFeatures, judge
+from discovery.ranking.scales import Scale, scale_of
 from discovery.ranking.thresholds import cut
 
 # So many of each compete, by meaning and by words; nobody turns more pages than these have.
-COMPETING = 120
+COMPETING = 96
 # So many are compared by their vectors: those whose signs are the most alike. Of the 24 nearest to
-# each of 200 messages, among 5,191 tools, 96.7 % were there; of the 10 nearest 98.2 %.
-ALIKE = 500
+# each of 200 messages, among 5,191 tools, 98.6 % were there; of the 10 nearest 99.7 %.
+ALIKE = 400
 # Below that the best is no answer: the words of the search mean nothing that is on offer.
 LEAST = 0.15
 
@@ -64,16 +65,16 @@ def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
     with connection.cursor() as cursor:
         cursor.execute(_COMPETING, parameters)
         rows = [Match(*row) for row in cursor.fetchall()]
-    return Matches(_ranked(words, rows), problem)
+    return Matches(_ranked(words, rows, scale_of(model)), problem)
 
 
-def _ranked(words: str, rows: list[Match]) -> list[Match]:
+def _ranked(words: str, rows: list[Match], scale: Scale) -> list[Match]:
     named = words.strip().casefold()
     evidence = [
         Evidence((row.cosine,), (row.words,), named in (row.slug, row.title.casefold()))
         for row in rows
     ]
-    scores = [judged.score for judged in judge(evidence, MessageFeatures.of(words, ()))]
+    scores = [judged.score for judged in judge(evidence, MessageFeatures.of(words, ()), scale)]
     least = max(LEAST, cut(scores))
     ranked = sorted(zip(scores, rows, strict=True), key=lambda one: (-one[0], one[1].title, one[1]))
     return [row for score, row in ranked if score >= least]
@@ -84,6 +85,7 @@ def _ranked(words: str, rows: list[Match]) -> list[Match]:
 # out what is hidden, which are few; what only one has found is looked up in the table of the other.
 _COMPETING = """
 WITH model AS (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s),
+wanted AS MATERIALIZED (SELECT %(vector)s::halfvec AS vector),
 hidden AS MATERIALIZED (
   SELECT l.id FROM marketplace_listing l WHERE l.vanished_at IS NOT NULL
   UNION ALL
@@ -95,26 +97,28 @@ alike AS (
   SELECT v.listing_id AS id FROM marketplace_listingvector v
   WHERE v.model_id = (SELECT id FROM model) AND v.vector IS NOT NULL
     AND NOT EXISTS (SELECT FROM hidden h WHERE h.id = v.listing_id)
-  ORDER BY v.signs::"bit" <~> binary_quantize(%(vector)s::halfvec), v.listing_id
+  ORDER BY v.signs::"bit" <~> (SELECT binary_quantize(vector) FROM wanted), v.listing_id
   LIMIT %(alike)s
 ),
 near AS (
   SELECT alike.id, (
-    SELECT -(v.vector <#> %(vector)s::halfvec) FROM marketplace_listingvector v
+    SELECT -(v.vector <#> (SELECT vector FROM wanted)) FROM marketplace_listingvector v
     WHERE v.listing_id = alike.id AND v.model_id = (SELECT id FROM model)
   ) AS cosine
   FROM alike ORDER BY cosine DESC LIMIT %(most)s
 ),
 said AS (
-  SELECT w.listing_id AS id, -(w.terms <#> %(terms)s::sparsevec) AS words
-  FROM marketplace_listingwords w
-  WHERE w.terms <#> %(terms)s::sparsevec < 0
-    AND NOT EXISTS (SELECT FROM hidden h WHERE h.id = w.listing_id)
-  ORDER BY w.terms <#> %(terms)s::sparsevec LIMIT %(most)s
+  SELECT id, words FROM (
+    SELECT w.listing_id AS id, -(w.terms <#> %(terms)s::sparsevec) AS words
+    FROM marketplace_listingwords w
+    WHERE NOT EXISTS (SELECT FROM hidden h WHERE h.id = w.listing_id)
+    OFFSET 0
+  ) scored
+  WHERE words > 0 ORDER BY words DESC LIMIT %(most)s
 )
 SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,
   coalesce(near.cosine, (
-    SELECT -(v.vector <#> %(vector)s::halfvec) FROM marketplace_listingvector v
+    SELECT -(v.vector <#> (SELECT vector FROM wanted)) FROM marketplace_listingvector v
     WHERE v.listing_id = l.id AND v.model_id = (SELECT id FROM model)
   )),
   coalesce(said.words, (

@@ -16,10 +16,25 @@ from playwright.sync_api import Browser, sync_playwright
 from catalog.embedding import choice
 from catalog.embedding.base import Vectors
 from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding.shipped import model_folder
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
 
 CHROMIUM = Path("/usr/bin/chromium")
+LONGEST = (
+    "catalog/test_processes.py",
+    "operations/test_under_load.py",
+    "hostile/test_every_route.py",
+    "hostile/test_forgery.py",
+    "screens/test_every_page.py",
+    "manifests/test_watching.py",
+    "access/test_who_sees_what.py",
+    "embedded/test_up.py",
+    "installing/test_real_servers.py",
+    "docker/test_entrypoint.py",
+    "api/test_schema.py",
+    "operations/test_migrations.py",
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -62,7 +77,8 @@ class RememberingEmbedder(OnnxEmbedder):
 @pytest.fixture(autouse=True, scope="session")
 def _same_text_is_embedded_once() -> Iterator[None]:
     """In the product's own way to its model; an embedder that a test makes itself is as it is."""
-    remembering = choice.LazyEmbedder(lambda: RememberingEmbedder(settings.PEGBOARD_MODEL_DIR))
+    folder = model_folder(settings.PEGBOARD_MODEL_DIR, trained=settings.PEGBOARD_TRAINED_ENCODER)
+    remembering = choice.LazyEmbedder(lambda: RememberingEmbedder(folder))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(choice._providers, "onnx", remembering)
         yield
@@ -72,6 +88,13 @@ def _same_text_is_embedded_once() -> Iterator[None]:
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers for some seconds which model answers; the next test has another one."""
     monkeypatch.setattr(choice, "_answering", choice._Answering())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest goes first, so that in the end no process waits for another one."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    last = len(LONGEST)
+    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), last))
 
 
 def pytest_collection_finish() -> None:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
@@ -27,7 +27,7 @@ def start_missing() -> None:
     os.environ.setdefault("PEGBOARD_DATA_DIR", str(data))
     os.environ.setdefault("PEGBOARD_SECRET_KEY", "only-for-tests")
     # Before anything asks for the model: that it is missing would be remembered for a while.
-    convert_model(data / "model")
+    prepare_model(data / "model")
     if "DATABASE_URL" not in os.environ:
         _start_postgres(data)
     if "REDIS_URL" not in os.environ:

@@ -6,6 +6,8 @@ While a newly chosen model's vectors are being built, messages are embedded by t
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -66,16 +68,14 @@ def answering_embedder() -> Embedder:
 
 
 def embedder_named(name: str) -> Embedder:
-    """The embedder of a stored model: the settings' own, or the one that comes with the install.
+    """The embedder of a stored model: the settings' own, or one that comes or came with an install.
 
     Raises EmbedderUnavailable where it is neither, or cannot be made.
     """
     if configured_embedder_name() == name:
         return configured_embedder()
-    if settings.PEGBOARD_EMBEDDER != "onnx":
-        shipped = _providers["onnx"].get()
-        if shipped.name == name:
-            return shipped
+    if shipped := _shipped_named(name):
+        return shipped.get()
     configured = configured_embedder()  # says itself why it cannot be made
     raise EmbedderUnavailable(
         f"The vectors are by {name}, and the settings name {configured.name}."
@@ -129,9 +129,28 @@ def _is_complete(name: str) -> bool:
 
 def _onnx() -> Embedder:
     # Imported when chosen: each provider brings a library that the others do without.
+    from catalog.embedding.shipped import model_folder
+
+    root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
+    return _onnx_in(model_folder(root, trained=trained))
+
+
+def _onnx_in(folder: Path) -> Embedder:
     from catalog.embedding.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(settings.PEGBOARD_MODEL_DIR)
+    return OnnxEmbedder(folder)
+
+
+def _shipped_named(name: str) -> LazyEmbedder | None:
+    """The model of that name that this or an earlier version wrote; looked for until found."""
+    from catalog.embedding.shipped import prepared_folder
+
+    if name not in _earlier:
+        folder = prepared_folder(settings.PEGBOARD_MODEL_DIR, name)
+        if folder is None:
+            return None
+        _earlier[name] = LazyEmbedder(partial(_onnx_in, folder))
+    return _earlier[name]
 
 
 def _sentence_transformers() -> Embedder:
@@ -156,4 +175,5 @@ _providers = {
     "sentence-transformers": LazyEmbedder(_sentence_transformers),
     "openai": LazyEmbedder(_openai),
 }
+_earlier: dict[str, LazyEmbedder] = {}
 _answering = _Answering()

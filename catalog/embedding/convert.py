@@ -76,19 +76,39 @@ class Checked(NamedTuple):
 
 def read_checked(folder: Path) -> Checked:
     """Model and tokenizer, or EmbedderUnavailable when one is missing or not what was written."""
+    record = _record(folder)
+    try:
+        model, tokenizer = ((folder / name).read_bytes() for name in (MODEL_FILE, TOKENIZER_FILE))
+    except OSError as error:
+        raise EmbedderUnavailable(f"The model file {error.filename} cannot be read.") from error
+    for name, content in ((MODEL_FILE, model), (TOKENIZER_FILE, tokenizer)):
+        if hashlib.sha256(content).hexdigest() != record.get(name):
+            raise EmbedderUnavailable(f"{folder / name} is damaged: its checksum is wrong.")
+    return Checked(model, tokenizer, _name_in(record))
+
+
+def recorded_name(folder: Path) -> str:
+    """The name of the model in the folder, by its record alone; empty where there is none."""
+    try:
+        return _name_in(_record(folder))
+    except EmbedderUnavailable:
+        return ""
+
+
+def _name_in(record: dict[str, Any]) -> str:
+    return model_name(str(record.get("adapter", "")))
+
+
+def _record(folder: Path) -> dict[str, Any]:
     try:
         record = json.loads((folder / RECORD_FILE).read_bytes())
-        model, tokenizer = ((folder / name).read_bytes() for name in (MODEL_FILE, TOKENIZER_FILE))
     except OSError as error:
         raise EmbedderUnavailable(f"The model file {error.filename} cannot be read.") from error
     except ValueError as error:
         raise EmbedderUnavailable(f"{folder / RECORD_FILE} is damaged.") from error
     if not isinstance(record, dict) or record.get("graph") != GRAPH_VERSION:
         raise EmbedderUnavailable(f"The model in {folder} was made by another version of Pegboard.")
-    for name, content in ((MODEL_FILE, model), (TOKENIZER_FILE, tokenizer)):
-        if hashlib.sha256(content).hexdigest() != record.get(name):
-            raise EmbedderUnavailable(f"{folder / name} is damaged: its checksum is wrong.")
-    return Checked(model, tokenizer, model_name(str(record.get("adapter", ""))))
+    return record
 
 
 def model_name(adapter: str = "") -> str:

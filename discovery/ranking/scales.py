@@ -1,6 +1,10 @@
-"""How far words count, and how a match becomes a relevance in 0-1."""
+"""How far words count and how a match becomes a relevance in 0-1: for each model its own, since one
+model's cosines are not another's."""
 
+from functools import cache
 from typing import NamedTuple
+
+from catalog.embedding.provenance import provenance
 
 
 class Scale(NamedTuple):
@@ -17,3 +21,14 @@ class Scale(NamedTuple):
 
 
 GENERAL = Scale(0.4, 0.57, 0.18, 0.15, 0.6)
+
+
+def scale_of(model: str) -> Scale:
+    """The scale of the model of that name; the general one where none was fitted."""
+    return shipped_scale() if model.endswith(f"-{provenance()['adapter']}") else GENERAL
+
+
+@cache
+def shipped_scale() -> Scale:
+    """What was fitted to the model that comes along."""
+    return Scale(**provenance()["scale"])

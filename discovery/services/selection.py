@@ -54,7 +54,10 @@ def select_capabilities(asked: Asked) -> Selection:
     watch.lap("sql")
     votes = count_votes(candidates.experiences)
     use = bonuses(votes, level_for(candidates.checked))
-    ranked = rank(candidates.found, texts=texts, names=names_in(asked.message), use=use)
+    model = embedded.model if embedded else ""
+    ranked = rank(
+        candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
+    )
     noted = _note(embedded, ranked, votes)
     small_talk = _is_small_talk(asked, reading, embedded, ranked)
     boost = settings.PEGBOARD_GRAPH_BOOST

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from catalog.embedding.adapter import DOWN, UP
-from discovery.training.described import Described
 from discovery.training.pairs import Pair
 
 # What the model's own linear layers are called; its pooler is not used.
@@ -22,7 +21,8 @@ LAYERS, UNUSED = ["query", "key", "value", "dense"], "pooler.*"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the model is fitted. Lengths are tokens; `most` and `described` are pairs of a set."""
+    """How the model is fitted. Lengths are tokens; `most` are the pairs of a
+    set with messages of its own, `requests` of one with messages written for it."""
 
     seed: int = 7
     epochs: float = 1.0
@@ -34,13 +34,13 @@ class Recipe:
     alpha: float = 2.0
     longest: int = 56
     most: int = 1400
-    described: int = 1200
+    requests: int = 8000
     threads: int = 2
 
 
 def fit(
     model_folder: Path,
-    pairs: Mapping[str, Sequence[Pair] | Sequence[Described]],
+    pairs: Mapping[str, Sequence[Pair]],
     recipe: Recipe,
     work_folder: Path,
 ) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from catalog.embedding.export import write_for_sentence_transformers
 from catalog.embedding.onnx import OnnxEmbedder
 from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
 from discovery.ranking.scales import GENERAL, Scale
+from discovery.ranking.thresholds import is_direct
 from discovery.training.calibrating import fit_scale
 from discovery.training.evidence import (
     Question,
@@ -44,24 +45,43 @@ def left_out(folder: Path, adapter: Adapter, base: Embedder, work: Path) -> Left
         str(write_for_sentence_transformers(work / "exact", adapter))
     )
     return LeftOut(
-        list(questions(folder, base)),
-        list(questions(folder, trained)),
-        _recalls(list(questions(folder, exact)), GENERAL)["meaning"],
+        _asked(folder, base),
+        _asked(folder, trained),
+        _recalls(_asked(folder, exact), GENERAL)["meaning"],
     )
+
+
+def _asked(folder: Path, embedder: Embedder) -> list[Question]:
+    """The messages that something is right for."""
+    return [each for each in questions(folder, embedder) if each.wanted]
 
 
 def table(seen: Mapping[str, LeftOut]) -> list[dict[str, Any]]:
     """A row for each set: recall@5 in per cent before and after. The scale that the trained model's
     selector ranks by was fitted on the other rows, each by a model that did not see its set."""
-    return [
-        {
-            "left out": name,
-            "before": _recalls(each.before, GENERAL),
-            "after": _recalls(each.after, scale_without(seen, name)),
-            "in float32": each.exact,
-        }
-        for name, each in seen.items()
+    return [row(name, each, scale_without(seen, name)) for name, each in seen.items()]
+
+
+def row(name: str, each: LeftOut, scale: Scale = GENERAL) -> dict[str, Any]:
+    """The row of one set, by a scale of the trained model's."""
+    return {
+        "left out": name,
+        "before": _recalls(each.before, GENERAL),
+        "after": _recalls(each.after, scale),
+        "in float32": each.exact,
+        "direct": _direct(each.after, scale),
+    }
+
+
+def _direct(asked: Sequence[Question], scale: Scale) -> dict[str, int]:
+    """For how many messages one tool is so far ahead that no model has to choose, and for how many
+    of these it is right."""
+    far_ahead = [
+        bool(question.right[scores.argmax()])
+        for question in asked
+        if is_direct((scores := by_fusion(question, scale)).tolist())
     ]
+    return {"messages": len(far_ahead), "right": sum(far_ahead)}
 
 
 def scale_without(seen: Mapping[str, LeftOut], name: str) -> Scale:

@@ -14,15 +14,14 @@ from catalog.embedding.base import Embedder
 from catalog.embedding.convert import SOURCE_SHA256, convert_model, source_folder
 from catalog.embedding.onnx import OnnxEmbedder
 from discovery.labelled_sets import BadSet
+from discovery.ranking.scales import GENERAL, Scale
 from discovery.training.calibrating import fit_scale, reliability
-from discovery.training.described import described_pairs
 from discovery.training.fitting import Recipe, fit
-from discovery.training.measuring import LeftOut, left_out, scale_without, table
-from discovery.training.pairs import labelled_pairs
+from discovery.training.measuring import LeftOut, left_out, row, scale_without, table
+from discovery.training.pairs import has_messages, labelled_pairs, place_of_messages
 from discovery.training.remembering import Remembering
 
 _TOOLS = ("sentence-transformers", "torch", "transformers", "peft", "accelerate", "datasets")
-MESSAGES = "queries.jsonl"
 
 Say = Callable[[str], None]
 
@@ -32,24 +31,32 @@ class NotInstalled(Exception):
 
 
 def train_encoder(
-    folders: Sequence[Path], recipe: Recipe, *, work: Path, out: Path, say: Say
+    folders: Sequence[Path],
+    recipe: Recipe,
+    *,
+    only_measured: Sequence[Path] = (),
+    work: Path,
+    out: Path,
+    say: Say,
 ) -> dict[str, Any]:
     """Write the adapter and, beside it, from what and how it was made and what it does; the latter.
 
     Each set with messages is left out of a training of its own first, which is what the figures
-    and the scale come from. The work folder keeps what is done, to be gone on with.
+    and the scale come from; those that are only measured are learned from by none. The work folder
+    keeps what is done, to be gone on with.
     """
     _check_tools()
     base = Remembering(OnnxEmbedder(convert_model(work / "base")))
-    labelled = [folder for folder in folders if (folder / MESSAGES).exists()]
+    labelled = [folder for folder in folders if has_messages(folder)]
     if not labelled:
-        raise BadSet(f"None of the folders has {MESSAGES}.")
+        raise BadSet("None of the folders has messages of its own.")
     seen = {}
     for folder in labelled if len(labelled) > 1 else ():
         say(f"Training without {folder.name} …")
         others = [each for each in folders if each != folder]
         place = work / f"without-{folder.name}"
         seen[folder.name] = left_out(folder, trained(others, base, recipe, place), base, place)
+        say(json.dumps(row(folder.name, seen[folder.name])))
     say("Training on all of them …")
     adapter = trained(folders, base, recipe, work / "all")
     provenance = {
@@ -59,6 +66,11 @@ def train_encoder(
         "sets": [_origin(folder) for folder in folders],
         "made with": {tool: version(tool) for tool in _TOOLS},
     } | _figures(seen)
+    scale = Scale(**provenance["scale"]) if "scale" in provenance else GENERAL
+    provenance["only measured"] = [
+        row(folder.name, left_out(folder, adapter, base, work / "all"), scale)
+        for folder in only_measured
+    ]
     text = json.dumps(provenance, indent=1, ensure_ascii=False)
     out.with_suffix(".json").write_text(text + "\n", "utf-8")
     return provenance
@@ -69,9 +81,12 @@ def trained(folders: Sequence[Path], base: Embedder, recipe: Recipe, work: Path)
     path = work / "adapter.safetensors"
     if not path.exists():
         pairs = {
-            folder.name: labelled_pairs(folder, base, seed=recipe.seed, most=recipe.most)
-            if (folder / MESSAGES).exists()
-            else described_pairs(folder, seed=recipe.seed, most=recipe.described)
+            folder.name: labelled_pairs(
+                folder,
+                base,
+                seed=recipe.seed,
+                most=recipe.most if has_messages(folder) else recipe.requests,
+            )
             for folder in folders
         }
         write_adapter(path, fit(source_folder(), pairs, recipe, work))
@@ -83,9 +98,9 @@ def _figures(seen: dict[str, LeftOut]) -> dict[str, Any]:
     if len(seen) < 2:
         return {}
     bins = [
-        {"left out": name} | row
+        {"left out": name} | tenth
         for name, each in seen.items()
-        for row in reliability({name: each.after}, scale_without(seen, name))
+        for tenth in reliability({name: each.after}, scale_without(seen, name))
     ]
     scale = fit_scale({name: each.after for name, each in seen.items()})
     return {"scale": scale._asdict(), "left out": table(seen), "reliability": bins}
@@ -103,9 +118,8 @@ def _origin(folder: Path) -> dict[str, Any]:
     """The set's files, and what its README says of source and licence."""
     readme = folder / "README.md"
     lines = readme.read_text("utf-8").splitlines() if readme.exists() else []
-    sums = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.glob("*.jsonl"))
-    }
+    used = (folder / "catalog.jsonl", place_of_messages(folder))
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in used}
     source = next((line for line in lines if line.startswith("Source:")), "")
-    return {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}
+    told = {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}
+    return told if has_messages(folder) else told | {"messages": "written for Pegboard"}

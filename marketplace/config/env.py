@@ -168,6 +168,11 @@ SETTINGS = (
         choices=("onnx", "sentence-transformers", "openai"),
     ),
     Setting(
+        "PEGBOARD_TRAINED_ENCODER",
+        True,
+        "The model that comes along as it was trained to choose tools, or as its makers left it",
+    ),
+    Setting(
         "PEGBOARD_EMBEDDING_MODEL", "", "Model name or path for sentence-transformers and openai"
     ),
     Setting(

@@ -27,6 +27,7 @@ except SettingsError as problem:
     sys.exit(f"Pegboard cannot start:\n{problem}")
 PEGBOARD_REDIS_TIMEOUT_MS: int = _env["PEGBOARD_REDIS_TIMEOUT_MS"]
 PEGBOARD_EMBEDDER: str = _env["PEGBOARD_EMBEDDER"]
+PEGBOARD_TRAINED_ENCODER: bool = _env["PEGBOARD_TRAINED_ENCODER"]
 PEGBOARD_EMBEDDING_MODEL: str = _env["PEGBOARD_EMBEDDING_MODEL"]
 PEGBOARD_EMBEDDING_URL: str = _env["PEGBOARD_EMBEDDING_URL"]
 PEGBOARD_EMBEDDING_KEY: str = _env["PEGBOARD_EMBEDDING_KEY"]
@@ -277,6 +278,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "servers.renew_tokens",
         "schedule": 60.0,
         "options": {"expires": 60},
+    },
+    "sweep-sign-ins": {
+        "task": "servers.sweep_sign_ins",
+        "schedule": float(PEGBOARD_SWEEP_SECONDS),
+        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
     },
     "sweep-installations": {
         "task": "servers.sweep_installations",

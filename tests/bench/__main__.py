@@ -16,7 +16,7 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
@@ -38,7 +38,7 @@ def main() -> None:
         postgres.start()
         redis.start()
         try:
-            convert_model(data / "model")
+            prepare_model(data / "model")
             console.print(
                 _encoders(_run("encoders", _environment(data, postgres, redis, "postgres")))
             )

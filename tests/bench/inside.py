@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
@@ -21,7 +21,7 @@ def run_inside(module: str, size: str) -> None:
         postgres.start()
         redis.start()
         try:
-            convert_model(data / "model")
+            prepare_model(data / "model")
             postgres.create_database("bench")
             command = [sys.executable, "-m", module, "--inside", size]
             environment = _environment(data, postgres, redis, "bench")

@@ -31,7 +31,7 @@ from django.core.management import call_command
 from django.test.utils import override_settings
 
 from acl.callers import Caller
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from catalog.indexing import embed_pending
 from catalog.models import Capability
 from catalog.normalizing.sources import load_path
@@ -237,7 +237,7 @@ def _run_on_embedded_servers() -> None:
         postgres.start()
         redis.start()
         try:
-            convert_model(data / "model")
+            prepare_model(data / "model")
             postgres.create_database("bench")
             _run_again(
                 DATABASE_URL=postgres.url("bench"),

@@ -195,7 +195,7 @@ def _three(values: Sequence[int]) -> str:
 
 def _on_servers(wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
     """What `told` prints of each, in a database each."""
-    from catalog.embedding.convert import convert_model
+    from catalog.embedding.shipped import prepare_model
     from marketplace.embedded.folders import open_data_folder
     from marketplace.embedded.postgres import EmbeddedPostgres
     from marketplace.embedded.redis import EmbeddedRedis
@@ -207,7 +207,7 @@ def _on_servers(wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]
         postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
         postgres.start()
         redis.start()
-        convert_model(data / "model")
+        prepare_model(data / "model")
         told = {}
         try:
             for number, (label, arguments) in enumerate(wanted.items()):

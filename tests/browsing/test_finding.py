@@ -111,10 +111,11 @@ def test_text_that_cannot_be_embedded_costs_only_itself(
     register_configured_model()
     describe_missing()
 
-    written = embed_listings()
+    embed_listings()
 
     bad = ListingVector.objects.get(model__name="wordy", listing__slug="git")
-    assert written == len(TEXTS) - 1
+    good = ListingVector.objects.filter(model__name="wordy", vector__isnull=False)
+    assert good.count() == len(TEXTS) - 1
     assert (bad.attempts, bad.failure, bad.vector) == (1, "cannot embed poison", None)
     assert embed_listings() == 0
 

@@ -11,7 +11,7 @@ import redis
 from django.db.models import F
 from pytest_django import Settings
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from catalog.heartbeat import KEY
 from catalog.indexing import DIED, failed, pending
 from catalog.models import Embedding, EmbeddingModel
@@ -120,7 +120,7 @@ def test_text_that_kills_is_given_up_and_the_others_are_embedded(
 
 
 def test_worker_embeds_by_the_model_that_comes_with_the_install(deployment: Deployment) -> None:
-    convert_model(deployment.data / "model")
+    prepare_model(deployment.data / "model")
     store(tool("send_email"))
     EmbeddingModel.objects.all().delete()
 

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditHead
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from tests.api.conftest import new_key
 from tests.docs.commands import (
     PROJECT,
@@ -40,7 +40,7 @@ def _is_run_here(command: Command) -> bool:
 @pytest.fixture
 def _installed(transactional_db: None) -> None:
     """What set-up leaves behind: the starter collection, and the first admin who may use it."""
-    convert_model(settings.PEGBOARD_MODEL_DIR)
+    prepare_model(settings.PEGBOARD_MODEL_DIR)
     call_command("load_starter", verbosity=0)
     call_command("embed_pending", verbosity=0)
     admin = User.objects.create_superuser("admin", password="correct horse battery")

@@ -5,7 +5,7 @@ from django.conf import settings
 
 from acl.callers import Caller
 from catalog.embedding.choice import configured_embedder
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from catalog.indexing import embed_pending
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.learning.recording import record
@@ -20,7 +20,7 @@ from tests.factories import CapabilityFactory, give
 @pytest.fixture
 def people(db: None) -> People:
     """Of support's many tools none is about the moon; bob may use the whole wiki, too."""
-    convert_model(settings.PEGBOARD_MODEL_DIR)
+    prepare_model(settings.PEGBOARD_MODEL_DIR)
     EmbeddingModel.objects.create(name=configured_embedder().name, dimension=384, active=True)
     people = invite()
     for subject in (

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     os.environ["PEGBOARD_SECRET_KEY"] = "only-for-this-run"
     with tempfile.TemporaryDirectory(prefix="pegboard-operations-") as name:
         os.environ["PEGBOARD_DATA_DIR"] = name
-        convert_model(Path(name) / "model")
+        prepare_model(Path(name) / "model")
         _run()
 
 

@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.test import override_settings
 
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.programs import Connections, Program, Web, Worker
@@ -156,7 +156,7 @@ def _copy_model(folder: Path) -> None:
     if made.is_dir():
         shutil.copytree(made, folder)
     else:
-        convert_model(folder)
+        prepare_model(folder)
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

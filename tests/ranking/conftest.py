@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from catalog.embedding.convert import convert_model
 from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding.shipped import prepare_model
 
 SHARED_SETS = Path(__file__).parents[3] / "shared" / "eval"
 
@@ -31,7 +31,7 @@ class Tool:
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert_model(tmp_path_factory.mktemp("model"))
+    return prepare_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,12 @@ from catalog.embedding.onnx import OnnxEmbedder
 from tests.ranking.tool_texts import TOOL_TEXTS
 
 
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The base model: what is compared here are its weights."""
+    return convert.convert_model(tmp_path_factory.mktemp("model"))
+
+
 def test_vectors_have_length_one(embedder: OnnxEmbedder) -> None:
     vectors = embedder.embed(["send an email", "", "天气 🌦", "word " * 5_000])
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 from acl.callers import Caller
-from catalog.embedding.convert import convert_model
+from catalog.embedding.shipped import prepare_model
 from catalog.indexing import embed_pending
 from catalog.services.registration import register
 from discovery.selected import Asked, Selection
@@ -29,7 +29,7 @@ class Shop:
 
 @pytest.fixture
 def shop(db: None) -> Shop:
-    convert_model(settings.PEGBOARD_MODEL_DIR)
+    prepare_model(settings.PEGBOARD_MODEL_DIR)
     support, finance = Group.objects.create(name="support"), Group.objects.create(name="finance")
     register(starter_collection(), by=None, source="starter", group=support, send=False)
     embed_pending()

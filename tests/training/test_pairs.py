@@ -1,4 +1,4 @@
-"""What is learned from: messages with right and wrong tools, and descriptions without messages."""
+"""What is learned from: messages with right and wrong tools."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 
 from catalog.embedding.convert import convert_model
 from catalog.embedding.onnx import OnnxEmbedder
-from discovery.training.described import described_pairs
-from discovery.training.pairs import labelled_pairs
+from discovery.labelled_sets import BadSet, read_queries
+from discovery.training.pairs import LONGEST_JOINED, REQUESTS, has_messages, labelled_pairs
 from discovery.training.remembering import Remembering
 from tests.training.sets import MESSAGES, TOOLS, write_set
 
@@ -17,12 +17,19 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Remembering:
     return Remembering(OnnxEmbedder(convert_model(tmp_path_factory.mktemp("model"))))
 
 
+@pytest.fixture
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message gets another one beside it."""
+    monkeypatch.setattr("discovery.training.pairs.JOINED", 0.0)
+
+
 def _tool_of(reading: str) -> str:
     found = [name for name, _ in TOOLS if name.replace("_", " ") in reading.lower()]
     assert len(found) == 1
     return found[0]
 
 
+@pytest.mark.usefixtures("_alone")
 def test_each_right_answer_is_a_pair_with_a_wrong_one_beside_it(
     base: Remembering, tmp_path: Path
 ) -> None:
@@ -41,6 +48,7 @@ def test_each_right_answer_is_a_pair_with_a_wrong_one_beside_it(
     assert labelled_pairs(folder, base, seed=1, most=2) == pairs[:2]
 
 
+@pytest.mark.usefixtures("_alone")
 def test_message_of_several_tasks_is_sometimes_only_the_tools_own(
     base: Remembering, tmp_path: Path
 ) -> None:
@@ -60,13 +68,40 @@ def test_message_of_several_tasks_is_sometimes_only_the_tools_own(
     assert "lunch" not in task
 
 
-def test_sentence_stands_for_a_message_and_is_not_in_the_tool(tmp_path: Path) -> None:
+def test_some_messages_get_another_one_before_or_behind(
+    base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_set(tmp_path / "home")
+    rain, mail = MESSAGES[1][0], f"{MESSAGES[0][0]}."
+
+    def said(joined: float) -> set[str]:
+        monkeypatch.setattr("discovery.training.pairs.JOINED", joined)
+        pairs = (labelled_pairs(folder, base, seed=seed, most=100) for seed in range(20))
+        return {one.message for some in pairs for one in some if "weather" in one.right.lower()}
+
+    assert said(0.0) == {rain}
+    assert {f"{rain} {mail}", f"{mail} {rain}"} <= said(1.0)
+    assert all(len(one.split()) <= LONGEST_JOINED for one in said(1.0))
+
+
+def test_catalogue_without_messages_takes_those_that_were_written_for_it(
+    base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discovery.training.pairs.REQUESTS", tmp_path / "requests")
+    (tmp_path / "requests").mkdir()
     folder = write_set(tmp_path / "home", messages=False)
+    with pytest.raises(BadSet, match="does not exist"):
+        labelled_pairs(folder, base, seed=1, most=100)
 
-    pairs = described_pairs(folder, seed=1, most=100)
+    write_set(tmp_path / "requests" / "home")
 
-    assert len(pairs) == len(TOOLS)
-    for pair in pairs:
-        assert pair.message not in pair.right
-        assert pair.message in dict(TOOLS)[_tool_of(pair.right)]
-    assert described_pairs(folder, seed=1, most=3) == pairs[:3]
+    assert len(labelled_pairs(folder, base, seed=1, most=100)) == 4
+    assert not has_messages(folder)
+
+
+@pytest.mark.parametrize("folder", sorted(REQUESTS.iterdir()), ids=lambda folder: folder.name)
+def test_messages_of_our_own_are_well_formed(folder: Path) -> None:
+    rows = read_queries(folder)
+
+    assert len({row.qid for row in rows}) == len({row.query.lower() for row in rows}) == len(rows)
+    assert all(len(row.relevant) == 1 and 2 <= len(row.query.split()) < 120 for row in rows)

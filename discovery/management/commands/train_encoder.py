@@ -25,14 +25,36 @@ class Command(BaseCommand):
         parser.add_argument(
             "--work", type=Path, required=True, help="keeps how far the training is"
         )
+        parser.add_argument(
+            "--only-measured",
+            type=Path,
+            nargs="*",
+            default=[],
+            help="folders that are never learned from",
+        )
         for setting in fields(Recipe):
             kind = type(setting.default)
             parser.add_argument(f"--{setting.name}", type=kind, default=setting.default)
 
-    def handle(self, *args: Any, folders: list[Path], out: Path, work: Path, **given: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        folders: list[Path],
+        only_measured: list[Path],
+        out: Path,
+        work: Path,
+        **given: Any,
+    ) -> None:
         recipe = Recipe(**{each.name: given[each.name] for each in fields(Recipe)})
         try:
-            provenance = train_encoder(folders, recipe, work=work, out=out, say=self.stdout.write)
+            provenance = train_encoder(
+                folders,
+                recipe,
+                only_measured=only_measured,
+                work=work,
+                out=out,
+                say=self.stdout.write,
+            )
         except (BadSet, EmbedderUnavailable, NotInstalled) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(f"{out}: adapter {provenance['adapter']}, {out.stat().st_size:,} bytes.")

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from catalog.embedding.convert import convert_model, is_converted
+from catalog.embedding.shipped import is_prepared, prepare_model
 from marketplace.embedded.problems import CannotRun
 from marketplace.embedded.setting_up import (
     check_database,
@@ -45,9 +45,10 @@ class Command(BaseCommand):
 
 
 def _files(supervisor: Supervisor) -> None:
-    if not is_converted(settings.PEGBOARD_MODEL_DIR):
+    root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
+    if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
-            convert_model(settings.PEGBOARD_MODEL_DIR)
+            prepare_model(root, trained=trained)
     with supervisor.step("Static files"):
         collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
 
