@@ -4,8 +4,8 @@
 PORT ?= 8000
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
-# One more than there are cores, since many tests wait for processes; four are enough.
-WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4)))
+# Two more than there are cores, since many tests wait for processes; four are enough.
+WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 2 ? cores + 2 : 4)))
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 

@@ -20,6 +20,7 @@ from marketplace.embedded.redis import EmbeddedRedis
 def start_missing() -> None:
     """Start what the environment does not name, on a data folder that is removed at the end."""
     if {"DATABASE_URL", "REDIS_URL", "PEGBOARD_DATA_DIR"} <= os.environ.keys():
+        _take_own_part_of_redis()
         return
     data = Path(tempfile.mkdtemp(prefix="pegboard-tests-"))
     atexit.register(shutil.rmtree, data, ignore_errors=True)
@@ -47,6 +48,13 @@ def _start_redis(data: Path) -> None:
     server.start()
     atexit.register(server.stop)
     os.environ["REDIS_URL"] = server.url
+
+
+def _take_own_part_of_redis() -> None:
+    """A process of several: rows of the others have the same numbers, and so would keys."""
+    worker, url = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ["REDIS_URL"]
+    if worker and url.startswith("unix://") and "?" not in url:
+        os.environ["REDIS_URL"] = f"{url}?db={int(worker.removeprefix('gw')) % 15 + 1}"
 
 
 start_missing()

@@ -6,6 +6,7 @@ While a newly chosen model's vectors are being built, messages are embedded by t
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -143,6 +144,9 @@ def _onnx_in(folder: Path) -> Embedder:
 
 def _shipped_named(name: str) -> LazyEmbedder | None:
     """The model of that name that this or an earlier version wrote; looked for until found."""
+    with suppress(EmbedderUnavailable):
+        if _providers["onnx"].get().name == name:
+            return _providers["onnx"]
     from catalog.embedding.shipped import prepared_folder
 
     if name not in _earlier:

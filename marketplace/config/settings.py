@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import dj_database_url
 from django.http import HttpRequest
@@ -230,9 +230,12 @@ CACHES = {
 
 
 def _broker(url: str) -> str:
-    """Celery names a socket redis+socket://, redis-py names it unix://."""
+    """Celery names a socket redis+socket://, redis-py names it unix://; and the database there."""
     parts = urlsplit(url)
-    return f"redis+socket://{parts.path}" if parts.scheme == "unix" else url
+    if parts.scheme != "unix":
+        return url
+    number = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{parts.path}?virtual_host={number}"
 
 
 CELERY_BROKER_URL = _broker(REDIS_URL)

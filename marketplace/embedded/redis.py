@@ -22,7 +22,7 @@ from marketplace.embedded.processes import (
 _SETTINGS = {
     "port": "0",
     "unixsocketperm": "700",
-    "databases": "2",
+    "databases": "16",
     "save": "",
     "appendonly": "yes",
     "appendfsync": "everysec",
