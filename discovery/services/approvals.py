@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from acl.models import ServiceAccount
+from acl.models import AccessRequest, ServiceAccount
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
 from discovery.binding import digest_of
@@ -59,14 +59,14 @@ class Waiting(NamedTuple):
 def count_waiting() -> Waiting:
     """By hand, since it is part of every page of an admin's."""
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING)
+        cursor.execute(_WAITING, [State.WAITING, AccessRequest.State.OPEN])
         return Waiting(*cursor.fetchone())
 
 
 _WAITING = """
 SELECT (SELECT count(*) FROM discovery_call
-        WHERE state = 'waiting_approval' AND (expires_at IS NULL OR expires_at > now())),
-       (SELECT count(*) FROM acl_accessrequest WHERE state = 'open')
+        WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),
+       (SELECT count(*) FROM acl_accessrequest WHERE state = %s)
 """
 
 

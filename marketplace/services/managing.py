@@ -91,7 +91,8 @@ def uninstall(*, by: User, integration: Integration) -> None:
     if row is None:
         return
     # Whoever writes something that hangs on them now waits, and then finds nothing.
-    list(row.capabilities.select_for_update().order_by("pk").values_list("pk", flat=True))
+    for hangs_on in (row.capabilities, row.installations):
+        list(hangs_on.select_for_update().order_by("pk").values_list("pk", flat=True))
     details = {"version": row.version, "capabilities": row.capabilities.count()}
     record(by=by, action="integration.uninstall", target=row.slug, details=details)
     row.delete()

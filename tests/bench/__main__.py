@@ -5,21 +5,14 @@ purpose.
 """
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from rich.console import Console
 from rich.table import Table
 
-from catalog.embedding.shipped import prepare_model
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
+from tests.bench.inside import servers
 from tests.bench.machine import describe_machine
 
 SIZES = (500, 5000, 50_000)
@@ -31,41 +24,14 @@ def main() -> None:
     sizes = [int(size) for size in sys.argv[1:]] or SIZES
     console = Console(width=140)
     console.print(describe_machine())
-    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
-        data = Path(name)
-        open_data_folder(data)
-        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
-        postgres.start()
-        redis.start()
-        try:
-            prepare_model(data / "model")
-            console.print(
-                _encoders(_run("encoders", _environment(data, postgres, redis, "postgres")))
-            )
-            for size in sizes:
-                postgres.create_database(f"bench_{size}")
-                environment = _environment(data, postgres, redis, f"bench_{size}")
-                console.print(_service(_run("selection", environment, "--size", str(size))))
-                console.print(_http(size, _run("http", environment, "--size", str(size))))
-                console.print(_lookups(size, _run("lookups", environment)))
-                console.print(_rights(_run("rights", environment, "--size", str(size))))
-        finally:
-            redis.stop()
-            postgres.stop()
-
-
-def _environment(
-    data: Path, postgres: EmbeddedPostgres, redis: EmbeddedRedis, database: str
-) -> dict[str, str]:
-    return os.environ | {
-        "DATABASE_URL": postgres.url(database),
-        "REDIS_URL": f"unix://{quote(str(redis.socket))}",
-        "PEGBOARD_DATA_DIR": str(data),
-        "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
-        "PEGBOARD_LOG_LEVEL": "WARNING",
-        "PEGBOARD_RATE_PER_KEY": "1000000",
-        "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
-    }
+    with servers() as opened:
+        console.print(_encoders(_run("encoders", opened("encoders"))))
+        for size in sizes:
+            environment = opened(f"bench_{size}")
+            console.print(_service(_run("selection", environment, "--size", str(size))))
+            console.print(_http(size, _run("http", environment, "--size", str(size))))
+            console.print(_lookups(size, _run("lookups", environment)))
+            console.print(_rights(_run("rights", environment, "--size", str(size))))
 
 
 def _run(module: str, environment: dict[str, str], *arguments: str) -> dict[str, Any]:

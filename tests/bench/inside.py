@@ -1,31 +1,59 @@
 """Servers of their own for a measurement, which runs in a process that knows them."""
 
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
-from tests.bench.__main__ import _environment
+
+# Makes a database of that name, and tells the environment in which Pegboard uses it.
+Opened = Callable[[str], dict[str, str]]
 
 
-def run_inside(module: str, size: str) -> None:
-    """`python -m module --inside size` beside Postgres, Redis and the model; all go afterwards."""
+@contextmanager
+def servers() -> Iterator[Opened]:
+    """Postgres, Redis and the model in a folder that goes afterwards."""
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
         data = Path(name)
         open_data_folder(data)
         postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
         postgres.start()
         redis.start()
+
+        def opened(database: str) -> dict[str, str]:
+            postgres.create_database(database)
+            return _environment(data, postgres.url(database), redis)
+
         try:
             prepare_model(data / "model")
-            postgres.create_database("bench")
-            command = [sys.executable, "-m", module, "--inside", size]
-            environment = _environment(data, postgres, redis, "bench")
-            subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
+            yield opened
         finally:
             redis.stop()
             postgres.stop()
+
+
+def run_inside(module: str, *arguments: str) -> None:
+    """`python -m module arguments` beside them."""
+    with servers() as opened:
+        command = [sys.executable, "-m", module, *arguments]
+        subprocess.run(command, env=opened("bench"), check=True)  # noqa: S603 - ourselves
+
+
+def _environment(data: Path, database_url: str, redis: EmbeddedRedis) -> dict[str, str]:
+    return os.environ | {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": f"unix://{quote(str(redis.socket))}",
+        "PEGBOARD_DATA_DIR": str(data),
+        "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
+        "PEGBOARD_LOG_LEVEL": "WARNING",
+        "PEGBOARD_RATE_PER_KEY": "1000000",
+        "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
+    }

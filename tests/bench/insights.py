@@ -69,7 +69,7 @@ def main() -> None:
         _print(int(sys.argv[-1]), measure(int(sys.argv[-1])))
         return
     turns = sys.argv[1] if len(sys.argv) > 1 else "100000"
-    run_inside("tests.bench.insights", turns)
+    run_inside("tests.bench.insights", "--inside", turns)
 
 
 def measure(turns: int) -> dict[str, list[float]]:

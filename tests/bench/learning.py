@@ -16,22 +16,18 @@ import argparse
 import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test.utils import override_settings
 
 from acl.callers import Caller
-from catalog.embedding.shipped import prepare_model
 from catalog.indexing import embed_pending
 from catalog.models import Capability
 from catalog.normalizing.sources import load_path
@@ -45,9 +41,7 @@ from discovery.selected import Asked
 from discovery.services.learning import review
 from discovery.services.selection import select_capabilities
 from discovery.services.turns import select_for_turn
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
+from tests.bench.inside import run_inside
 from tests.bench.paraphrases import WAYS
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -221,39 +215,12 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     wanted = parser.parse_args()
     if "DATABASE_URL" not in os.environ:
-        _run_on_embedded_servers()
+        run_inside("tests.bench.learning", *sys.argv[1:])
         return
     call_command("migrate", verbosity=0)
     with override_settings(PEGBOARD_QUERY_CACHE_SIZE=20_000):
         for name in wanted.sets:
             measure(wanted.folder / name, wanted.seeds)
-
-
-def _run_on_embedded_servers() -> None:
-    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
-        data = Path(name)
-        open_data_folder(data)
-        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
-        postgres.start()
-        redis.start()
-        try:
-            prepare_model(data / "model")
-            postgres.create_database("bench")
-            _run_again(
-                DATABASE_URL=postgres.url("bench"),
-                REDIS_URL=f"unix://{quote(str(redis.socket))}",
-                PEGBOARD_DATA_DIR=str(data),
-                PEGBOARD_SECRET_KEY="only-for-benchmarks",
-                PEGBOARD_LOG_LEVEL="ERROR",
-            )
-        finally:
-            redis.stop()
-            postgres.stop()
-
-
-def _run_again(**environment: str) -> None:
-    command = [sys.executable, "-m", "tests.bench.learning", *sys.argv[1:]]
-    subprocess.run(command, env=os.environ | environment, check=True)  # noqa: S603 - ourselves
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
         _print(int(sys.argv[-1]), measure(int(sys.argv[-1])))
         return
     size = sys.argv[1] if len(sys.argv) > 1 else "10000"
-    run_inside("tests.bench.marketplace", size)
+    run_inside("tests.bench.marketplace", "--inside", size)
 
 
 def measure(size: int) -> dict[str, list[float]]:

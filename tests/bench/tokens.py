@@ -16,7 +16,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,32 +194,16 @@ def _three(values: Sequence[int]) -> str:
 
 def _on_servers(wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
     """What `told` prints of each, in a database each."""
-    from catalog.embedding.shipped import prepare_model
-    from marketplace.embedded.folders import open_data_folder
-    from marketplace.embedded.postgres import EmbeddedPostgres
-    from marketplace.embedded.redis import EmbeddedRedis
-    from tests.bench.__main__ import _environment
+    from tests.bench.inside import servers
 
-    with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
-        data = Path(name)
-        open_data_folder(data)
-        postgres, redis = EmbeddedPostgres(data), EmbeddedRedis(data)
-        postgres.start()
-        redis.start()
-        prepare_model(data / "model")
-        told = {}
-        try:
-            for number, (label, arguments) in enumerate(wanted.items()):
-                postgres.create_database(f"told_{number}")
-                command = [sys.executable, "-m", "tests.bench.told", *arguments]
-                variables = _environment(data, postgres, redis, f"told_{number}")
-                done = subprocess.run(  # noqa: S603 - our own module
-                    command, env=variables, stdout=subprocess.PIPE, check=True
-                )
-                told[label] = json.loads(done.stdout.splitlines()[-1])
-        finally:
-            redis.stop()
-            postgres.stop()
+    told = {}
+    with servers() as opened:
+        for number, (label, arguments) in enumerate(wanted.items()):
+            command = [sys.executable, "-m", "tests.bench.told", *arguments]
+            done = subprocess.run(  # noqa: S603 - our own module
+                command, env=opened(f"told_{number}"), stdout=subprocess.PIPE, check=True
+            )
+            told[label] = json.loads(done.stdout.splitlines()[-1])
     return told
 
 

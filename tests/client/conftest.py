@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -97,7 +96,7 @@ def _worker(
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
     monkeypatch.setattr(asking, "connection_loop", loop)
     for module in (listening, moving):
-        monkeypatch.setattr(module, "QUEUE", f"calls of a client {os.getpid()}")
+        monkeypatch.setattr(module, "QUEUE", "calls of a client")
     listener = listening.Listener()
     listener.start()
     yield

@@ -1,6 +1,7 @@
 """Many who press buttons, and many workers: whatever they do at once, nothing is left that nobody
 wants."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 
 from acl.callers import Caller
 from catalog.descriptors import IntegrationDescriptor
@@ -19,6 +20,7 @@ from catalog.models import Capability, Definition, Integration, IntegrationGroup
 from catalog.models.integration import ReviewState
 from marketplace.installing import install
 from marketplace.models import Installation, ListingFile
+from marketplace.moving import move
 from marketplace.packages.places import servers_folder
 from marketplace.services.installs import AlreadyThereError, cancel_install, retry_install
 from marketplace.services.managing import NotReadyError, set_enabled, uninstall
@@ -56,6 +58,45 @@ def test_one_installation_and_one_result(alice: User) -> None:
     assert Installation.objects.get().state == Installation.State.EMBEDDING
     assert list(Capability.objects.values_list("full_name", flat=True)) == ["evil__echo"]
     assert not Integration.objects.get().enabled
+
+
+def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(
+    alice: User,
+) -> None:
+    installation = begin(alice, channel())
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            assert move(installation, Installation.State.FETCHING)
+            removed = threads.submit(remove, alice, installation.integration)
+            wait_for_somebody_who_waits()
+        removed.result()
+
+    assert not Installation.objects.exists()
+
+
+def remove(by: User, integration: Integration) -> None:
+    """In a thread, which has a connection of its own."""
+    try:
+        uninstall(by=by, integration=integration)
+    finally:
+        connection.close()
+
+
+def wait_for_somebody_who_waits() -> None:
+    """Until a statement of another connection waits for a lock."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # or a transaction sees it as it was
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            if cursor.fetchone() != (0,):
+                return
+        time.sleep(0.01)
+    raise AssertionError("Nobody waits for anything.")
 
 
 PEOPLE = 50

@@ -3,6 +3,8 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,11 +12,9 @@ from dataclasses import dataclass, field
 
 import psutil
 import psycopg
-from django.apps import apps
 from django.core.management import call_command
-from django.test import override_settings
 
-from tests.operations.deployment import MISSING, PATIENCE, Deployment, wait_for
+from tests.operations.deployment import MISSING, PATIENCE, PROJECT, Deployment, wait_for
 from tests.operations.load import MESSAGES, Load, ask, steady_load
 from tests.operations.standin import DIMENSION, MODEL, embeddings_server
 
@@ -63,23 +63,18 @@ def restore_backup(deployment: Deployment, seconds: float) -> Told:
 
 def migrate(deployment: Deployment, seconds: float) -> Told:
     """A migration that only adds, while somebody else holds the table that it changes."""
-    with_later = [config.name for config in apps.get_app_configs()] + ["tests.operations.later"]
-    holding = psycopg.connect(deployment.postgres.url())
-    holding.execute("SELECT count(*) FROM catalog_capability")  # its lock lasts until the commit
-    told = _Releasing(holding)
     with (
+        psycopg.connect(deployment.postgres.url()) as holding,
         steady_load(deployment.port, deployment.key, rate=RATE) as load,
-        deployment.connected(),
-        override_settings(INSTALLED_APPS=with_later),
     ):
+        holding.execute("SELECT count(*) FROM catalog_capability")  # locked until the commit
         time.sleep(seconds)
-        call_command("migrate", interactive=False, verbosity=0, stderr=told)
+        waited = _migrate_to_later(deployment, release=holding.commit)
         time.sleep(seconds)
-    holding.close()
-    told_of = Told(load, {"it was told to wait": str(told.times)})
+    told_of = Told(load, {"it was told to wait": str(waited)})
     added = deployment.sql("SELECT to_regclass('later_thing') IS NOT NULL")
     told_of.check(added == [(True,)], "The migration did not run.")
-    told_of.check(told.times > 0, "The migration did not meet the lock.")
+    told_of.check(waited > 0, "The migration did not meet the lock.")
     return told_of
 
 
@@ -190,19 +185,22 @@ SCENARIOS: dict[str, Callable[[Deployment, float], Told]] = {
 NOBODY_FAILS = ("restore", "migrate", "model")
 
 
-class _Releasing(io.StringIO):
-    """What the migration says; the first time it has to wait, the lock is let go."""
-
-    def __init__(self, holding: psycopg.Connection) -> None:
-        super().__init__()
-        self.times = 0
-        self._holding = holding
-
-    def write(self, text: str) -> int:
-        if "in use" in text:
-            self.times += 1
-            self._holding.commit()
-        return super().write(text)
+def _migrate_to_later(deployment: Deployment, *, release: Callable[[], None]) -> int:
+    """As an operator does, with a Pegboard that has more; how often it said that it has to wait,
+    whereupon the lock is let go."""
+    times = 0
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, str(PROJECT / "manage.py"), "migrate", "--no-input", "--verbosity=0"],
+        env=deployment.environment | {"DJANGO_SETTINGS_MODULE": "tests.operations.later.settings"},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "in use" in line:
+                times += 1
+                release()
+    return times
 
 
 def _restart(deployment: Deployment) -> None:

@@ -36,6 +36,10 @@ def _remove(model: Path) -> None:
     model.unlink()
 
 
+def _truncate(model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:100_000])
+
+
 def _flip_a_bit(model: Path) -> None:
     content = bytearray(model.read_bytes())
     content[len(content) // 2] ^= 1
@@ -44,7 +48,7 @@ def _flip_a_bit(model: Path) -> None:
 
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("damage", [_remove, _flip_a_bit])
+@pytest.mark.parametrize("damage", [_remove, _truncate, _flip_a_bit])
 def test_without_a_sound_model_words_answer(shop: Shop, tmp_path: Path, damage: Any) -> None:
     shutil.copytree(settings.PEGBOARD_MODEL_DIR, tmp_path / "model")
     damage(model_folder(tmp_path / "model", trained=True) / "model.onnx")

@@ -39,20 +39,20 @@ def _worded(*, telling: bool) -> list[Question]:
 
 
 def test_relevance_of_the_best_is_its_chance() -> None:
-    unseen = {"one": _asked(1200), "other": _asked(1200)}
+    unseen = {"one": _asked(3000), "other": _asked(3000)}
 
     scale = fit_scale(unseen)
 
     assert scale.middle == pytest.approx(MIDDLE, abs=0.05)
     assert scale.width == pytest.approx(WIDTH, rel=0.25)
-    for tenth in reliability({"new": _asked(2000)}, scale):
-        if tenth["messages"] > 150:
+    for tenth in reliability({"new": _asked(3000)}, scale):
+        if tenth["messages"] > 200:
             assert tenth["right"] == pytest.approx(tenth["said"], abs=0.07)
 
 
 def test_general_scale_is_not_calibrated_there() -> None:
     """So that the test above could fail."""
-    tenths = reliability({"new": _asked(1500)}, GENERAL)
+    tenths = reliability({"new": _asked(3000)}, GENERAL)
 
     assert max(abs(tenth["right"] - tenth["said"]) for tenth in tenths) > 0.12
 
