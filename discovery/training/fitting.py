@@ -34,7 +34,7 @@ class Recipe:
     alpha: float = 2.0
     longest: int = 56
     most: int = 1400
-    requests: int = 8000
+    requests: int = 12_000
     threads: int = 2
 
 
