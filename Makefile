@@ -6,6 +6,8 @@ PYTHON ?= python3.11
 PYTEST_ARGS ?=
 # Two more than there are cores, since many tests wait for processes; four are enough.
 WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 2 ? cores + 2 : 4)))
+# Some images forbid to keep bytecode: each of hundreds of processes would compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 
