@@ -21,8 +21,10 @@ LAYERS, UNUSED = ["query", "key", "value", "dense"], "pooler.*"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the model is fitted. Lengths are tokens; `most` are the pairs of a
-    set with messages of its own, `requests` of one with messages written for it."""
+    """How the model is fitted. Lengths are tokens; `most` are the pairs of a set with messages of
+    its own, `requests` of one with messages written for it. `sizes` are how many of a vector's
+    numbers have to tell tools apart, the rest left out (Kusupati et al. 2022, Matryoshka): the
+    whole vectors gain from it."""
 
     seed: int = 7
     epochs: float = 1.0
@@ -30,6 +32,7 @@ class Recipe:
     learning_rate: float = 5e-4
     warm_up: float = 0.1
     scale: float = 20.0
+    sizes: Sequence[int] = (384, 192, 96)
     rank: int = 16
     alpha: float = 2.0
     longest: int = 56
@@ -51,7 +54,10 @@ def fit(
     from datasets import Dataset
     from peft import LoraConfig
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import (
+        MatryoshkaLoss,
+        MultipleNegativesRankingLoss,
+    )
 
     torch.manual_seed(recipe.seed)
     torch.set_num_threads(recipe.threads)
@@ -72,7 +78,9 @@ def fit(
         model=model,
         args=_arguments(recipe, work_folder),
         train_dataset=rows,
-        loss=MultipleNegativesRankingLoss(model, scale=recipe.scale),
+        loss=MatryoshkaLoss(
+            model, MultipleNegativesRankingLoss(model, scale=recipe.scale), list(recipe.sizes)
+        ),
     )
     begun = any(work_folder.glob("checkpoint-*"))
     trainer.train(resume_from_checkpoint=begun or None)
