@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discovery.ranking.scales import GENERAL
-from discovery.training.calibrating import WEIGHTS, fit_scale, reliability
+from discovery.training.calibrating import fit_scale, reliability
 from discovery.training.evidence import Array, Question
 
 dice = np.random.default_rng(5)
@@ -28,21 +28,12 @@ def _question(cosines: Array, words: Array, right: int) -> Question:
     return Question(cosines[:, None], words[:, None], (30.0,), places == right, 1, places)
 
 
-def _worded(*, telling: bool) -> list[Question]:
-    """Messages whose right tool only words can tell, or only meaning."""
-    asked = []
-    for _ in range(300):
-        cosines = dice.uniform(0.3, 0.6, size=CANDIDATES)
-        words = dice.uniform(0, 20, size=CANDIDATES)
-        asked.append(_question(cosines, words, int(np.argmax(words if telling else cosines))))
-    return asked
-
-
 def test_relevance_of_the_best_is_its_chance() -> None:
     unseen = {"one": _asked(3000), "other": _asked(3000)}
 
     scale = fit_scale(unseen)
 
+    assert scale.word_weight == GENERAL.word_weight
     assert scale.middle == pytest.approx(MIDDLE, abs=0.05)
     assert scale.width == pytest.approx(WIDTH, rel=0.25)
     for tenth in reliability({"new": _asked(3000)}, scale):
@@ -55,12 +46,3 @@ def test_general_scale_is_not_calibrated_there() -> None:
     tenths = reliability({"new": _asked(3000)}, GENERAL)
 
     assert max(abs(tenth["right"] - tenth["said"]) for tenth in tenths) > 0.12
-
-
-def test_words_weigh_as_much_as_they_know() -> None:
-    telling, misleading = (
-        fit_scale({"one": _worded(telling=telling), "other": _worded(telling=telling)})
-        for telling in (True, False)
-    )
-
-    assert (telling.word_weight, misleading.word_weight) == (WEIGHTS[-1], WEIGHTS[0])
