@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from django.db import connection, transaction
+
+from discovery.prepared import rows_of
 
 # Notes of who was there, which are no change of what there is.
 TABLES_OF_VISITS = {
@@ -23,11 +26,15 @@ Contents = dict[str, tuple[int, str]]
 
 def contents() -> Contents:
     """For each table how many rows it has and a checksum of them, in one statement."""
+    rows = rows_of(_of_all_tables(), {"but": [*COLUMNS_OF_VISITS, *COLUMNS_OF_CHANCE]})
+    return {table: (number, checksum) for table, number, checksum in rows}
+
+
+@cache
+def _of_all_tables() -> str:
     with connection.cursor() as cursor:
         tables = sorted(set(connection.introspection.table_names(cursor)) - TABLES_OF_VISITS)
-        statement = " UNION ALL ".join(_ONE.format(table=table) for table in tables)
-        cursor.execute(statement, [[*COLUMNS_OF_VISITS, *COLUMNS_OF_CHANCE]] * len(tables))
-        return {table: (number, checksum) for table, number, checksum in cursor.fetchall()}
+    return " UNION ALL ".join(_ONE.format(table=table) for table in tables)
 
 
 def changed(before: Contents) -> set[str]:
@@ -74,6 +81,6 @@ def _numbers() -> dict[str, int | None]:
 
 _ONE = """
 SELECT '{table}', count(*),
-  coalesce(sum(hashtextextended((to_jsonb(row) - %s::text[])::text, 0)), 0)::text
+  coalesce(sum(hashtextextended((to_jsonb(row) - %(but)s::text[])::text, 0)), 0)::text
 FROM "{table}" row
 """
