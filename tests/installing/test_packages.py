@@ -3,6 +3,7 @@ taken back. The index is a folder; real pip fills real environments from it."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from catalog.indexing import embed_pending
 from catalog.mcp_client.packages import package_of
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Capability, Integration
+from marketplace import fetching
 from marketplace.fetching import is_in_place
 from marketplace.installing import install
 from marketplace.models import Installation, Listing
@@ -252,6 +254,24 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     assert large == ("package_too_large", [])
     assert needy.reason == "no_room"
     assert "builds nothing" in needy.events.filter(state=State.FAILED)[0].message
+
+
+def test_who_finds_no_room_waits_and_loses_no_attempt(
+    alice: User, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_server(index, "1.0.0", HELLO)
+    room = BoundedSemaphore(1)
+    monkeypatch.setattr(fetching, "_ROOM", room)
+    pk = begin(alice, tiny()).pk
+
+    with room:
+        waits = install(pk)
+    without = Installation.objects.get()
+    install(pk)
+
+    assert waits
+    assert (without.state, without.attempts, without.place) == (State.QUEUED, 0, "")
+    assert Installation.objects.get().state == State.EMBEDDING
 
 
 def test_package_clients_get_the_index_and_nothing_else() -> None:

@@ -1,0 +1,82 @@
+"""A package client runs for real, and is ended with all that it started when it goes too far or
+nobody waits for it any more."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from marketplace.packages import client
+from marketplace.packages.client import NotWantedError, Watch, run_client
+from marketplace.packages.places import Place, new_name
+from marketplace.packages.problems import PackageProblemError
+from tests.mcp_client.test_stdio import our_children
+
+# A client that starts something which would outlive it.
+LASTING = """
+import subprocess, sys
+helper = subprocess.Popen(["sleep", "600"])
+print("fetching", flush=True)
+helper.wait()
+"""
+GROWING = """
+import time
+with open("fetched", "wb") as file:
+    file.write(bytes(3 * 1024 * 1024))
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def place(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Place]:
+    settings.PEGBOARD_DATA_DIR = tmp_path
+    monkeypatch.setattr(client, "_LOOK_EVERY", 0.05)
+    monkeypatch.setattr(client, "_MEASURE_EVERY", 0.05)
+    place = Place(new_name())
+    place.make()
+    yield place
+    assert our_children() == []
+
+
+def run(place: Place, program: str, watch: Watch | None = None) -> tuple[int, str]:
+    return run_client([sys.executable, "-I", "-c", program], place, watch or Watch())
+
+
+def test_its_words_are_heard_and_its_end_is_told(place: Place) -> None:
+    heard: list[str] = []
+
+    ended = run(place, "print('one'); print('two'); raise SystemExit(3)", Watch(heard.append))
+
+    assert ended == (3, "one\ntwo")
+    assert set(heard) <= {"one", "two"}  # the last ones may come with its end
+
+
+def test_who_takes_too_long_is_ended_with_all_that_it_started(
+    place: Place, settings: Settings
+) -> None:
+    settings.PEGBOARD_PACKAGE_SECONDS = 1
+
+    with pytest.raises(PackageProblemError, match="took too long") as problem:
+        run(place, LASTING)
+
+    assert problem.value.code == "package_too_slow"
+
+
+def test_who_is_not_wanted_any_more_is_ended_with_all_that_it_started(place: Place) -> None:
+    heard: list[str] = []
+
+    with pytest.raises(NotWantedError):
+        run(place, LASTING, Watch(heard.append, lambda: not heard))
+
+    assert heard == ["fetching"]
+
+
+def test_who_fetches_too_much_is_ended(place: Place, settings: Settings) -> None:
+    settings.PEGBOARD_PACKAGE_MEGABYTES = 2
+
+    with pytest.raises(PackageProblemError, match="more than 2 MB") as problem:
+        run(place, GROWING)
+
+    assert problem.value.code == "package_too_large"
