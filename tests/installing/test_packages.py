@@ -259,6 +259,7 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
 def test_who_finds_no_room_waits_and_loses_no_attempt(
     alice: User, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    add_library(index, "1.0")
     add_server(index, "1.0.0", HELLO)
     room = BoundedSemaphore(1)
     monkeypatch.setattr(fetching, "_ROOM", room)
@@ -271,7 +272,8 @@ def test_who_finds_no_room_waits_and_loses_no_attempt(
 
     assert waits
     assert (without.state, without.attempts, without.place) == (State.QUEUED, 0, "")
-    assert Installation.objects.get().state == State.EMBEDDING
+    told = Installation.objects.get()
+    assert told.state == State.EMBEDDING, told.message
 
 
 def test_package_clients_get_the_index_and_nothing_else() -> None:
