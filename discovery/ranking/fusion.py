@@ -19,8 +19,6 @@ from typing import NamedTuple
 from catalog import lexical
 from discovery.ranking.scales import GENERAL, Scale
 
-# How far a clause's candidates are measured against the best of that clause.
-EVENNESS = 0.7
 NAMED = 0.99  # everything above it is called by its name
 
 
@@ -70,7 +68,7 @@ def judge(
     strengths = [[meaning + words for meaning, words in match] for match in matches]
     best = [max(column) for column in zip(*strengths, strict=True)]
     return [
-        _judged(item, match, _strength(strength, best), strength[1:], scale)
+        _judged(item, match, _strength(strength, best, scale), strength[1:], scale)
         for item, match, strength in zip(evidence, matches, strengths, strict=True)
     ]
 
@@ -106,7 +104,7 @@ def _matches(
 ) -> list[list[tuple[float, float]]]:
     """How well each candidate matches the whole and each clause: its cosine and its words."""
     worths = [
-        _worth(max(item.lexicals[place] for item in evidence), ideal)
+        _worth(max(item.lexicals[place] for item in evidence), ideal, scale)
         for place, ideal in enumerate(message.ideals)
     ]
     return [
@@ -118,9 +116,9 @@ def _matches(
     ]
 
 
-def _worth(best: float, ideal: float) -> float:
-    """Scales the words so that the best gets the root of its share of the ideal."""
-    return 1 / math.sqrt(best * ideal) if best > 0 and ideal > 0 else 0.0
+def _worth(best: float, ideal: float, scale: Scale) -> float:
+    """Scales the words so that the best gets its share of the ideal, to the scale's power."""
+    return (best / ideal) ** scale.word_power / best if best > 0 and ideal > 0 else 0.0
 
 
 def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, float]:
@@ -129,14 +127,14 @@ def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, flo
     return cosine, scale.word_weight * words
 
 
-def _strength(match: Sequence[float], best: Sequence[float]) -> float:
+def _strength(match: Sequence[float], best: Sequence[float], scale: Scale) -> float:
     """The whole and the clause that the candidate is best for, on the scale of a single match."""
     whole, *clauses = match
     if not clauses:
         return whole
-    share = (len(clauses) - 1) / (len(clauses) + 1)
-    behind = max(own - EVENNESS * top for own, top in zip(clauses, best[1:], strict=True))
-    return (1 - share) * whole + share * (behind + EVENNESS * max(best[1:]))
+    share = (len(clauses) - 1) / (len(clauses) - 1 + scale.whole)
+    behind = max(own - scale.evenness * top for own, top in zip(clauses, best[1:], strict=True))
+    return (1 - share) * whole + share * (behind + scale.evenness * max(best[1:]))
 
 
 def _calibrated(strength: float, scale: Scale) -> float:

@@ -8,7 +8,7 @@ from catalog.embedding.provenance import provenance
 
 
 class Scale(NamedTuple):
-    """What was fitted to one model on labelled sets."""
+    """How the evidence of one model is weighed, as it was found on labelled sets."""
 
     word_weight: float  # what a match of all the message's words is worth, in cosine
     # At the middle a candidate is the right one about as often as not; a step of the width to
@@ -18,9 +18,19 @@ class Scale(NamedTuple):
     # Without a vector: the cosine that candidates with such words have on average.
     cosine_without_words: float
     cosine_by_words: float
+    # How the best candidate's share of what the message's words could be worth counts: 0.5 is its
+    # root, 1 the share itself.
+    word_power: float = 0.5
+    # How far a clause's candidates are measured against the best of that clause.
+    evenness: float = 0.7
+    # What the whole of a message counts, where all its clauses but one count one each.
+    whole: float = 2.0
 
 
 GENERAL = Scale(0.4, 0.57, 0.18, 0.15, 0.6)
+# A model that has learned to choose tools needs words less where they fit badly, and can tell from
+# a clause alone what it is about; what is fitted to each such model is its curve.
+TRAINED = GENERAL._replace(word_power=0.75, evenness=0.85, whole=1.0)
 
 
 def scale_of(model: str) -> Scale:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from discovery.ranking.fusion import judge
-from discovery.ranking.scales import GENERAL, Scale
+from discovery.ranking.scales import TRAINED, Scale
 from discovery.training.evidence import Array, Question
 
 BINS = 10
@@ -22,7 +22,7 @@ Unseen = Mapping[str, Sequence[Question]]
 def fit_scale(unseen: Unseen) -> Scale:
     """The scale that is calibrated on the sets."""
     without, by_words = _cosines_by_words(unseen)
-    scale = GENERAL._replace(cosine_without_words=without, cosine_by_words=by_words)
+    scale = TRAINED._replace(cosine_without_words=without, cosine_by_words=by_words)
     middle, width = _curve(unseen, scale)
     return scale._replace(middle=middle, width=width)
 
@@ -73,5 +73,5 @@ def _cosines_by_words(unseen: Unseen) -> tuple[float, float]:
 def _pairs(asked: Sequence[Question]) -> Iterator[tuple[float, float]]:
     for question in asked:
         whole = question.whole()
-        for row in judge(whole.evidence, whole.features, GENERAL):
-            yield row.words / GENERAL.word_weight, row.meaning
+        for row in judge(whole.evidence, whole.features, TRAINED):
+            yield row.words / TRAINED.word_weight, row.meaning

@@ -21,10 +21,8 @@ LAYERS, UNUSED = ["query", "key", "value", "dense"], "pooler.*"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the model is fitted. Lengths are tokens; `most` are the pairs of a set with messages of
-    its own, `requests` of one with messages written for it. `sizes` are how many of a vector's
-    numbers have to tell tools apart, the rest left out (Kusupati et al. 2022, Matryoshka): the
-    whole vectors gain from it."""
+    """How the model is fitted. Lengths are tokens; `most` are the pairs of a
+    set with messages of its own, `requests` of one with messages written for it."""
 
     seed: int = 7
     epochs: float = 1.0
@@ -32,12 +30,11 @@ class Recipe:
     learning_rate: float = 5e-4
     warm_up: float = 0.1
     scale: float = 20.0
-    sizes: Sequence[int] = (384, 192, 96)
     rank: int = 16
     alpha: float = 2.0
     longest: int = 56
     most: int = 1400
-    requests: int = 12_000
+    requests: int = 8000
     threads: int = 2
 
 
@@ -54,10 +51,7 @@ def fit(
     from datasets import Dataset
     from peft import LoraConfig
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-    from sentence_transformers.sentence_transformer.losses import (
-        MatryoshkaLoss,
-        MultipleNegativesRankingLoss,
-    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     torch.manual_seed(recipe.seed)
     torch.set_num_threads(recipe.threads)
@@ -78,9 +72,7 @@ def fit(
         model=model,
         args=_arguments(recipe, work_folder),
         train_dataset=rows,
-        loss=MatryoshkaLoss(
-            model, MultipleNegativesRankingLoss(model, scale=recipe.scale), list(recipe.sizes)
-        ),
+        loss=MultipleNegativesRankingLoss(model, scale=recipe.scale),
     )
     begun = any(work_folder.glob("checkpoint-*"))
     trainer.train(resume_from_checkpoint=begun or None)

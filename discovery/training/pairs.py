@@ -10,7 +10,7 @@ import numpy as np
 
 from catalog.embedding.base import Embedder, Vectors
 from catalog.embedding.documents import embed_documents
-from catalog.embedding.text import Describable, embedding_text, ending, signature
+from catalog.embedding.text import embedding_text
 from catalog.normalizing.sources import load_path
 from discovery.clauses import split
 from discovery.labelled_sets import read_queries
@@ -25,9 +25,6 @@ FIRST, LAST = 3, 15
 # So is one that it likes this much better than the right one, and one that is nearly the same.
 SUSPICIOUS, TWIN = 0.1, 0.9
 BY_CLAUSE = 0.5  # how often a message of several tasks is cut down to the one of the tool
-# How often a tool is shown whole, without its parameters, without whose it is and what for, and
-# without its name: none of them is to be leaned on.
-SHOWN = (0.5, 0.25, 0.15, 0.1)
 # How often a message gets another one beside it, and how many words both may have: what is longer
 # would be cut off in training.
 JOINED, LONGEST_JOINED = 0.25, 36
@@ -61,33 +58,15 @@ def labelled_pairs(folder: Path, base: Embedder, *, seed: int, most: int) -> lis
     dice = random.Random(f"{seed} {folder.name}")  # noqa: S311 - the same dice each time
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     texts = [embedding_text(each) for each in capabilities]
-    shown = [_versions(each, text, dice) for each, text in zip(capabilities, texts, strict=True)]
+    reading = [dice.choice(text.splitlines()[:2]) for text in texts]
     places = {each.identifier: place for place, each in enumerate(capabilities)}
     asked = read_queries(place_of_messages(folder).parent)
     pairs = [
-        Pair(message, _one_of(shown[right], dice), _one_of(shown[dice.choice(wrong)], dice))
+        Pair(message, reading[right], reading[dice.choice(wrong)])
         for message, right, wrong in _mined(asked, places, embed_documents(base, texts), base)
     ]
     dice.shuffle(pairs)
     return _joined(_by_clauses(pairs[:most], base, dice), dice)
-
-
-def _versions(capability: Describable, text: str, dice: random.Random) -> tuple[str, ...]:
-    """One of its two readings whole, and as SHOWN says."""
-    reading = dice.choice(text.splitlines()[:2])
-    name = signature(capability)
-    bare, _, _ = name.partition(" (")
-    nameless = reading.removeprefix(f"{name}: ").removesuffix(f": {name}")
-    return (
-        reading,
-        reading.replace(name, bare),
-        reading.removesuffix(f" {ending(capability)}"),
-        nameless or reading,
-    )
-
-
-def _one_of(versions: Sequence[str], dice: random.Random) -> str:
-    return dice.choices(versions, SHOWN)[0]
 
 
 def _mined(

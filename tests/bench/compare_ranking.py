@@ -15,9 +15,9 @@ import numpy as np
 
 from catalog.embedding.convert import convert_model
 from catalog.embedding.onnx import OnnxEmbedder
-from discovery.ranking import fusion
 from discovery.ranking.fusion import judge
 from discovery.ranking.places import Candidate, choose
+from discovery.ranking.scales import GENERAL
 from discovery.ranking.thresholds import cut
 from discovery.training.evidence import (
     Array,
@@ -63,11 +63,7 @@ def by_mean_of_whole_and_best_clause(question: Question) -> Array:
 
 def by_uneven_fusion(question: Question) -> Array:
     """The final fusion without measuring candidates against the best of their clause."""
-    kept, fusion.EVENNESS = fusion.EVENNESS, 0.0
-    try:
-        return by_fusion(question)
-    finally:
-        fusion.EVENNESS = kept
+    return by_fusion(question, GENERAL._replace(evenness=0.0))
 
 
 METHODS: dict[str, Ranking] = {

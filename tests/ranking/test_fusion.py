@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.ranking.fusion import NAMED, Evidence, MessageFeatures, fuse, judge
+from discovery.ranking.scales import GENERAL
 
 ONE = MessageFeatures((40.0,))
 TWO = MessageFeatures((40.0, 20.0, 20.0))
@@ -50,6 +51,28 @@ def test_each_clause_lifts_its_own_best() -> None:
 
     assert scores[0] > scores[1]
     assert scores[2] > fuse([mail, second_mail, Evidence((0.25, 0.1, 0.1), (0.0,) * 3)], TWO)[2]
+
+
+def test_less_of_the_whole_lets_a_clause_that_is_met_well_win() -> None:
+    of_the_whole = Evidence((0.6, 0.4, 0.4), (0.0, 0.0, 0.0))
+    of_a_clause = Evidence((0.4, 0.7, 0.1), (0.0, 0.0, 0.0))
+
+    def ahead(whole: float) -> bool:
+        scale = GENERAL._replace(whole=whole)
+        first, second = judge([of_the_whole, of_a_clause], TWO, scale)
+        return second.strength > first.strength
+
+    assert [ahead(whole) for whole in (4.0, 0.25)] == [False, True]
+
+
+def test_words_that_fit_badly_count_less_by_a_higher_power() -> None:
+    def words(reached: float, power: float) -> float:
+        scale = GENERAL._replace(word_power=power)
+        return judge([Evidence((0.4,), (reached,))], ONE, scale)[0].words
+
+    assert words(40.0, 0.5) == pytest.approx(words(40.0, 1.0)) == pytest.approx(GENERAL.word_weight)
+    assert words(10.0, 0.5) == pytest.approx(GENERAL.word_weight / 2)
+    assert words(10.0, 1.0) == pytest.approx(GENERAL.word_weight / 4)
 
 
 def test_clauses_are_scored_by_themselves() -> None:

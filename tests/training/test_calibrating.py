@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discovery.ranking.scales import GENERAL
+from discovery.ranking.scales import GENERAL, TRAINED
 from discovery.training.calibrating import fit_scale, reliability
 from discovery.training.evidence import Array, Question
 
@@ -33,7 +33,8 @@ def test_relevance_of_the_best_is_its_chance() -> None:
 
     scale = fit_scale(unseen)
 
-    assert scale.word_weight == GENERAL.word_weight
+    for same in ("word_weight", "word_power", "evenness", "whole"):
+        assert getattr(scale, same) == getattr(TRAINED, same)
     assert scale.middle == pytest.approx(MIDDLE, abs=0.05)
     assert scale.width == pytest.approx(WIDTH, rel=0.25)
     for tenth in reliability({"new": _asked(3000)}, scale):

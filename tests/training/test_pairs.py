@@ -19,9 +19,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Remembering:
 
 @pytest.fixture
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No message gets another one beside it, and every tool is shown whole."""
+    """No message gets another one beside it."""
     monkeypatch.setattr("discovery.training.pairs.JOINED", 0.0)
-    monkeypatch.setattr("discovery.training.pairs.SHOWN", (1, 0, 0, 0))
 
 
 def _tool_of(reading: str) -> str:
@@ -83,30 +82,6 @@ def test_some_messages_get_another_one_before_or_behind(
     assert said(0.0) == {rain}
     assert {f"{rain} {mail}", f"{mail} {rain}"} <= said(1.0)
     assert all(len(one.split()) <= LONGEST_JOINED for one in said(1.0))
-
-
-def test_tools_are_shown_whole_and_without_each_of_their_parts(
-    base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = write_set(tmp_path / "home")
-    does, free = "Sets an alarm for a time of day", "It rings until somebody stops it."
-
-    def shown(part: int) -> set[str]:
-        monkeypatch.setattr(
-            "discovery.training.pairs.SHOWN", [int(place == part) for place in range(4)]
-        )
-        pairs = (labelled_pairs(folder, base, seed=seed, most=100) for seed in range(20))
-        texts = {text for some in pairs for one in some for text in (one.right, one.wrong)}
-        return {text for text in texts if does in text}
-
-    both = f"{does}. {free.rstrip('.')}"
-    assert shown(0) == {
-        f"set alarm (what): {does}. {free} [home]",
-        f"{both}: set alarm (what)",
-    }
-    assert shown(1) == {f"set alarm: {does}. {free} [home]", f"{both}: set alarm"}
-    assert shown(2) == {f"set alarm (what): {does}. {free}", f"{both}: set alarm (what)"}
-    assert shown(3) == {f"{does}. {free} [home]", both}
 
 
 def test_catalogue_without_messages_takes_those_that_were_written_for_it(

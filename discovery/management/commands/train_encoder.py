@@ -33,10 +33,8 @@ class Command(BaseCommand):
             help="folders that are never learned from",
         )
         for setting in fields(Recipe):
-            default = setting.default
-            several: dict[str, Any] = {"nargs": "+"} if isinstance(default, tuple) else {}
-            kind = type(default[0] if isinstance(default, tuple) else default)
-            parser.add_argument(f"--{setting.name}", type=kind, default=default, **several)
+            kind = type(setting.default)
+            parser.add_argument(f"--{setting.name}", type=kind, default=setting.default)
 
     def handle(
         self,
