@@ -27,6 +27,8 @@ def start_missing() -> None:
     open_data_folder(data)
     os.environ.setdefault("PEGBOARD_DATA_DIR", str(data))
     os.environ.setdefault("PEGBOARD_SECRET_KEY", "only-for-tests")
+    # On a busy machine Redis is slow and not gone; tests of its absence take it away.
+    os.environ.setdefault("PEGBOARD_REDIS_TIMEOUT_MS", "1000")
     # Before anything asks for the model: that it is missing would be remembered for a while.
     prepare_model(data / "model")
     if "DATABASE_URL" not in os.environ:
