@@ -28,7 +28,8 @@ def measure() -> dict[str, Any]:
     from tests.bench.selection import spread, texts
 
     before = _resident()
-    model = prepare_model(settings.PEGBOARD_MODEL_DIR)
+    trained = settings.PEGBOARD_TRAINED_ENCODER
+    model = prepare_model(settings.PEGBOARD_MODEL_DIR, trained=trained)
     providers: dict[str, Any] = {"onnx int8": OnnxEmbedder(model)}
     resident = {"onnx int8": _resident() - before}
     before = _resident()

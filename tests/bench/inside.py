@@ -33,7 +33,8 @@ def servers() -> Iterator[Opened]:
             return _environment(data, postgres.url(database), redis)
 
         try:
-            prepare_model(data / "model")
+            for trained in (False, True):  # PEGBOARD_TRAINED_ENCODER says which one answers
+                prepare_model(data / "model", trained=trained)
             yield opened
         finally:
             redis.stop()
