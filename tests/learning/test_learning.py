@@ -22,7 +22,7 @@ from tests.learning.conftest import bob_of, one, use
 
 pytestmark = pytest.mark.django_db
 MOON = "what phase is the moon in tonight?"
-LIKE_IT = "what phase is the moon in tomorrow night?"
+LIKE_IT = "which phase will the moon be in tomorrow night?"
 
 
 def answer(caller: Caller, message: str = MOON) -> tuple[object, ...]:
