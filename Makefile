@@ -100,13 +100,16 @@ npm-client: python-tests
 	    || echo "npm could not install it: the test with npm's MCP client will be skipped."; \
 	fi
 
-# Browser tests use Debian's Chromium; where it cannot be installed they are skipped and say why.
+# Browser tests use Debian's Chromium without windows; without any they are skipped and say why.
 chromium:
-	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	@if ! command -v chromium-headless-shell >/dev/null && [ "$$(id -u)" = 0 ] \
+	    && command -v apt-get >/dev/null; then \
 	  echo "Installing Chromium …"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
-	    --no-install-recommends chromium fonts-liberation; } >.venv/chromium.log 2>&1 || \
-	    echo "Chromium could not be installed (.venv/chromium.log): browser tests will be skipped."; \
+	    --no-install-recommends chromium-headless-shell fonts-liberation; } \
+	    >.venv/chromium.log 2>&1 || \
+	    echo "Chromium could not be installed (.venv/chromium.log). Browser tests use another" \
+	      "Chromium of Debian's where there is one, and are skipped else."; \
 	fi
 
 # The proxy's test runs Debian's Caddy, unpacked here: installed, it would serve port 80 at once.

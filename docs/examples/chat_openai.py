@@ -60,7 +60,8 @@ def answer_of(
         said = completion.choices[0].message
         calls = [call for call in said.tool_calls or () if call.type == "function"]
         if not calls:
-            return said.content
+            answer: str | None = said.content
+            return answer
         again: Any = [call.model_dump(exclude_none=True) for call in calls]
         messages.append({"role": "assistant", "content": said.content, "tool_calls": again})
         for call in calls:

@@ -148,7 +148,7 @@ def assert_http_works(by: User, everything: Integration, settings: Settings) -> 
     finally:
         asking.close_connection(Integration.objects.get(slug="over-http"))
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def is_in(process: psutil.Process, folder: Path) -> bool:

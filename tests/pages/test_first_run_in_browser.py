@@ -75,8 +75,8 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     keep_picture(page, "first-run-key")
     found += troubles(page)
     answer = subprocess.run(  # noqa: S603 - the very line that people copy
-        ["/bin/sh", "-c", f"{call} --silent --max-time 20"],
-        capture_output=True, text=True, check=True, timeout=30,
+        ["/bin/sh", "-c", f"{call} --silent --max-time 60"],
+        capture_output=True, text=True, check=True, timeout=90,
     )  # fmt: skip
     assert '"tokens"' in answer.stdout, answer.stdout
 

@@ -41,7 +41,7 @@ class Provider:
     url: str
 
     def knows(self, sub: str, **claims: Any) -> None:
-        requests.put(f"{self.url}/users/{sub}", json=claims, timeout=5).raise_for_status()
+        requests.put(f"{self.url}/users/{sub}", json=claims, timeout=30).raise_for_status()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ class Browser:
         self.http = requests.Session()
 
     def get(self, path: str) -> requests.Response:
-        return self.http.get(self._url(path), timeout=10)
+        return self.http.get(self._url(path), timeout=30)
 
     def post(self, path: str, form: Mapping[str, str], **more: Any) -> requests.Response:
         token = self.http.cookies.get("csrftoken") or ""
@@ -100,7 +100,7 @@ class Browser:
 
     def back(self, address: str, sub: str) -> str:
         """Sign in over there; the address that it leads back to."""
-        answer = self.http.post(address, data={"sub": sub}, allow_redirects=False, timeout=10)
+        answer = self.http.post(address, data={"sub": sub}, allow_redirects=False, timeout=30)
         assert answer.status_code == 302, answer.text
         return answer.headers["Location"]
 
@@ -412,7 +412,7 @@ def test_saying_no_over_there_changes_nothing(
 ) -> None:
     address = chrome.to_the_provider()
 
-    answer = chrome.http.post(address, data={"action": "deny"}, timeout=10)
+    answer = chrome.http.post(address, data={"action": "deny"}, timeout=30)
 
     assert "You are not signed in" in answer.text or "did not work" in answer.text
     assert chrome.who() == ""

@@ -1,5 +1,6 @@
 """The fast path against sentence-transformers, which is the reference: the same trained weights."""
 
+import importlib
 import json
 from pathlib import Path
 
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def _extra() -> None:
     """Loaded here and not above: that takes seconds, which other processes are spared."""
     pytest.importorskip("sentence_transformers", reason="the extra is not installed")
+    # Several threads wait for one another by spinning, which other tests would pay for.
+    importlib.import_module("torch").set_num_threads(1)
 
 
 @pytest.fixture(scope="module")
