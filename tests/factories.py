@@ -7,6 +7,7 @@
 
 from datetime import timedelta
 from hashlib import sha256
+from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
@@ -119,21 +120,25 @@ class CapabilityFactory(DjangoModelFactory[Capability]):
 
     class Meta:
         model = Capability
-        skip_postgeneration_save = True
 
-    @post_generation
-    def vector(self: Capability, create: bool, vector: list[float] | None) -> None:
-        fill_in(self)
-        self.save()
-        LexicalVector.objects.create(capability=self, terms=lexical_terms(self))
-        refresh_links([self.pk])
+    @classmethod
+    def _create(
+        cls, model_class: type[Capability], *, vector: list[float] | None = None, **columns: Any
+    ) -> Capability:
+        own = model_class(**columns)
+        fill_in(own)
+        own.save(force_insert=True)
+        LexicalVector.objects.create(capability=own, terms=lexical_terms(own))
+        refresh_links([own.pk])
+        text = text_hash(own)
         Embedding.objects.create(
-            capability=self,
+            capability=own,
             model=active_model(),
-            text_hash=text_hash(self),
+            text_hash=text,
             vector=vector,
-            vector_hash=text_hash(self) if vector else "",
+            vector_hash=text if vector else "",
         )
+        return own
 
 
 def active_model() -> EmbeddingModel:

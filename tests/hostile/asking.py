@@ -68,10 +68,10 @@ def outcomes_of(response: Any, sent: set[str]) -> set[int | str]:
     return outcomes
 
 
-def sent_by(world: World, row: Row, things: dict[str, Any] | None = None) -> set[str]:
+def words_of(parts: Parts) -> set[str]:
     """The words that the request itself has said, which an answer may repeat."""
     words: set[str] = set()
-    waiting: list[Any] = list(parts_of(world, row, things))
+    waiting: list[Any] = list(parts)
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict | list):
@@ -101,4 +101,4 @@ def counted(
     parts = parts_of(world, row, things)
     with CaptureQueriesContext(connection) as statements:
         response = send(client, row, method, parts)
-    return response.status_code, said(response, sent_by(world, row, things)), len(statements)
+    return response.status_code, said(response, words_of(parts)), len(statements)

@@ -1,5 +1,6 @@
 """The world and what its pages need to be shown in tests."""
 
+import logging
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -34,6 +35,14 @@ def _no_limits(settings: Settings) -> None:
 def _working_redis() -> None:
     """A test that broke Redis leaves nothing behind."""
     redis_circuit.close()
+
+
+@pytest.fixture
+def logs_are_short() -> Iterator[None]:
+    """Without a line for each of thousands of requests, a fifteenth of what they cost."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="module")

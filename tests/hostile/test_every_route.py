@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 from django.test import Client
 
-from tests.hostile.asking import ask, counted, outcomes_of, sent_by
+from tests.hostile.asking import ask, counted, outcomes_of, parts_of, send, words_of
 from tests.hostile.places import Place, each_place, places_where
 from tests.hostile.routes import (
     DJANGO_ADMIN,
@@ -26,6 +26,7 @@ from tests.hostile.tables import changed, contents, undone
 from tests.hostile.urlconf import all_routes
 from tests.hostile.world import UNKNOWN, World
 
+pytestmark = pytest.mark.usefixtures("logs_are_short")
 LET_IN = {TOLD_NOTHING, NOTHING_PRIVATE}
 MEMBERS = {"alice", "own key", "discover key"}  # who act within mulberry; root may see finance, too
 
@@ -62,10 +63,10 @@ def test_who_has_no_business_is_refused_by_every_method(world: World, place: Pla
 
 def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
     """What comes of it by each method, where it is not what the door says."""
-    sent, expected = sent_by(world, row), row.door.knocking[who]
-    wrong = []
+    parts, expected = parts_of(world, row), row.door.knocking[who]
+    wrong, sent = [], words_of(parts)
     for method in methods_of(row):
-        outcomes = outcomes_of(ask(world, client, row, method), sent)
+        outcomes = outcomes_of(send(client, row, method, parts), sent)
         if not outcomes & accepted(row, method, expected):
             wrong.append(f"{row.route}: {who} {method}: {outcomes}, not {expected}")
     return wrong

@@ -12,6 +12,7 @@ from tests.hostile.routes import DJANGO_ADMIN, NOWHERE, Row, methods_of
 from tests.hostile.tables import changed, contents
 from tests.hostile.world import OUTSIDE, World
 
+pytestmark = pytest.mark.usefixtures("logs_are_short")
 LOOKING = ("GET", "OPTIONS")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 # What a page that takes a query for a form would act upon.

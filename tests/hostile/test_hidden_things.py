@@ -30,7 +30,7 @@ from tests.access.people import People
 from tests.access.test_who_sees_what import change, hide_something
 from tests.examples import EXAMPLES_OF_PAGES
 from tests.factories import GroupFactory, UserFactory, lay_down, take_away
-from tests.hostile.asking import ask, outcomes_of, said, sent_by
+from tests.hostile.asking import ask, outcomes_of, parts_of, said, words_of
 from tests.hostile.places import EVERY
 from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, KEY, KEYS, SIGN_IN, Row
 from tests.hostile.tables import undone
@@ -183,7 +183,7 @@ LOSSES: dict[str, Callable[[World], Any]] = {
 
 @each_reading
 def test_what_is_taken_away_is_gone_from_the_next_request(world: World, row: Row) -> None:
-    client, sent = world.client(row.door.insider), sent_by(world, row)
+    client, sent = world.client(row.door.insider), words_of(parts_of(world, row))
     if row.door in (KEY, KEYS):
         return  # tells admins what there is, not a user what they may use
     if THE_TOOL not in said(ask(world, client, row, _method(row)), set()):
@@ -247,7 +247,8 @@ def test_an_admin_who_is_none_any_longer_sees_no_page_of_admins(
     open_still = [
         f"{row.route} {method}"
         for row in rows
+        for sent in [words_of(parts_of(world, row))]
         for method in row.methods.split()
-        if not outcomes_of(ask(world, client, row, method), sent_by(world, row)) & expected
+        if not outcomes_of(ask(world, client, row, method), sent) & expected
     ]
     assert open_still == []

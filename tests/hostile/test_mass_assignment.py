@@ -28,6 +28,7 @@ from tests.hostile.tables import Contents, changed, contents, differing, undone
 from tests.hostile.urlconf import path_of
 from tests.hostile.world import World
 
+pytestmark = pytest.mark.usefixtures("logs_are_short")
 APPS = ("acl", "auth", "catalog", "discovery", "marketplace")
 FAMOUS = ("is_staff", "is_superuser", "is_active", "is_approved", "owner", "owner_id", "group_id",
           "state", "digest", "core", "pinned", "acl", "command_hash", "admin", "role", "by", "pk",
