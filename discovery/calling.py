@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 
+from acl.prepared import columns_of, made, rows_of
 from catalog.connections.asking import begin_call, note_call
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result
@@ -23,7 +24,6 @@ from discovery.lasting import with_a_connection
 from discovery.models import Call
 from discovery.moving import end_call
 from discovery.permitted import permitted
-from discovery.prepared import columns_of, made, rows_of
 from discovery.reasons import (
     CHANGED,
     DISCONNECTED,
@@ -92,6 +92,7 @@ def _sent(call: Call) -> "Future[Result] | None":
             user_id=call.user_id,
             seconds=settings.PEGBOARD_CALL_SECONDS,
             again=REPEATS_OF_READS if call.side_effect == "read" else 0,
+            needs=getattr(capability, "needs", None),
         )
     except ServerProblemError as problem:
         note_call(integration, problem, user_id=call.user_id)

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from acl.callers import Caller
+from acl.prepared import rows_of
 from acl.querysets import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from discovery.prepared import rows_of
 from discovery.rendering.common import Tool
 
 _MEASURE = f"""

@@ -8,9 +8,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from redis import Redis
 
+from acl.prepared import rows_of
 from acl.redis_circuit import attempt
 from discovery.models import Call
-from discovery.prepared import rows_of
 from discovery.waiting import tell_waiters
 
 QUEUE = "pegboard:calls"

@@ -3,6 +3,7 @@
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
+from acl.garbage import settle
 from discovery.listening import Listener
 from discovery.moving import send_call
 from discovery.sweeping import sweep
@@ -20,6 +21,7 @@ def sweep_calls() -> None:
 @worker_ready.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
 def begin_to_listen(**_: object) -> None:
     """From now on calls are carried out here."""
+    settle()
     _listener.start()
 
 

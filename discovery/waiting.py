@@ -14,9 +14,9 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from acl.prepared import columns_of, made, rows_of
 from acl.redis_circuit import attempt, redis_circuit
 from discovery.models import Call
-from discovery.prepared import columns_of, made, rows_of
 
 # One look at Postgres for each such time, whatever Redis says: a word may be lost.
 _LISTEN_SECONDS = 1.0

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from django.contrib.auth.models import Group, User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.clock import database_now
 from acl.models import ApiKey
+from acl.prepared import rows_of
 from acl.services.audit import record
 
 RANDOM_BYTES = 32
@@ -127,12 +128,10 @@ def digest_of(raw: str) -> str:
 @sensitive_variables("raw")
 def holder_of(raw: str) -> KeyHolder | None:
     """Who sent this key, in one statement; None when it, or its owner, may not act any more."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RECOGNISE, {"digest": digest_of(raw)})
-        row = cursor.fetchone()
-    if row is None:
+    rows = rows_of(_RECOGNISE, {"digest": digest_of(raw)})
+    if not rows:
         return None
-    key_id, name, prefix, group_id, owner_id, acts_for_users, scopes = row
+    [(key_id, name, prefix, group_id, owner_id, acts_for_users, scopes)] = rows
     return KeyHolder(key_id, name, prefix, group_id, owner_id, acts_for_users, frozenset(scopes))
 
 
@@ -142,7 +141,7 @@ _RECOGNISE = """
 WITH known AS (
   SELECT k.id, k.name, k.prefix, k.group_id, k.owner_id, k.acts_for_users, k.scopes
   FROM acl_apikey k LEFT JOIN auth_user owner ON owner.id = k.owner_id
-  WHERE k.digest = %(digest)s AND k.revoked_at IS NULL
+  WHERE k.digest = %(digest)s::text AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())
     AND COALESCE(owner.is_active, true)
 ), stale AS (

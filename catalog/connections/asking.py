@@ -7,7 +7,6 @@ from typing import Any
 from catalog.connections.health import note_health
 from catalog.connections.hiding import Hiding
 from catalog.connections.loop import connection_loop
-from catalog.connections.needs import needs_of
 from catalog.connections.patience import call_patiently
 from catalog.connections.pool import NO_FAILURE, Connections
 from catalog.connections.reaching import server_of, tokens_in, waits_for_people
@@ -15,6 +14,7 @@ from catalog.connections.verifying import check_pin
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
 from catalog.models import Integration, Secret
+from catalog.needs import Needs, needs_of
 from catalog.oauth.tokens import distrust
 from catalog.secrets.sealing import values_for
 
@@ -49,13 +49,15 @@ def begin_call(
     user_id: int | None = None,
     seconds: float | None = None,
     again: int = 0,
+    needs: Needs | None = None,
 ) -> Future[Result]:
     """Send a call and wait for nothing; `note_call` is to be told how it went.
 
     `again` says how often a call may be repeated that may have been carried out: for tools that
-    only read. Where a secret is missing or does not open, this raises, and nothing is sent.
+    only read; `needs` is what `needs_of` says, where it has been read already. Where a secret is
+    missing or does not open, this raises, and nothing is sent.
     """
-    needs = needs_of(integration, name)
+    needs = needs or needs_of(integration, name)
     values = values_for(integration, user_id=user_id) if needs.secrets else {}
     server = server_of(integration, user_id=user_id, values=values, signed_in=needs.account)
     key, hide = _key(integration, user_id), Hiding([*values.values(), *tokens_in(server)])

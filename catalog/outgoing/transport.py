@@ -15,6 +15,7 @@ from catalog.outgoing.problems import AnswerTooLargeError, NotReachableError
 MB = 1024 * 1024
 # A stream of events has no end: this many seconds have the allowance of a whole answer.
 EVENTS_SECONDS = 60.0
+MOST_IDLE = 3
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -36,7 +37,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=_certificates(),
             max_connections=connections,
-            max_keepalive_connections=connections,
+            # Each that idles is asked twice with every request whether it still lives.
+            max_keepalive_connections=min(connections, MOST_IDLE),
             keepalive_expiry=30,
             network_backend=backend or GuardedBackend(allowed),
         )

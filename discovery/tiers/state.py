@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acl.callers import Caller
+from acl.prepared import rows_of
 from acl.querysets import rights_parameters, rights_sql
 from catalog.cache import listing_cache
 from catalog.querysets import TABLES
 from catalog.usable import VERSION_SQL
-from discovery.prepared import rows_of
 from discovery.tiers.summary import Category, categories_of
 
 KEPT = 1_000

@@ -20,13 +20,16 @@ accesslog = None  # the application's own log has the requests
 
 
 def post_worker_init(worker: object) -> None:
-    """Load the embedding model and its examples before the first request needs them."""
+    """Load the embedding model and its examples before the first request needs them; nothing of it
+    is garbage."""
     # Only here, because the applications are loaded by now.
     from django.db import connections
 
+    from acl.garbage import settle
     from catalog.embedding.choice import warm_embedder
     from discovery.small_talk import warm_small_talk
 
     warm_embedder()
     warm_small_talk()
     connections.close_all()
+    settle()

@@ -69,8 +69,8 @@ def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
         ended = wait_for_end(Call.objects.get(pk=done.call_id), 1)
 
     assert (ended.state, ended.arguments) == (State.COMPLETED, HELLO)
-    # The right and the row; to take it, the right again, secrets and pin, the end; and to read it.
-    assert (len(asking), len(sending), len(waiting) - 1) == (2, 4, 1)
+    # The right and the row; to take it, the right again with secrets and pin, the end; to read it.
+    assert (len(asking), len(sending), len(waiting) - 1) == (2, 3, 1)
 
 
 LOSSES = {

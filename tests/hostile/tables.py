@@ -6,7 +6,7 @@ from functools import cache
 
 from django.db import connection, transaction
 
-from discovery.prepared import rows_of
+from acl.prepared import rows_of
 
 # Notes of who was there, which are no change of what there is.
 TABLES_OF_VISITS = {

@@ -19,10 +19,10 @@ from catalog.connections import asking, verifying
 from catalog.connections.announcing import Announcements
 from catalog.connections.asking import call_tool
 from catalog.connections.loop import ConnectionLoop
-from catalog.connections.needs import needs_of
 from catalog.locking import only_sync
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Capability, Definition, Integration, Sync
+from catalog.needs import needs_of
 from catalog.services.reviewing import store_definitions
 from catalog.syncing import KEPT, BusyError, sync_definitions
 from tests.factories import IntegrationFactory, UserFactory, active_model
