@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection
 from django.db.models import Model
 
 Row = TypeVar("Row", bound=Model)
@@ -20,8 +20,26 @@ class _Preparing(psycopg.Cursor[Any]):
         return self
 
 
-def rows_of(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
-    """All rows of a statement that is the same each time."""
+def rows_of(statement: str, parameters: Mapping[str, Any], *, twice: bool = False) -> list[Any]:
+    """All rows of a statement that is the same each time.
+
+    Whether the connection still lives is asked once in a request, as Django does. A statement that
+    may be carried out `twice` finds it out itself, which is a statement less.
+    """
+    if not twice or connection.in_atomic_block:
+        connection.close_if_health_check_failed()
+        return _asked(statement, parameters)
+    connection.health_check_done = True  # type: ignore[attr-defined]
+    try:
+        return _asked(statement, parameters)
+    except (OperationalError, InterfaceError):
+        if connection.connection is not None and not connection.connection.closed:
+            raise
+        connection.close()
+        return _asked(statement, parameters)
+
+
+def _asked(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
     connection.ensure_connection()
     # Django's wrapper around our cursor, so that statements are counted and failures translated.
     raw = _Preparing(connection.connection)

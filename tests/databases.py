@@ -8,9 +8,11 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.core.management.commands import flush
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.operations import DatabaseOperations
 from guardian.management import create_anonymous_user
 from pytest_django import DjangoDbBlocker
@@ -62,3 +64,13 @@ def _flush_is_quick() -> Iterator[None]:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
         patch.setattr(flush, "emit_post_migrate_signal", put_back)
         yield
+
+
+def ended_by_postgres(ended: BaseDatabaseWrapper) -> None:
+    """Postgres ends the connection, as at a restart; its owner has not heard of it, and is at the
+    beginning of a request."""
+    ended.ensure_connection()
+    info = ended.connection.info
+    with psycopg.connect(host=info.host, user=info.user, dbname=info.dbname) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [info.backend_pid])
+    ended.health_check_enabled, ended.health_check_done = True, False  # type: ignore[attr-defined]

@@ -128,7 +128,7 @@ def digest_of(raw: str) -> str:
 @sensitive_variables("raw")
 def holder_of(raw: str) -> KeyHolder | None:
     """Who sent this key, in one statement; None when it, or its owner, may not act any more."""
-    rows = rows_of(_RECOGNISE, {"digest": digest_of(raw)})
+    rows = rows_of(_RECOGNISE, {"digest": digest_of(raw)}, twice=True)
     if not rows:
         return None
     [(key_id, name, prefix, group_id, owner_id, acts_for_users, scopes)] = rows

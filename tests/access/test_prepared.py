@@ -1,0 +1,36 @@
+"""Statements that are planned once, over connections that Postgres may have ended."""
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from acl.prepared import rows_of
+from tests.databases import ended_by_postgres
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NINE = "SELECT %(number)s::int"
+
+
+def test_statement_that_may_be_repeated_finds_out_that_the_connection_has_ended() -> None:
+    ended_by_postgres(connection)
+
+    with CaptureQueriesContext(connection) as statements:
+        assert rows_of(NINE, {"number": 9}, twice=True) == [(9,)]
+
+    assert len(statements) <= 2
+
+
+def test_other_statements_ask_first_once_in_a_request() -> None:
+    ended_by_postgres(connection)
+
+    assert rows_of(NINE, {"number": 9}) == [(9,)]
+
+
+def test_within_a_transaction_nothing_is_repeated() -> None:
+    with transaction.atomic():
+        ended_by_postgres(connection)
+        connection.health_check_done = True  # type: ignore[attr-defined]
+
+        with pytest.raises(OperationalError):
+            rows_of(NINE, {"number": 9}, twice=True)
+        transaction.set_rollback(True)
