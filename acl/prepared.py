@@ -26,14 +26,15 @@ def rows_of(statement: str, parameters: Mapping[str, Any], *, twice: bool = Fals
     Whether the connection still lives is asked once in a request, as Django does. A statement that
     may be carried out `twice` finds it out itself, which is a statement less.
     """
-    if not twice or connection.in_atomic_block:
+    # One that is opened now lives, or Postgres is away: to try that again would double the wait.
+    if not twice or connection.in_atomic_block or connection.connection is None:
         connection.close_if_health_check_failed()
         return _asked(statement, parameters)
     connection.health_check_done = True  # type: ignore[attr-defined]
     try:
         return _asked(statement, parameters)
     except (OperationalError, InterfaceError):
-        if connection.connection is not None and not connection.connection.closed:
+        if not connection.connection.closed:
             raise
         connection.close()
         return _asked(statement, parameters)

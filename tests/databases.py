@@ -6,12 +6,13 @@ Migrating takes most of ten seconds, and so it is done once: processes copy what
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 from django.core.management.commands import flush
-from django.db import connection
+from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.operations import DatabaseOperations
 from guardian.management import create_anonymous_user
@@ -64,6 +65,14 @@ def _flush_is_quick() -> Iterator[None]:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
         patch.setattr(flush, "emit_post_migrate_signal", put_back)
         yield
+
+
+@contextmanager
+def taken_back(blocker: DjangoDbBlocker) -> Iterator[None]:
+    """What several tests find there, in a transaction around theirs."""
+    with blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def ended_by_postgres(ended: BaseDatabaseWrapper) -> None:

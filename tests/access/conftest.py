@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from acl.redis_circuit import redis_circuit
 from tests.access.people import People, invite
+from tests.databases import taken_back
 
 
 @pytest.fixture
@@ -17,10 +17,9 @@ def people(db: None) -> People:
 
 @pytest.fixture(scope="module")
 def invited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[People]:
-    """The same for all tests of a file, in a transaction around theirs that is taken back."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    """The same for all tests of a file, made once."""
+    with taken_back(django_db_blocker):
         yield invite()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)

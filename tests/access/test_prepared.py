@@ -1,5 +1,6 @@
 """Statements that are planned once, over connections that Postgres may have ended."""
 
+import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -34,3 +35,18 @@ def test_within_a_transaction_nothing_is_repeated() -> None:
         with pytest.raises(OperationalError):
             rows_of(NINE, {"number": 9}, twice=True)
         transaction.set_rollback(True)
+
+
+def test_database_that_is_away_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def refuse(parameters: object) -> None:
+        tried.append(parameters)
+        raise psycopg.OperationalError("away")
+
+    connection.close()
+    monkeypatch.setattr(connection, "get_new_connection", refuse)
+
+    with pytest.raises(OperationalError):
+        rows_of(NINE, {"number": 9}, twice=True)
+    assert len(tried) == 1

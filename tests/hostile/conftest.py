@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import transaction
 from pytest_django import DjangoDbBlocker, Settings
 
 from acl.redis_circuit import redis_circuit
+from tests.databases import taken_back
 from tests.hostile.world import World, build
 
 
@@ -48,9 +48,8 @@ def logs_are_short() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """One world for all tests of a file, in a transaction around theirs that is taken back."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with taken_back(django_db_blocker):
         yield build()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture
