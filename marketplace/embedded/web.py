@@ -6,6 +6,8 @@ gunicorn reads the names in this module as its settings; its own environment var
 
 import os
 
+from marketplace.embedded.draining import ignore_attempts_at_the_end
+
 worker_class = "marketplace.embedded.draining.DrainingWorker"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 # Those that wait for tools are among them: discovery/waiting.py lets only half wait for long.
@@ -17,6 +19,11 @@ graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_W
 keepalive = 5
 control_socket_disable = True  # nobody asks it, and it would write into the home folder
 accesslog = None  # the application's own log has the requests
+
+
+def when_ready(arbiter: object) -> None:
+    """Arrange for the end, before the other processes begin."""
+    ignore_attempts_at_the_end(arbiter)
 
 
 def post_worker_init(worker: object) -> None:

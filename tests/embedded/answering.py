@@ -1,0 +1,17 @@
+"""The smallest application that gunicorn can end as it ends Pegboard."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from marketplace.embedded.web import graceful_timeout, threads, when_ready, worker_class, workers
+
+__all__ = ["application", "graceful_timeout", "threads", "when_ready", "worker_class", "workers"]
+
+
+def application(
+    environ: dict[str, object], start_response: Callable[[str, list[tuple[str, str]]], object]
+) -> Iterable[bytes]:
+    """A few milliseconds of work, so that there is a queue."""
+    time.sleep(0.003)
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
