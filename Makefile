@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv installer install install-tests chromium caddy first-steps
+.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -21,7 +21,7 @@ run: install
 	@exec $(BIN)/python manage.py up --port $(PORT)
 
 # The linters run beside the tests, which often wait.
-test: install-tests chromium caddy
+test: install-tests chromium
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest
 
 pytest: install-tests
@@ -120,15 +120,4 @@ chromium:
 	    >.venv/chromium.log 2>&1 || \
 	    echo "Chromium could not be installed (.venv/chromium.log). Browser tests use another" \
 	      "Chromium of Debian's where there is one, and are skipped else."; \
-	fi
-
-# The proxy's test runs Debian's Caddy, unpacked here: installed, it would serve port 80 at once.
-caddy: venv
-	@if [ ! -x .venv/caddy/usr/bin/caddy ] && command -v apt-get >/dev/null; then \
-	  echo "Fetching Caddy …"; \
-	  { mkdir -p .venv/caddy && cd .venv/caddy && \
-	    { apt-get download caddy || { apt-get update -qq && apt-get download caddy; }; } && \
-	    dpkg-deb -x caddy_*.deb .; } \
-	    >.venv/caddy.log 2>&1 || \
-	    echo "Caddy could not be fetched (.venv/caddy.log): the test of the proxy will be skipped."; \
 	fi
