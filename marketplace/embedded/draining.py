@@ -8,6 +8,7 @@ then. Whoever is in the queue by that time is still answered.
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import struct
@@ -36,18 +37,23 @@ _HANDSHAKE_SECONDS = 0.1
 
 
 class DrainingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's threaded worker, which goes on accepting until nothing is under way, within the
-    graceful time."""
+    """gunicorn's threaded worker, which at its end takes whoever is in the queue with it, and then
+    has the graceful time to answer them."""
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Called with False at the beginning of the end, and where it has too many connections."""
-        if enabled or self.alive:
-            super().set_accept_enabled(enabled)
-            return
-        super().set_accept_enabled(True)
+        if not enabled and not self.alive:
+            super().set_accept_enabled(True)
+            self._take_who_waits()
+        super().set_accept_enabled(enabled)
+
+    def _take_who_waits(self) -> None:
         until = time.monotonic() + _HANDSHAKE_SECONDS
-        while (left := until - time.monotonic()) > 0:
-            self.wait_for_and_dispatch_events(timeout=left)
+        while (left := until - time.monotonic()) > 0 or self._is_waited_for():
+            self.wait_for_and_dispatch_events(timeout=max(0.0, left))
+
+    def _is_waited_for(self) -> bool:
+        return bool(select.select(self.sockets, [], [], 0)[0])
 
 
 def ignore_attempts_at_the_end(arbiter: Any) -> None:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 from tests.operations.deployment import free_port, wait_for
@@ -38,9 +39,13 @@ def _ended_by(number: signal.Signals) -> Counter[str]:
         ThreadPoolExecutor(CLIENTS) as clients,
     ):
         wait_for(lambda: _asked(port) == "answered", "listening")
+        before = psutil.Process(web.pid).children()
         asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]
         time.sleep(0.3)
         web.send_signal(number)
+        # Under all these requests: who ends takes nobody new.
+        _, left = psutil.wait_procs(before, timeout=20)
+        assert not left
         time.sleep(1.5)  # an attempt that was ignored is made again after a second
         over.set()
         told = sum((each.result() for each in asking), Counter[str]())
