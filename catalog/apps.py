@@ -1,9 +1,17 @@
 """What there is: integrations, their capabilities, vectors and words."""
 
 from django.apps import AppConfig
+from django.db.models.signals import pre_delete
 
 
 class CatalogConfig(AppConfig):
     name = "catalog"
     verbose_name = "Catalogue"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Only here: tables can be named once every app is loaded.
+        from catalog.models import OAuthConnection
+        from catalog.services.disconnecting import note_revocation
+
+        pre_delete.connect(note_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")

@@ -4,7 +4,14 @@ from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
 
 from acl.admin.parts import ReadOnlyAdmin
-from catalog.models import HealthCheck, OAuthClient, OAuthConnection, OAuthSignIn, Secret
+from catalog.models import (
+    HealthCheck,
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+    Secret,
+)
 
 
 @admin.register(HealthCheck)
@@ -35,6 +42,13 @@ class OAuthConnectionAdmin(ReadOnlyAdmin):
     list_display = ("integration", "user", "issuer", "expires_at", "problem")
     list_select_related = ("integration", "user")
     search_fields = ("integration__slug", "user__username", "issuer")
+
+
+@admin.register(OAuthRevocation)
+class OAuthRevocationAdmin(ReadOnlyAdmin):
+    exclude = ("sealed_token", "sealed_client")
+    list_display = ("endpoint", "client_id", "created_at")
+    search_fields = ("endpoint", "client_id")
 
 
 @admin.register(OAuthSignIn)

@@ -14,7 +14,12 @@ from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
 from catalog.models.health import HealthCheck
 from catalog.models.integration import Integration
 from catalog.models.manifest import ManifestFile
-from catalog.models.oauth import OAuthClient, OAuthConnection, OAuthSignIn
+from catalog.models.oauth import (
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+)
 from catalog.models.preset import Preset, PresetMember
 from catalog.models.proposal import ServerProposal
 from catalog.models.secret import Secret
@@ -39,6 +44,7 @@ __all__ = [
     "Mention",
     "OAuthClient",
     "OAuthConnection",
+    "OAuthRevocation",
     "OAuthSignIn",
     "Preset",
     "PresetMember",

@@ -43,6 +43,12 @@ class OAuthConnection(models.Model):
     )
     issuer = models.CharField(max_length=500)
     token_endpoint = models.CharField(max_length=500)
+    revocation_endpoint = models.CharField(
+        max_length=500,
+        blank=True,
+        db_default="",  # a web of the version before adds rows, too, while an upgrade goes on
+        help_text="Where the token is given back, if anywhere.",
+    )
     resource = models.CharField(max_length=500)
     scope = models.CharField(max_length=2000, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -65,6 +71,28 @@ class OAuthConnection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.integration_id}/{self.user_id or 'all'}"
+
+
+class OAuthRevocation(models.Model):
+    """A token whose account was disconnected, until its server has been told (RFC 7009).
+
+    It stands alone, because the account, the integration or the person may be gone by then.
+    """
+
+    endpoint = models.CharField(max_length=500)
+    client_id = models.CharField(max_length=500)
+    auth_method = models.CharField(max_length=40)
+    sealed_token = models.BinaryField()
+    token_purpose = models.CharField(max_length=300)
+    sealed_client = models.BinaryField(default=b"", help_text="The client's secret, if it has one.")
+    client_purpose = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.endpoint
 
 
 class OAuthSignIn(models.Model):

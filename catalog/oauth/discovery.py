@@ -20,6 +20,7 @@ from catalog.oauth.problems import SignInError
 from catalog.outgoing.addresses import check_address
 
 GRANTS = ["authorization_code", "refresh_token"]
+_LONGEST = 500  # characters of an address, as the tables have them
 # A question that needs no session, to be told where to sign in.
 _HELLO = {
     "jsonrpc": "2.0",
@@ -97,10 +98,14 @@ def _server_metadata(
 
 def _check(metadata: OAuthMetadata, ask: Asker) -> None:
     """Every address before any is used: the first is opened in a person's browser."""
-    check_address(str(metadata.authorization_endpoint), ask.allowed)
-    check_address(str(metadata.token_endpoint), ask.allowed)
-    if metadata.registration_endpoint is not None:
-        check_address(str(metadata.registration_endpoint), ask.allowed)
+    for url in (
+        *(metadata.authorization_endpoint, metadata.token_endpoint),
+        *(metadata.registration_endpoint, metadata.revocation_endpoint),
+    ):
+        if url is not None:
+            check_address(str(url), ask.allowed)
+            if len(str(url)) > _LONGEST:
+                raise SignInError("wrong_answer")
     if "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise SignInError("no_pkce")
 

@@ -1,6 +1,8 @@
 """What Pegboard is called at an authorization server: registered by itself, or set by an admin."""
 
+from base64 import b64encode
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 import anyio
 from mcp.client.auth import OAuthRegistrationError
@@ -27,6 +29,16 @@ class Client:
     client_id: str
     auth_method: str
     secret: str = field(default="", repr=False)
+
+    def proof(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The fields and headers that go with each form (RFC 6749, 2.3.1)."""
+        fields, headers = {"client_id": self.client_id}, {}
+        if self.auth_method == "client_secret_basic" and self.secret:
+            pair = f"{quote(self.client_id, safe='')}:{quote(self.secret, safe='')}"
+            headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+        elif self.auth_method == "client_secret_post":
+            fields["client_secret"] = self.secret
+        return fields, headers
 
 
 def client_for(integration: Integration, found: Found, redirect_uri: str, ask: Asker) -> Client:

@@ -7,9 +7,10 @@ from celery import shared_task
 from django.conf import settings
 
 from acl.clock import database_now
-from catalog.models import OAuthConnection, OAuthSignIn
+from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth import SIGN_IN_LASTS
 from catalog.oauth.asking import Asker
+from catalog.oauth.revoking import revoke
 from catalog.oauth.signing_in import finish, prepare
 from catalog.oauth.tokens import renew
 
@@ -17,6 +18,7 @@ State = OAuthSignIn.State
 # Renewed this long before they end, so that a call seldom waits for it.
 EARLY = timedelta(minutes=5)
 _SIGN_INS_KEPT = timedelta(days=1)
+_REVOKED_WITHIN = timedelta(days=1)
 
 
 @shared_task(name="servers.prepare_sign_in")  # type: ignore[untyped-decorator]
@@ -47,6 +49,22 @@ def sweep_sign_ins() -> None:
     }
     for pk, state in left.filter(state__in=steps).order_by("pk").values_list("pk", "state"):
         steps[state](pk)
+
+
+@shared_task(name="servers.revoke_token")  # type: ignore[untyped-decorator]
+def revoke_token(pk: int) -> None:
+    """Give a token back whose account was disconnected."""
+    revoke(pk)
+
+
+@shared_task(name="servers.sweep_revocations")  # type: ignore[untyped-decorator]
+def sweep_revocations() -> None:
+    """Give back what could not be given back yet, for a day."""
+    now, patience = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
+    OAuthRevocation.objects.filter(created_at__lt=now - _REVOKED_WITHIN).delete()
+    left = OAuthRevocation.objects.filter(created_at__lt=now - patience)
+    for pk in left.order_by("pk").values_list("pk", flat=True):
+        revoke(pk)
 
 
 @shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]

@@ -67,8 +67,11 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
             integration=row.integration,
             user=row.user,
             defaults={
-                name: row.details[name]
-                for name in ("endpoint", "issuer", "token_endpoint", "resource", "scope")
+                name: row.details.get(name, "")
+                for name in (
+                    *("endpoint", "issuer", "token_endpoint"),
+                    *("revocation_endpoint", "resource", "scope"),
+                )
             },
         )
         store(connection, token)
@@ -124,6 +127,7 @@ def _details(row: OAuthSignIn, found: Found) -> dict[str, object]:
         "scope": found.scope[:2000],
         "redirect_uri": row.redirect_uri,
         "token_endpoint": str(found.metadata.token_endpoint),
+        "revocation_endpoint": str(found.metadata.revocation_endpoint or ""),
         "tells_issuer": bool(tells),
     }
 

@@ -1,10 +1,8 @@
 """Tokens: got for a code, kept sealed, renewed before they end, and sent to one address only."""
 
 import json
-from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
-from urllib.parse import quote
 
 import httpx2
 from django.db import transaction
@@ -114,13 +112,8 @@ def store(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -> None
 
 
 def _asked(url: str, form: Mapping[str, str], client: Client, ask: Asker) -> OAuthToken:
-    fields, headers = {**form, "client_id": client.client_id}, {}
-    if client.auth_method == "client_secret_basic" and client.secret:
-        pair = f"{quote(client.client_id, safe='')}:{quote(client.secret, safe='')}"
-        headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
-    elif client.auth_method == "client_secret_post":
-        fields["client_secret"] = client.secret
-    answer = ask.post(url, form=fields, headers=headers)
+    fields, headers = client.proof()
+    answer = ask.post(url, form={**form, **fields}, headers=headers)
     if answer.status_code != 200:
         raise SignInError("refused", _error_of(answer))
     try:

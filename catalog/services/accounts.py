@@ -81,14 +81,20 @@ def account_of(integration: Integration, user: User | None) -> OAuthConnection |
 
 
 @transaction.atomic
-def forget_account(*, by: User, integration: Integration, user: User | None) -> bool:
-    """Forget an account and its token; False where there was none."""
-    gone, _ = OAuthConnection.objects.filter(integration=integration, user=user).delete()
+def forget_account(
+    *, by: User, integration: Integration, user: User | None
+) -> OAuthConnection | None:
+    """Forget an account and its token, which a worker gives back (`services.disconnecting`); what
+    it was, or None where there was none."""
+    rows = OAuthConnection.objects.select_for_update(of=("self",))  # it may be renewed just now
+    gone = rows.filter(integration=integration, user=user).first()
+    if gone is None:
+        return None
+    gone.delete()
     Secret.objects.filter(integration=integration, user=user, name=f"{KEPT_BY_US}token").delete()
-    if gone:
-        details = {"for": user.get_username() if user else "everybody"}
-        record(by=by, action="account.forget", target=integration.slug, details=details)
-    return bool(gone)
+    details = {"for": user.get_username() if user else "everybody"}
+    record(by=by, action="account.forget", target=integration.slug, details=details)
+    return gone
 
 
 @transaction.atomic

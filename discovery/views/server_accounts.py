@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from catalog.models import Integration, OAuthSignIn
+from catalog.models import Integration, OAuthConnection, OAuthSignIn
 from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.accounts import (
     CannotSignInError,
@@ -43,9 +43,17 @@ def sign_in(request: PageRequest, slug: str) -> HttpResponse:
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     """Forget one's own account."""
     mine = mine_or_404(request, frame_of(request), slug)
-    if forget_account(by=request.user, integration=mine.integration, user=request.user):
-        messages.success(request, "Your account is forgotten here. At the server it goes on.")
+    gone = forget_account(by=request.user, integration=mine.integration, user=request.user)
+    if gone is not None:
+        messages.success(request, f"Your account is forgotten here. {what_remains(gone)}")
     return redirect("my-secret", slug)
+
+
+def what_remains(gone: OAuthConnection) -> str:
+    """What a forgotten account can still do, in words."""
+    if gone.revocation_endpoint:
+        return "Its server is told to end what was allowed."
+    return "At the server it goes on: it does not say how to end it."
 
 
 @sensitive_variables("state")

@@ -287,6 +287,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
         "options": {"expires": PEGBOARD_SWEEP_SECONDS},
     },
+    "sweep-revocations": {
+        "task": "servers.sweep_revocations",
+        "schedule": 300.0,
+        "options": {"expires": 300},
+    },
     "sweep-installations": {
         "task": "servers.sweep_installations",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),

@@ -30,8 +30,10 @@ def sign_in(request: PageRequest, slug: str) -> HttpResponse:
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     """Forget the shared account."""
     row = get_object_or_404(Integration, slug=slug)
-    if forget_account(by=request.user, integration=row, user=None):
-        messages.success(request, "The account is forgotten here. At the server it goes on.")
+    gone = forget_account(by=request.user, integration=row, user=None)
+    if gone is not None:
+        remains = server_accounts.what_remains(gone)
+        messages.success(request, f"The account is forgotten here. {remains}")
     return redirect(f"{reverse('integration', args=[slug])}#account")
 
 

@@ -42,6 +42,10 @@ class Handler(BaseHTTPRequestHandler):
             self._mcp(json.loads(body))
         elif self.path == "/register":
             self._json(201, self.server.register(json.loads(body)))
+        elif self.path == "/revoke":
+            form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            status = self.server.revoke(form, self.headers.get("Authorization", ""))
+            self._json(status, {})
         elif self.path == "/token":
             form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
             status, told = self.server.token(form, self.headers.get("Authorization", ""))
@@ -113,6 +117,7 @@ class SignInServer(ThreadingHTTPServer):
         self.registers_secret = ""
         self.expires_in: int | None = 3600
         self.waits = 0.0
+        self.is_ill = False
         self.issues: str | None = None  # the issuer that it sends people back with
         self._codes: dict[str, dict[str, str]] = {}
         self._refresh: set[str] = set()
@@ -130,6 +135,7 @@ class SignInServer(ThreadingHTTPServer):
             "authorization_endpoint": f"{self.origin}/authorize",
             "token_endpoint": f"{self.origin}/token",
             "registration_endpoint": f"{self.origin}/register",
+            "revocation_endpoint": f"{self.origin}/revoke",
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
             **self.instead,
@@ -160,10 +166,7 @@ class SignInServer(ThreadingHTTPServer):
 
     def token(self, form: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
         time.sleep(self.waits)
-        secret = self._clients.get(form.get("client_id", ""))
-        pair = f"{form.get('client_id')}:{secret}"
-        proven = b64decode(authorization.removeprefix("Basic ")).decode() == pair
-        if secret is None or (secret and not proven):
+        if not self._is_known(form, authorization):
             return 401, {"error": "invalid_client"}
         with self._lock:
             good = self._good_code(form) if "code" in form else self._good_refresh(form)
@@ -176,6 +179,22 @@ class SignInServer(ThreadingHTTPServer):
         if self.expires_in is not None:
             token["expires_in"] = self.expires_in
         return 200, {**token, "refresh_token": refresh}
+
+    def revoke(self, form: dict[str, str], authorization: str) -> int:
+        """It ends exactly the token that it is told, as the least of servers."""
+        if not self._is_known(form, authorization):
+            return 401
+        if self.is_ill:
+            return 503
+        tokens = {"access_token": self.good, "refresh_token": self._refresh}
+        tokens[form["token_type_hint"]].discard(form["token"])
+        return 200
+
+    def _is_known(self, form: dict[str, str], authorization: str) -> bool:
+        secret = self._clients.get(form.get("client_id", ""))
+        pair = f"{form.get('client_id')}:{secret}"
+        proven = b64decode(authorization.removeprefix("Basic ")).decode() == pair
+        return secret is not None and (not secret or proven)
 
     def _good_code(self, form: dict[str, str]) -> bool:
         given = self._codes.pop(form["code"], None)  # once

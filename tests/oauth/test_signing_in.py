@@ -2,129 +2,37 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 import pytest
-from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
-from catalog.connections import asking
 from catalog.connections.asking import call_tool, check_server
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 from catalog.oauth.server_tasks import (
     finish_sign_in,
-    prepare_sign_in,
     renew_tokens,
     sweep_sign_ins,
 )
 from catalog.oauth.tokens import bearer_for
 from catalog.services.accounts import MOST_AT_ONCE
-from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
-from tests.mcp_client.test_http import QUICK
+from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
+from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def server() -> Iterator[SignInServer]:
-    with sign_in_server() as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
-    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
-    settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
-    yield loop
-    loop.stop()
-
-
-@pytest.fixture
-def root(db: None) -> User:
-    return User.objects.create_superuser("root")
-
-
-@pytest.fixture
-def support(db: None) -> Group:
-    return GroupFactory.create(name="Support")
-
-
-@pytest.fixture
-def mail(server: SignInServer, support: Group) -> Integration:
-    row = IntegrationFactory.create(
-        slug="mail", transport="http", endpoint=f"{server.origin}/mcp", own_secrets=True
-    )
-    give(row, support)
-    CapabilityFactory.create(integration=row, action="whoami")
-    return row
-
-
-def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def begin(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:
-    """Press the button, and let the worker prepare."""
-    assert client.post(path).status_code == 302
-    row = OAuthSignIn.objects.latest("pk")
-    prepare_sign_in(row.pk)
-    row.refresh_from_db()
-    return row
-
-
-def go_there(client: Client, row: OAuthSignIn) -> str:
-    """Follow the link to the authorization server, which sends the person back at once."""
-    page = client.get(f"/connections/{row.public_id}/")
-    answer = httpx2.get(page.context["there"], follow_redirects=False)
-    return answer.headers["Location"].removeprefix("http://testserver")
-
-
-def sign_in(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:
-    """All of it."""
-    row = begin(client, path)
-    client.get(go_there(client, row))
-    finish_sign_in(row.pk)
-    row.refresh_from_db()
-    return row
-
-
-def later(row: OAuthSignIn, by: timedelta = timedelta(minutes=2)) -> None:
-    """So much time passes."""
-    OAuthSignIn.objects.filter(pk=row.pk).update(created_at=row.created_at - by)
 
 
 def told(mail: Integration, user: User | None = None) -> str:
     """The token that the server was called with."""
     answer = call_tool(mail, "whoami", {}, user_id=user.pk if user else None)
     return str(json.loads(answer.content[0]["text"])["token"])
-
-
-def everything_stored() -> str:
-    """Each column of each table, as text."""
-    with connection.cursor() as cursor:
-        texts = []
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f'SELECT string_agg(row::text, chr(10)) FROM "{table}" AS row')  # noqa: S608
-            texts.append(str(cursor.fetchone()[0]))
-    return "\n".join(texts)
 
 
 def test_admin_signs_in_for_everybody_and_a_person_for_themselves(

@@ -23,10 +23,17 @@ from catalog.connections.loop import ConnectionLoop
 from catalog.connections.pool import Connections
 from catalog.descriptors import IntegrationDescriptor
 from catalog.mcp_client.problems import ServerProblemError
-from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn
+from catalog.models import (
+    Integration,
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+)
 from catalog.normalizing.reading import RefusedError
 from catalog.oauth.asking import Asker
 from catalog.oauth.keeping import TOKEN, keep
+from catalog.oauth.revoking import revoke
 from catalog.oauth.signing_in import prepare
 from catalog.oauth.tokens import SOON, renew
 from catalog.outgoing import transport
@@ -34,6 +41,7 @@ from catalog.outgoing.addresses import AllowedHosts
 from catalog.outgoing.backend import GuardedBackend
 from catalog.outgoing.fetching import fetch
 from catalog.outgoing.problems import OutgoingError
+from catalog.secrets.sealing import seal
 from catalog.services.proposals import ProposalRefusedError, propose_server
 from marketplace.refreshing import refresh_source
 from marketplace.services.installs import start_install
@@ -194,6 +202,14 @@ def renew_at_the_stored_endpoint(world: World, url: str) -> str:
     return ""
 
 
+def revoke_at_the_stored_endpoint(world: World, url: str) -> str:
+    row = OAuthRevocation(endpoint=url[:500], client_id="x", auth_method="none", token_purpose="x")
+    row.sealed_token = seal(json.dumps({"access": "x", "refresh": "x"}), purpose="x")
+    row.save()
+    revoke(row.pk, ask=Asker(AllowedHosts()))
+    return ""
+
+
 def _prepared(world: World, endpoint: str = f"{HONEST}/mcp") -> str:
     row = IntegrationFactory.create(transport="http", endpoint=endpoint[:500])
     begun = OAuthSignIn.objects.create(
@@ -219,7 +235,9 @@ ENTRY_POINTS = [
     use_an_endpoint("authorization_endpoint"),
     use_an_endpoint("token_endpoint"),
     use_an_endpoint("registration_endpoint"),
+    use_an_endpoint("revocation_endpoint"),
     renew_at_the_stored_endpoint,
+    revoke_at_the_stored_endpoint,
 ]
 
 

@@ -1,0 +1,53 @@
+"""A server that wants a sign-in, and who may sign in there."""
+
+from collections.abc import Iterator
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Group, User
+from pytest_django.fixtures import Settings
+
+from catalog.connections import asking
+from catalog.connections.loop import ConnectionLoop
+from catalog.connections.pool import Connections
+from catalog.models import Integration
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
+from tests.mcp_client.test_http import QUICK
+from tests.oauth.server import SignInServer, sign_in_server
+from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
+
+
+@pytest.fixture
+def server() -> Iterator[SignInServer]:
+    with sign_in_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
+    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    monkeypatch.setattr(asking, "connection_loop", loop)
+    yield loop
+    loop.stop()
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    return User.objects.create_superuser("root")
+
+
+@pytest.fixture
+def support(db: None) -> Group:
+    return GroupFactory.create(name="Support")
+
+
+@pytest.fixture
+def mail(server: SignInServer, support: Group) -> Integration:
+    row = IntegrationFactory.create(
+        slug="mail", transport="http", endpoint=f"{server.origin}/mcp", own_secrets=True
+    )
+    give(row, support)
+    CapabilityFactory.create(integration=row, action="whoami")
+    return row

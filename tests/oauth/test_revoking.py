@@ -1,0 +1,141 @@
+"""Whoever disconnects an account leaves no token behind that still works at the server."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from catalog.models import Integration, OAuthConnection, OAuthRevocation
+from catalog.oauth.server_tasks import revoke_token, sweep_revocations
+from tests.factories import UserFactory
+from tests.oauth.server import SignInServer
+from tests.oauth.steps import begin, browser_of, everything_stored, sign_in
+
+pytestmark = pytest.mark.django_db
+SIGN_OUT = "/integrations/mail/sign-out/"
+
+
+def forgotten(root: User) -> OAuthRevocation:
+    """The admin signs in for everybody and disconnects; no worker has heard of it yet."""
+    client = browser_of(root)
+    sign_in(client)
+    told = client.post(SIGN_OUT, follow=True).content.decode()
+    assert "Its server is told to end what was allowed" in told
+    return OAuthRevocation.objects.get()
+
+
+def older(row: OAuthRevocation, by: timedelta) -> None:
+    OAuthRevocation.objects.filter(pk=row.pk).update(created_at=timezone.now() - by)
+
+
+def good(server: SignInServer) -> set[str]:
+    """What still works at the server."""
+    return server.good | server._refresh
+
+
+@pytest.mark.parametrize("secret", ["", "canary-of-the-client"])
+def test_disconnected_token_is_given_back(
+    mail: Integration, server: SignInServer, root: User, secret: str
+) -> None:
+    server.registers_secret = secret
+    row = forgotten(root)
+    before = good(server)
+    revoke_token(row.pk)
+    revoke_token(row.pk)  # the message came twice
+
+    assert (len(before), good(server)) == (2, set())
+    assert not OAuthConnection.objects.exists()
+    assert not OAuthRevocation.objects.exists()
+    assert len([path for path in server.asked if path == "/revoke"]) == 2
+
+
+def test_nothing_secret_is_stored_meanwhile(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.registers_secret = "canary-of-the-client"
+
+    forgotten(root)
+
+    assert "canary" not in everything_stored()
+    page = browser_of(root).get("/admin/catalog/oauthrevocation/").content.decode()
+    assert f"{server.origin}/revoke" in page
+    assert "canary" not in page
+
+
+def test_lost_message_is_made_up_for(mail: Integration, server: SignInServer, root: User) -> None:
+    row = forgotten(root)
+
+    sweep_revocations()
+    early = good(server)
+    older(row, timedelta(minutes=5))
+    sweep_revocations()
+
+    assert early  # its message may still come
+    assert good(server) == set()
+
+
+def test_server_that_is_ill_or_away_is_told_later_for_a_day(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    row = forgotten(root)
+    server.is_ill = True
+    revoke_token(row.pk)
+    OAuthRevocation.objects.update(endpoint="http://127.0.0.1:1/revoke")
+    revoke_token(row.pk)
+    kept = OAuthRevocation.objects.count()
+    older(row, timedelta(days=2))
+    sweep_revocations()
+
+    assert kept == 1
+    assert not OAuthRevocation.objects.exists()
+
+
+def test_token_goes_back_with_its_person_or_its_integration(
+    mail: Integration, server: SignInServer, root: User, support: Group
+) -> None:
+    alice = UserFactory.create(username="alice", groups=[support])
+    sign_in(browser_of(root))
+    sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+
+    alice.delete()
+    mail.delete()
+    for row in OAuthRevocation.objects.all():
+        revoke_token(row.pk)
+
+    assert good(server) == set()
+    assert not OAuthRevocation.objects.exists()
+
+
+def test_key_that_is_gone_ends_it(mail: Integration, server: SignInServer, root: User) -> None:
+    row = forgotten(root)
+    OAuthRevocation.objects.update(token_purpose="something else")
+
+    revoke_token(row.pk)
+
+    assert not OAuthRevocation.objects.exists()
+    assert "/revoke" not in server.asked
+
+
+def test_server_without_such_an_address_is_told_nothing(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.instead = {"revocation_endpoint": None}
+    client = browser_of(root)
+    sign_in(client)
+    told = client.post(SIGN_OUT, follow=True).content.decode()
+
+    assert "At the server it goes on" in told
+    assert not OAuthConnection.objects.exists()
+    assert not OAuthRevocation.objects.exists()
+
+
+def test_address_that_is_too_long_is_refused(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    server.instead = {"revocation_endpoint": f"{server.origin}/{'x' * 600}"}
+
+    row = begin(browser_of(root))
+
+    assert row.state == "failed"
+    assert "none that OAuth knows" in row.message
