@@ -244,11 +244,7 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
 
 def _integration(descriptor: IntegrationDescriptor) -> Integration:
     """Its row, which nobody can use before the installation is ready."""
-    rows = Integration.objects.filter(slug=descriptor.slug)
-    integration = rows.first()
-    if integration is not None:
-        lock_integration(integration.pk)
-        integration = rows.first()
+    integration = _ones_turn(descriptor.slug)
     if integration and (integration.enabled or integration.state == ReviewState.APPROVED):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
@@ -260,6 +256,19 @@ def _integration(descriptor: IntegrationDescriptor) -> Integration:
     integration.connection = needed[0] if descriptor.transport else needed[1]
     integration.save()
     return integration
+
+
+def _ones_turn(slug: str) -> Integration | None:
+    """The row of that name, once it is one's turn with it. Whoever had it before may have removed
+    it, and somebody else begun anew: then it is another row, whose turn is another, too."""
+    rows = Integration.objects.filter(slug=slug)
+    row = rows.first()
+    while row is not None:
+        lock_integration(row.pk)
+        before, row = row, rows.first()
+        if row == before:
+            break
+    return row
 
 
 def _bounds(constraints: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from acl.callers import Caller
 from catalog.descriptors import IntegrationDescriptor
 from catalog.indexing import embed_pending
+from catalog.locking import _DEFINITIONS
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
 from marketplace.installing import install
@@ -73,6 +74,31 @@ def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(
         removed.result()
 
     assert not Installation.objects.exists()
+
+
+def test_who_waited_for_what_is_gone_waits_for_what_took_its_place(alice: User) -> None:
+    """Or two would write the same row, each in its own order, and wait for each other."""
+    installation = begin(alice, channel())
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            uninstall(by=alice, integration=installation.integration)
+            other = threads.submit(at_once, 1, lambda: begin(alice, channel()))
+            wait_for_somebody_who_waits()
+            anew = begin(alice, channel()).integration_id
+            turn("pg_advisory_lock", anew)  # beyond the transaction
+        wait_for_somebody_who_waits()
+        turn("pg_advisory_unlock", anew)
+        told = other.result()
+
+    assert told == ["already there"]
+    assert Installation.objects.count() == 1
+
+
+def turn(function: str, integration: int) -> None:
+    """Take one's turn with an integration, or give it back."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s, %s)", [_DEFINITIONS, integration])
 
 
 def remove(by: User, integration: Integration) -> None:
