@@ -62,12 +62,21 @@ def ignore_attempts_at_the_end(arbiter: Any) -> None:
     ends = signal.getsignal(signal.SIGTERM)
 
     def end(number: int, frame: FrameType | None) -> None:
-        if os.getpid() == arbiter.pid:  # a process that is just being made has this handler, too
+        # A process that is just being made has this handler, too.
+        if os.getpid() == arbiter.pid and _ends_with_it(arbiter):
             ignore_attempts(each.sock for each in arbiter.LISTENERS)
         if callable(ends):
             ends(number, frame)
 
     signal.signal(signal.SIGTERM, end)
+
+
+def _ends_with_it(arbiter: Any) -> bool:
+    """Whether nobody else goes on with its sockets: systemd, who made them, or another gunicorn
+    that takes over (USR2). What the system is told of a socket stays with it."""
+    takes_over = arbiter.reexec_pid or arbiter.master_pid
+    given = arbiter.systemd or any(isinstance(each, int) for each in arbiter.cfg.address)
+    return not takes_over and not given
 
 
 def ignore_attempts(listeners: Iterable[socket.socket]) -> None:

@@ -2,16 +2,20 @@
 
 import http.client
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psutil
 import pytest
 
+from tests.embedded.answering import workers as WORKERS
 from tests.operations.deployment import free_port, wait_for
 
 pytestmark = pytest.mark.processes
@@ -29,15 +33,48 @@ def test_who_connects_while_it_ends_is_answered_or_refused(number: signal.Signal
     assert set(told) == ({"answered", "refused"} if number == signal.SIGTERM else {"answered"})
 
 
+def test_socket_of_somebody_else_stays_open_to_all() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as ours:
+        port = ours.getsockname()[1]
+        for _ in range(2):
+            with _web(f"fd://{ours.fileno()}", pass_fds=[ours.fileno()]) as web:
+                told = _asked(port)
+                web.terminate()
+
+            assert (told, web.returncode) == ("answered", 0)
+
+
+def test_another_that_takes_over_is_let_have_them_all() -> None:
+    port = free_port()
+    with _web(f"127.0.0.1:{port}") as web:
+        wait_for(lambda: _asked(port) == "answered", "listening")
+        web.send_signal(signal.SIGUSR2)
+        wait_for(lambda: len(psutil.Process(web.pid).children()) > WORKERS, "taking over")
+        after = max(psutil.Process(web.pid).children(), key=lambda each: each.create_time())
+        wait_for(lambda: len(after.children()) == WORKERS, "its processes")
+        web.terminate()
+        web.wait(30)
+        told = _asked(port)
+        after.terminate()
+        psutil.wait_procs([after], timeout=30)
+
+    assert told == "answered"
+
+
+@contextmanager
+def _web(bind: str, pass_fds: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
+    command += [f"--bind={bind}", "tests.embedded.answering"]
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        command, stderr=subprocess.DEVNULL, pass_fds=pass_fds
+    ) as web:
+        yield web
+
+
 def _ended_by(number: signal.Signals) -> Counter[str]:
     """What clients are told that dial again and again while the web gets this signal."""
     port, over = free_port(), threading.Event()
-    command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
-    command += [f"--bind=127.0.0.1:{port}", "tests.embedded.answering"]
-    with (
-        subprocess.Popen(command, stderr=subprocess.DEVNULL) as web,  # noqa: S603 - ourselves
-        ThreadPoolExecutor(CLIENTS) as clients,
-    ):
+    with _web(f"127.0.0.1:{port}") as web, ThreadPoolExecutor(CLIENTS) as clients:
         wait_for(lambda: _asked(port) == "answered", "listening")
         before = psutil.Process(web.pid).children()
         asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]
