@@ -3,11 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation
 from catalog.oauth.server_tasks import revoke_token, sweep_revocations
+from catalog.secrets.rotation import rotate_secrets
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
 from tests.oauth.steps import begin, browser_of, everything_stored, sign_in
@@ -105,6 +108,21 @@ def test_token_goes_back_with_its_person_or_its_integration(
 
     assert good(server) == set()
     assert not OAuthRevocation.objects.exists()
+
+
+def test_change_of_keys_leaves_nothing_behind(
+    mail: Integration, server: SignInServer, root: User, settings: Settings
+) -> None:
+    server.registers_secret = "canary-of-the-client"
+    row = forgotten(root)
+    new = Fernet.generate_key().decode()
+    settings.PEGBOARD_ENCRYPTION_KEYS = (new, *settings.PEGBOARD_ENCRYPTION_KEYS)
+    rotated = rotate_secrets()
+    settings.PEGBOARD_ENCRYPTION_KEYS = (new,)
+    revoke_token(row.pk)
+
+    assert (rotated.sealed, rotated.lost) == (3, [])  # the client's secret is kept, too
+    assert good(server) == set()
 
 
 def test_key_that_is_gone_ends_it(mail: Integration, server: SignInServer, root: User) -> None:
