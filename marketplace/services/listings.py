@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
 
 from catalog.descriptors import Defect, IntegrationDescriptor
 from catalog.normalizing.naming import slug_for
@@ -194,7 +193,7 @@ def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) ->
         unique_fields=["listing", "version"],
         update_fields=_OF_VERSIONS,
     )
-    _mark_latest(touched)
+    _mark_latest({row.pk: row.version for row in rows.values()})
 
 
 def _version(listing: Listing, offer: Offer) -> ListingVersion:
@@ -216,12 +215,19 @@ def _differs(known: ListingVersion, wanted: ListingVersion) -> bool:
     return any(getattr(known, name) != getattr(wanted, name) for name in _OF_VERSIONS)
 
 
-def _mark_latest(listings: list[int]) -> None:
-    """The version that the listing shows, which may have come with an earlier page."""
-    own = ListingVersion.objects.filter(listing__in=listings)
-    shown = Q(version=F("listing__version"))
-    own.filter(~shown, is_latest=True).update(is_latest=False)
-    own.filter(shown, is_latest=False).update(is_latest=True)
+def _mark_latest(shown: dict[int, str]) -> None:
+    """The version that each listing shows, which may have come with an earlier page.
+
+    Held side by side here and not by a join in Postgres: in the middle of a large import it may
+    take both tables for empty, and then compares every row with every other.
+    """
+    own = ListingVersion.objects.filter(listing__in=shown).order_by("pk")
+    wrong: dict[bool, list[int]] = {True: [], False: []}
+    for pk, listing, version, marked in own.values_list("pk", "listing", "version", "is_latest"):
+        if marked != (version == shown[listing]):
+            wrong[not marked].append(pk)
+    for right, keys in wrong.items():
+        ListingVersion.objects.filter(pk__in=keys).update(is_latest=right)
 
 
 def _store_files(

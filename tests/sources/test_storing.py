@@ -1,0 +1,35 @@
+"""Storing what a source offers, at a bad moment."""
+
+import pytest
+from django.db import connection
+
+from catalog.descriptors import IntegrationDescriptor
+from marketplace.models import ListingVersion
+from marketplace.services.listings import store_listings
+
+pytestmark = pytest.mark.django_db
+LISTINGS = 200
+# As if statistics had been taken while the first rows were not committed yet.
+EMPTY = """
+UPDATE pg_class SET reltuples = 0, relpages = 100 WHERE relname LIKE 'marketplace_listing%'
+"""
+ROWS_READ = """
+SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))
+FROM pg_stat_xact_user_tables WHERE relname LIKE 'marketplace_listing%'
+"""
+
+
+def test_tables_that_postgres_takes_for_empty_are_not_compared_row_by_row() -> None:
+    names = [f"server-{number}" for number in range(LISTINGS)]
+    offered = [IntegrationDescriptor(name, "mcp", name, version="2") for name in names]
+    with connection.cursor() as cursor:
+        cursor.execute(EMPTY)
+        store_listings(offered, source="import")
+        cursor.execute(ROWS_READ)
+        (first,) = cursor.fetchone()
+        store_listings(offered, source="import")
+        cursor.execute(ROWS_READ)
+        (both,) = cursor.fetchone()
+
+    assert ListingVersion.objects.filter(is_latest=True).count() == LISTINGS
+    assert max(first, both - first) < 30 * LISTINGS
