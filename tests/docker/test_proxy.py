@@ -121,8 +121,10 @@ def _gunicorn(port: int) -> Iterator[None]:
     command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
     command += [f"--bind=127.0.0.1:{port}", "tests.embedded.answering"]
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.DEVNULL) as web:  # noqa: S603
-        yield
-        web.terminate()
+        try:
+            yield
+        finally:
+            web.terminate()
 
 
 def _asked_until(over: threading.Event, port: int) -> Counter[str]:

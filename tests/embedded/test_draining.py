@@ -36,7 +36,6 @@ def test_socket_of_somebody_else_stays_open_to_all() -> None:
         for _ in range(2):
             with _web(f"fd://{ours.fileno()}", pass_fds=[ours.fileno()]) as web:
                 told = _asked(port)
-                web.terminate()
 
             assert (told, web.returncode) == ("answered", 0)
 
@@ -65,7 +64,10 @@ def _web(bind: str, pass_fds: Sequence[int] = ()) -> Iterator[subprocess.Popen[b
     with subprocess.Popen(  # noqa: S603 - ourselves
         command, stderr=subprocess.DEVNULL, pass_fds=pass_fds
     ) as web:
-        yield web
+        try:
+            yield web
+        finally:
+            web.terminate()
 
 
 def _ended_by(number: signal.Signals) -> Counter[str]:
@@ -78,12 +80,11 @@ def _ended_by(number: signal.Signals) -> Counter[str]:
         time.sleep(0.3)
         web.send_signal(number)
         # Under all these requests: who ends takes nobody new.
-        _, left = psutil.wait_procs(before, timeout=20)
-        assert not left
+        _, left = psutil.wait_procs(before, timeout=60)
         time.sleep(1.5)  # an attempt that was ignored is made again after a second
         over.set()
         told = sum((each.result() for each in asking), Counter[str]())
-        web.terminate()
+    assert not left
     return told
 
 
