@@ -7,6 +7,7 @@ from catalog.models.integration import Integration
 
 # Names of what Pegboard keeps itself, such as tokens: nobody sets them and no server is told them.
 KEPT_BY_US = "oauth:"
+TOKEN, CLIENT = f"{KEPT_BY_US}token", f"{KEPT_BY_US}client"
 
 
 class SecretQuerySet(models.QuerySet["Secret"]):

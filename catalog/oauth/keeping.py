@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from catalog.models import Integration, Secret
-from catalog.models.secret import KEPT_BY_US
+from catalog.models.secret import CLIENT, TOKEN
 from catalog.secrets.sealing import seal, unseal
 
-TOKEN, CLIENT = f"{KEPT_BY_US}token", f"{KEPT_BY_US}client"
+__all__ = ["CLIENT", "TOKEN", "keep", "kept"]
 
 
 def keep(integration: Integration, user_id: int | None, name: str, value: dict[str, Any]) -> None:

@@ -41,9 +41,8 @@ def _is_told(row: OAuthRevocation, token: str, hint: str, client: Client, ask: A
 
 
 def _token(row: OAuthRevocation) -> dict[str, str]:
-    token: dict[str, str] = json.loads(
-        unseal(bytes(row.sealed_token), purpose=row.token_purpose),
-    )
+    opened = unseal(bytes(row.sealed_token), purpose=row.token_purpose)
+    token: dict[str, str] = json.loads(opened)
     return token
 
 

@@ -67,12 +67,11 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
             integration=row.integration,
             user=row.user,
             defaults={
-                name: row.details.get(name, "")
-                for name in (
-                    *("endpoint", "issuer", "token_endpoint"),
-                    *("revocation_endpoint", "resource", "scope"),
-                )
-            },
+                name: row.details[name]
+                for name in ("endpoint", "issuer", "token_endpoint", "resource", "scope")
+            }
+            # One that was begun before an upgrade does not have it.
+            | {"revocation_endpoint": row.details.get("revocation_endpoint", "")},
         )
         store(connection, token)
         OAuthSignIn.objects.filter(pk=pk).update(

@@ -22,7 +22,7 @@ class Rotated:
 def rotate_secrets(progress: Callable[[int, int], None] = lambda done, total: None) -> Rotated:
     """Seal every secret by the first key; one that is changed meanwhile has been already."""
     rotated = Rotated(0, [])
-    keys, total = cipher(), sum(_rows(*one).count() for one in _SEALED)
+    keys, total = cipher(), sum(_rows(model, field).count() for model, field, _ in _SEALED)
     for done, (row, field, purpose) in enumerate(_all(), start=1):
         sealed = bytes(getattr(row, field))
         try:
@@ -44,7 +44,7 @@ _SEALED: tuple[tuple[type[Model], str, str], ...] = (
 )
 
 
-def _rows(model: type[Model], field: str, _: str = "") -> QuerySet[Any]:
+def _rows(model: type[Model], field: str) -> QuerySet[Any]:
     return model._default_manager.exclude(**{field: b""}).order_by("pk")
 
 

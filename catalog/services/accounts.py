@@ -10,9 +10,16 @@ from django.db import transaction
 
 from acl.clock import database_now
 from acl.services.audit import record
-from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
+from catalog.models import (
+    Integration,
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+    Secret,
+)
 from catalog.models.oauth import SIGN_IN_LASTS
-from catalog.models.secret import KEPT_BY_US
+from catalog.models.secret import CLIENT, TOKEN
 from catalog.secrets.sealing import seal
 from catalog.services.workers import ask_worker
 
@@ -81,20 +88,19 @@ def account_of(integration: Integration, user: User | None) -> OAuthConnection |
 
 
 @transaction.atomic
-def forget_account(
-    *, by: User, integration: Integration, user: User | None
-) -> OAuthConnection | None:
-    """Forget an account and its token, which a worker gives back (`services.disconnecting`); what
-    it was, or None where there was none."""
+def forget_account(*, by: User, integration: Integration, user: User | None) -> bool | None:
+    """Forget an account and its token; whether a worker gives that back (`services.disconnecting`),
+    or None where there was no account."""
     rows = OAuthConnection.objects.select_for_update(of=("self",))  # it may be renewed just now
     gone = rows.filter(integration=integration, user=user).first()
     if gone is None:
         return None
     gone.delete()
-    Secret.objects.filter(integration=integration, user=user, name=f"{KEPT_BY_US}token").delete()
+    token = Secret(integration=integration, user=user, name=TOKEN)
+    Secret.objects.filter(integration=integration, user=user, name=TOKEN).delete()
     details = {"for": user.get_username() if user else "everybody"}
     record(by=by, action="account.forget", target=integration.slug, details=details)
-    return gone
+    return OAuthRevocation.objects.filter(token_purpose=token.purpose).exists()
 
 
 @transaction.atomic
@@ -107,10 +113,9 @@ def set_client(*, by: User, integration: Integration, client_id: str, client_sec
         integration=integration,
         defaults={"client_id": client_id, "issuer": "", "redirect_uri": "", "by_hand": True},
     )
-    name = f"{KEPT_BY_US}client"
-    Secret.objects.filter(integration=integration, user=None, name=name).delete()
+    Secret.objects.filter(integration=integration, user=None, name=CLIENT).delete()
     if client_secret:
-        row = Secret(integration=integration, user=None, name=name)
+        row = Secret(integration=integration, user=None, name=CLIENT)
         row.sealed = seal(json.dumps({"secret": client_secret}), purpose=row.purpose)
         row.save()
     details = {"client_id": client_id, "with_secret": bool(client_secret)}

@@ -5,7 +5,7 @@ from functools import partial
 from django.db import transaction
 
 from catalog.models import OAuthClient, OAuthConnection, OAuthRevocation, Secret
-from catalog.models.secret import KEPT_BY_US
+from catalog.models.secret import CLIENT, TOKEN
 from catalog.services.workers import ask_worker
 
 REVOKE = "servers.revoke_token"
@@ -18,12 +18,12 @@ def note_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **
     takes nothing back, or where its client is another's by now.
     """
     secrets = Secret.objects.filter(integration=instance.integration_id)
-    token = secrets.filter(user=instance.user_id, name=f"{KEPT_BY_US}token").first()
+    token = secrets.filter(user=instance.user_id, name=TOKEN).first()
     clients = OAuthClient.objects.filter(integration=instance.integration_id)
     client = clients.filter(issuer=instance.issuer).first()
     if not instance.revocation_endpoint or token is None or client is None:
         return
-    proof = secrets.filter(user=None, name=f"{KEPT_BY_US}client").first()
+    proof = secrets.filter(user=None, name=CLIENT).first()
     row = OAuthRevocation.objects.create(
         endpoint=instance.revocation_endpoint,
         client_id=client.client_id,

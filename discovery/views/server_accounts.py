@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from catalog.models import Integration, OAuthConnection, OAuthSignIn
+from catalog.models import Integration, OAuthSignIn
 from catalog.secrets.keys import SecretUnavailableError
 from catalog.services.accounts import (
     CannotSignInError,
@@ -43,17 +43,17 @@ def sign_in(request: PageRequest, slug: str) -> HttpResponse:
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     """Forget one's own account."""
     mine = mine_or_404(request, frame_of(request), slug)
-    gone = forget_account(by=request.user, integration=mine.integration, user=request.user)
-    if gone is not None:
-        messages.success(request, f"Your account is forgotten here. {what_remains(gone)}")
+    is_told = forget_account(by=request.user, integration=mine.integration, user=request.user)
+    if is_told is not None:
+        messages.success(request, f"Your account is forgotten here. {what_remains(is_told)}")
     return redirect("my-secret", slug)
 
 
-def what_remains(gone: OAuthConnection) -> str:
-    """What a forgotten account can still do, in words."""
-    if gone.revocation_endpoint:
+def what_remains(is_told: bool) -> str:
+    """What a forgotten account can still do, in words; `is_told` is its server's being told."""
+    if is_told:
         return "Its server is told to end what was allowed."
-    return "At the server it goes on: it does not say how to end it."
+    return "At the server it goes on: end it there."
 
 
 @sensitive_variables("state")

@@ -18,12 +18,8 @@ timeout = 60
 graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_WAIT_SECONDS)
 keepalive = 5
 control_socket_disable = True  # nobody asks it, and it would write into the home folder
+when_ready = ignore_attempts_at_the_end  # arranged for before the other processes begin
 accesslog = None  # the application's own log has the requests
-
-
-def when_ready(arbiter: object) -> None:
-    """Arrange for the end, before the other processes begin."""
-    ignore_attempts_at_the_end(arbiter)
 
 
 def post_worker_init(worker: object) -> None:

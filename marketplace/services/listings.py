@@ -177,10 +177,10 @@ def _values(offer: Offer, source: Source) -> dict[str, Any]:
 
 def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) -> None:
     """Every version that is new or differs; the slug in its descriptor is that of the listing."""
-    touched = [row.pk for row in rows.values()]
+    shown = {row.pk: row.version for row in rows.values()}
     known = {
         (one.listing_id, one.version): one
-        for one in ListingVersion.objects.filter(listing__in=touched).order_by("pk")
+        for one in ListingVersion.objects.filter(listing__in=shown).order_by("pk")
     }
     wanted = {
         (row.listing_id, row.version): row
@@ -193,7 +193,7 @@ def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) ->
         unique_fields=["listing", "version"],
         update_fields=_OF_VERSIONS,
     )
-    _mark_latest({row.pk: row.version for row in rows.values()})
+    _mark_latest(shown)
 
 
 def _version(listing: Listing, offer: Offer) -> ListingVersion:

@@ -30,9 +30,9 @@ def sign_in(request: PageRequest, slug: str) -> HttpResponse:
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     """Forget the shared account."""
     row = get_object_or_404(Integration, slug=slug)
-    gone = forget_account(by=request.user, integration=row, user=None)
-    if gone is not None:
-        remains = server_accounts.what_remains(gone)
+    is_told = forget_account(by=request.user, integration=row, user=None)
+    if is_told is not None:
+        remains = server_accounts.what_remains(is_told)
         messages.success(request, f"The account is forgotten here. {remains}")
     return redirect(f"{reverse('integration', args=[slug])}#account")
 

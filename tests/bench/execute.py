@@ -67,9 +67,9 @@ def main() -> None:
 
 
 def _environment(data: Path, database: str, queue: str) -> dict[str, str]:
-    from tests.bench.http import _free_port
+    from tests.ports import free_port
 
-    echo = _free_port()
+    echo = free_port()
     return os.environ | {
         "DATABASE_URL": database,
         "REDIS_URL": queue,
@@ -133,11 +133,11 @@ def _spread(times: list[float]) -> list[float]:
 def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
     """The ports of the web server and of the echo server, a key, and which process is what."""
     from catalog.secrets.keys import add_key
-    from tests.bench.http import _free_port
+    from tests.ports import free_port
 
     data = Path(os.environ["PEGBOARD_DATA_DIR"])
     add_key(data / "encryption_keys")
-    web, echo = _free_port(), int(os.environ["PEGBOARD_ECHO_PORT"])
+    web, echo = free_port(), int(os.environ["PEGBOARD_ECHO_PORT"])
     key, environment = _world(echo), dict(os.environ)
     server = subprocess.Popen([sys.executable, "-c", ECHO.format(SERVE.format(echo))])  # noqa: S603
     programs = [

@@ -5,7 +5,6 @@ import argparse
 import http.client
 import json
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from typing import Any
 
 import django
 import psutil
+
+from tests.ports import free_port
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def measure(calls: int) -> dict[str, Any]:
     from tests.bench.selection import forget_vectors, spread, texts
 
     forget_vectors()
-    port = _free_port()
+    port = free_port()
     server = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "gunicorn", "marketplace.config.wsgi", "--worker-class", "gthread",
          "--workers", "1", "--threads", "4", "--bind", f"127.0.0.1:{port}",
@@ -107,12 +108,6 @@ def _select(client: http.client.HTTPConnection, text: str) -> float:
     if answer.status != 200:
         raise RuntimeError(f"{answer.status}: {content[:300]!r}")
     return taken
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _resident_of_children(pid: int) -> float:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from marketplace.config.keys import no_encryption_keys
 from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
+from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
 ENTRYPOINT = PROJECT / "docker" / "entrypoint.sh"
@@ -109,7 +109,7 @@ def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
 def test_roles_start_before_their_servers_and_stop_when_told(data: Path) -> None:
     """REL-18: each starts with nothing there, says what is missing, and finds it once it comes."""
     postgres, redis = EmbeddedPostgres(data, durable=False), EmbeddedRedis(data, durable=False)
-    port = _free_port()
+    port = free_port()
     there = {"DATABASE_URL": postgres.url(), "REDIS_URL": redis.url, "PORT": str(port)}
     roles = {role: _started(role, data, **NEEDED | there) for role in ROLES}
     try:
@@ -197,8 +197,3 @@ def _run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def _environment(**changes: str) -> dict[str, str]:
     programs = Path(sys.executable).parent
     return os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"} | changes
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

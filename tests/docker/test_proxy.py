@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.embedded.served import served
+from tests.ports import free_port
+
 PROJECT = Path(__file__).parents[2]
 CADDYFILE = PROJECT / "docker" / "Caddyfile"
 CADDY = str(Path(sys.executable).with_name("caddy"))
@@ -42,7 +45,7 @@ class Web(BaseHTTPRequestHandler):
 
 
 def test_proxy_waits_for_the_web_and_believes_nobody(tmp_path: Path) -> None:
-    port, upstream = _free_port(), _free_port()
+    port, upstream = free_port(), free_port()
     with _proxy(tmp_path, port, upstream):
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         client.request("POST", "/api/v1/select", b"{}", {"X-Forwarded-For": "203.0.113.9"})
@@ -58,13 +61,13 @@ def test_proxy_waits_for_the_web_and_believes_nobody(tmp_path: Path) -> None:
 
 
 def test_restart_of_the_web_fails_no_request(tmp_path: Path) -> None:
-    port, upstream, over = _free_port(), _free_port(), threading.Event()
+    port, upstream, over = free_port(), free_port(), threading.Event()
     with _proxy(tmp_path, port, upstream), ThreadPoolExecutor(CLIENTS) as clients:
         asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]
         for _ in range(2):
-            with _gunicorn(upstream):
+            with served(f"127.0.0.1:{upstream}"):
                 time.sleep(2)
-        with _gunicorn(upstream):
+        with served(f"127.0.0.1:{upstream}"):
             time.sleep(1)
             over.set()
             told = sum((each.result() for each in asking), Counter[str]())
@@ -115,18 +118,6 @@ def _web(port: int) -> Iterator[None]:
         server.server_close()
 
 
-@contextmanager
-def _gunicorn(port: int) -> Iterator[None]:
-    """A web that ends as Pegboard's does."""
-    command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
-    command += [f"--bind=127.0.0.1:{port}", "tests.embedded.answering"]
-    with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.DEVNULL) as web:  # noqa: S603
-        try:
-            yield
-        finally:
-            web.terminate()
-
-
 def _asked_until(over: threading.Event, port: int) -> Counter[str]:
     """What is answered to one request after the other, each with a body."""
     told: Counter[str] = Counter()
@@ -162,8 +153,3 @@ def _wait_until_listening(port: int, proxy: subprocess.Popen[bytes]) -> None:
         else:
             return
     pytest.fail("the proxy does not listen")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

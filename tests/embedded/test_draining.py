@@ -3,20 +3,18 @@
 import http.client
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import psutil
 import pytest
 
 from tests.embedded.answering import workers as WORKERS
-from tests.operations.deployment import free_port, wait_for
+from tests.embedded.served import served
+from tests.operations.deployment import wait_for
+from tests.ports import free_port
 
 pytestmark = pytest.mark.processes
 CLIENTS = 16
@@ -34,7 +32,7 @@ def test_socket_of_somebody_else_stays_open_to_all() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         port = ours.getsockname()[1]
         for _ in range(2):
-            with _web(f"fd://{ours.fileno()}", pass_fds=[ours.fileno()]) as web:
+            with served(f"fd://{ours.fileno()}", pass_fds=[ours.fileno()]) as web:
                 told = _asked(port)
 
             assert (told, web.returncode) == ("answered", 0)
@@ -42,7 +40,7 @@ def test_socket_of_somebody_else_stays_open_to_all() -> None:
 
 def test_another_that_takes_over_is_let_have_them_all() -> None:
     port = free_port()
-    with _web(f"127.0.0.1:{port}") as web:
+    with served(f"127.0.0.1:{port}") as web:
         wait_for(lambda: _asked(port) == "answered", "listening")
         web.send_signal(signal.SIGUSR2)
         wait_for(lambda: len(psutil.Process(web.pid).children()) > WORKERS, "taking over")
@@ -57,23 +55,10 @@ def test_another_that_takes_over_is_let_have_them_all() -> None:
     assert told == "answered"
 
 
-@contextmanager
-def _web(bind: str, pass_fds: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
-    command += [f"--bind={bind}", "tests.embedded.answering"]
-    with subprocess.Popen(  # noqa: S603 - ourselves
-        command, stderr=subprocess.DEVNULL, pass_fds=pass_fds
-    ) as web:
-        try:
-            yield web
-        finally:
-            web.terminate()
-
-
 def _ended_by(number: signal.Signals) -> Counter[str]:
     """What clients are told that dial again and again while the web gets this signal."""
     port, over = free_port(), threading.Event()
-    with _web(f"127.0.0.1:{port}") as web, ThreadPoolExecutor(CLIENTS) as clients:
+    with served(f"127.0.0.1:{port}") as web, ThreadPoolExecutor(CLIENTS) as clients:
         wait_for(lambda: _asked(port) == "answered", "listening")
         before = psutil.Process(web.pid).children()
         asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]

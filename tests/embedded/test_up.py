@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,8 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+
+from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE = 90  # seconds until something counts as not happening
@@ -64,7 +65,7 @@ class Run:
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     data = Path(tempfile.mkdtemp(prefix="pegboard-"))
-    started = Run(data, _free_port())
+    started = Run(data, free_port())
     started.wait_for("Pegboard runs on")
     yield started
     started.stop()
@@ -114,7 +115,7 @@ def test_port_in_use_is_one_sentence(run: Run) -> None:
 
 
 def test_second_run_on_the_same_folder_is_refused(run: Run) -> None:
-    answer = _refused(run.data, _free_port())
+    answer = _refused(run.data, free_port())
 
     holder = run.process.pid
     assert answer.startswith(f"Pegboard cannot run: Another Pegboard (process {holder}) already")
@@ -173,9 +174,9 @@ def test_second_run_starts_and_dies_with_all_its_children(run: Run) -> None:
 
 
 def test_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    url = f"postgresql://peg:hush@127.0.0.1:{_free_port()}/pegboard"
+    url = f"postgresql://peg:hush@127.0.0.1:{free_port()}/pegboard"
 
-    answer = _refused(tmp_path / "data", _free_port(), DATABASE_URL=url)
+    answer = _refused(tmp_path / "data", free_port(), DATABASE_URL=url)
 
     assert "Pegboard cannot run: the database at 127.0.0.1:" in answer
     assert "hush" not in answer
@@ -203,8 +204,3 @@ def _refused(data: Path, port: int, **environment: str) -> str:
     answer = told.read_text()
     told.unlink()
     return answer
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

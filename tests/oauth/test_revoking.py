@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from catalog.models import Integration, OAuthConnection, OAuthRevocation
+from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevocation
 from catalog.oauth.server_tasks import revoke_token, sweep_revocations
 from catalog.secrets.rotation import rotate_secrets
 from tests.factories import UserFactory
@@ -145,6 +145,18 @@ def test_server_without_such_an_address_is_told_nothing(
 
     assert "At the server it goes on" in told
     assert not OAuthConnection.objects.exists()
+    assert not OAuthRevocation.objects.exists()
+
+
+def test_client_of_another_server_by_now_is_not_named_and_the_page_says_so(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    client = browser_of(root)
+    sign_in(client)
+    OAuthClient.objects.update(issuer="https://other.example")
+    told = client.post(SIGN_OUT, follow=True).content.decode()
+
+    assert "At the server it goes on: end it there." in told
     assert not OAuthRevocation.objects.exists()
 
 

@@ -5,7 +5,6 @@ Whoever tries it prepares its database in their own process, since each command 
 
 import os
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.programs import Connections, Program, Web, Worker
 from marketplace.embedded.redis import EmbeddedRedis
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 PATIENCE = 180  # seconds until something counts as not happening
@@ -164,8 +164,3 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen in {PATIENCE} seconds"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
