@@ -40,6 +40,9 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name = "API key"
         ordering = ["-created_at", "pk"]
+        # Asked of whoever names another person: in a session by `acl/services/callers.py`, of a key
+        # when somebody lets it act for users. Superusers have it, other staff only where given.
+        permissions = [("act_for_others", "Can act for other people")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
