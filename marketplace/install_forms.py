@@ -25,7 +25,9 @@ class InstallForm(forms.Form):
     def __init__(self, *args: Any, prepared: Prepared, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.prepared = prepared
-        for variable in prepared.variables:
+        self.settable = [one for one in prepared.variables if not one.refusal]
+        self.refused = [one for one in prepared.variables if one.refusal]
+        for variable in self.settable:
             self.fields[_field(variable)] = forms.CharField(
                 required=False, max_length=LONGEST_SECRET, strip=True
             )
@@ -44,12 +46,12 @@ class InstallForm(forms.Form):
 
     def secrets(self) -> dict[str, str]:
         """The values that were given, by name."""
-        given = {one.name: self.cleaned_data[_field(one)] for one in self.prepared.variables}
+        given = {one.name: self.cleaned_data[_field(one)] for one in self.settable}
         return {name: value for name, value in given.items() if value}
 
     def asked(self) -> list[tuple[Variable, forms.BoundField]]:
         """What it needs, each with its field. What was typed is never shown again."""
-        return [(one, self[_field(one)]) for one in self.prepared.variables]
+        return [(one, self[_field(one)]) for one in self.settable]
 
 
 def _field(variable: Variable) -> str:

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from catalog.descriptors import canonical_json
 from catalog.mcp_client.packages import LAUNCHERS, NotAPackageError, package_of
+from catalog.mcp_client.variables import MOST_CHARACTERS, refusal_of
 
 _MOST_PARTS = 200
 _MOST_CHARACTERS = 32_768
@@ -26,12 +27,6 @@ _IMAGE = re.compile(
     r"[a-z0-9][\w./:-]*?(?::(?!latest\b)[\w][\w.-]{0,127}|@sha256:[0-9a-f]{64})", re.I
 )
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-# What decides which code is loaded, and from where.
-_FORBIDDEN_VARIABLES = re.compile(
-    r"(?:LD|DYLD|PYTHON|NODE|NPM_CONFIG|UV|PIP|GIT|PERL5?|RUBY|BASH|JAVA|JDK|_JAVA|DOTNET|PEGBOARD"
-    r"|DJANGO)_?.*|PATH|HOME|TMPDIR|ENV|IFS|SHELL|SHELLOPTS|DATABASE_URL|REDIS_URL|PS4|CLASSPATH",
-    re.IGNORECASE,
-)
 
 
 class CommandNotAllowedError(ValueError):
@@ -76,11 +71,19 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
     return (path, *arguments)
 
 
+def check_variables(names: Iterable[str]) -> None:
+    """Refuse names that a server may not be given, before anybody is asked for their values."""
+    for name in names:
+        if why := refusal_of(name):
+            raise CommandNotAllowedError(
+                f"Pegboard does not set the variable {name[:MOST_CHARACTERS]!r}: it {why}."
+            )
+
+
 def check_environment(values: Mapping[str, str]) -> dict[str, str]:
-    """The variables for a server; none may decide which code it loads."""
+    """Return the variables for a server; CommandNotAllowedError if one may not be set."""
+    check_variables(values)
     for name, value in values.items():
-        if not _VARIABLE.fullmatch(name) or _FORBIDDEN_VARIABLES.fullmatch(name):
-            raise CommandNotAllowedError(f"The variable {name[:128]!r} may not be set.")
         if "\x00" in value or len(value) > _MOST_CHARACTERS:
             raise CommandNotAllowedError(f"The variable {name!r} has a value that cannot be set.")
     return dict(values)

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.services.audit import record
+from catalog.mcp_client.variables import refusal_of
 from catalog.models import Integration, Secret
 from catalog.models.secret import KEPT_BY_US
 from catalog.secrets.sealing import seal
@@ -33,6 +34,8 @@ def set_secret(
 ) -> None:
     """Store a secret, of one person or of everybody, in place of the one before it."""
     _check(name, value)
+    if integration.transport == "stdio" and (why := refusal_of(name)):
+        raise UnusableSecretError(f"Pegboard does not set the variable {name!r}: it {why}.")
     row = Secret(integration=integration, user=user, name=name)
     sealed = seal(value, purpose=row.purpose)
     Secret.objects.update_or_create(

@@ -111,6 +111,9 @@ class VariableSerializer(serializers.Serializer[Any]):
     description = serializers.CharField()
     secret = serializers.BooleanField()
     required = serializers.BooleanField()  # type: ignore[assignment]
+    refusal = serializers.CharField(
+        help_text="Why Pegboard never sets it, as the end of a sentence; empty where it does."
+    )
 
 
 class OneListingSerializer(ListingSerializer):
@@ -123,6 +126,9 @@ class OneListingSerializer(ListingSerializer):
     tools = ListedToolSerializer(many=True)
     versions = ListedVersionSerializer(many=True, help_text="The newest of them.")
     variables = VariableSerializer(many=True)
+    problem = serializers.CharField(
+        help_text="Why it cannot be installed: it requires a variable that Pegboard never sets."
+    )
     files = serializers.ListField(child=serializers.CharField(), help_text="Of a skill.")
     source_kind = serializers.ChoiceField(Source.Kind.choices, allow_null=True)
     command = serializers.ListField(

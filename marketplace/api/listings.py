@@ -141,7 +141,8 @@ def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
             }
             for one in details.versions
         ],
-        "variables": listing.needs.get("variables", []),
+        "variables": list(details.variables),
+        "problem": details.problem,
         "files": list(details.files),
         "source_kind": listing.source.kind if listing.source else None,
         "command": listing.command if viewer.is_admin else None,

@@ -15,7 +15,12 @@ from acl.models import Space
 from acl.redis_circuit import attempt
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
-from catalog.mcp_client.commands import CommandNotAllowedError, Launchers, check_command
+from catalog.mcp_client.commands import (
+    CommandNotAllowedError,
+    Launchers,
+    check_command,
+    check_variables,
+)
 from catalog.mcp_client.packages import NotAPackageError, check_constraint, package_of
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
@@ -216,6 +221,7 @@ def check_program(descriptor: IntegrationDescriptor) -> ToConfirm:
     """What is to be confirmed of a program; CommandNotAllowedError where it may not start."""
     if gap := next((part for part in descriptor.command if _GAP.fullmatch(part)), ""):
         raise CommandNotAllowedError(f"Say first what is to stand for {gap} in the command.")
+    check_variables(descriptor.required_secrets)
     shown = to_confirm(descriptor)
     command, package = descriptor.command, package_of(descriptor.command)
     if package is not None and not package.version:

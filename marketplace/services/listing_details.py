@@ -2,8 +2,10 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
+from catalog.mcp_client.variables import refusal_of
 from catalog.models import Capability
 from marketplace.models import Installation, Listing, ListingVersion
 from marketplace.services.browsing import Card, find_listing
@@ -46,6 +48,25 @@ class Details:
     def is_taken(self) -> bool:
         """Whether it is installed, or being installed."""
         return self.card.integration is not None or self.under_way is not None
+
+    @property
+    def variables(self) -> tuple[dict[str, Any], ...]:
+        """What it asks for, each with the reason why Pegboard does not set it, or ""."""
+        named = self.listing.needs.get("variables", ())
+        is_program = self.listing.transport == "stdio"
+        return tuple(
+            {**one, "refusal": refusal_of(str(one["name"])) if is_program else ""} for one in named
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be installed, as far as it is known before anybody gives a secret."""
+        refused = [one for one in self.variables if one["required"] and one["refusal"]]
+        return " ".join(
+            f"It requires the variable {one['name']}, which Pegboard does not set: "
+            f"it {one['refusal']}."
+            for one in refused
+        )
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -9,7 +9,8 @@ from django.db.models import Prefetch, Q
 
 from acl.models import Space
 from catalog.descriptors import IntegrationDescriptor
-from catalog.mcp_client.commands import CommandNotAllowedError
+from catalog.mcp_client.commands import CommandNotAllowedError, check_variables
+from catalog.mcp_client.variables import refusal_of
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.outgoing.problems import EndpointNotAllowedError
 from marketplace.models import Listing, ListingVersion
@@ -32,6 +33,7 @@ class Variable:
     description: str
     is_secret: bool
     is_required: bool
+    refusal: str = ""  # why Pegboard does not set it
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,11 @@ def prepare_install(
     gaps = tuple(part[1:-1] for part in descriptor.command if _GAP.fullmatch(part))
     if descriptor.transport == "stdio" and not by.has_perm("marketplace.install_stdio"):
         return Prepared(descriptor, variables, problem=MAY_NOT)
-    if gaps:
-        return Prepared(descriptor, variables, gaps)
     try:
+        if descriptor.transport == "stdio":
+            check_variables(descriptor.required_secrets)
+        if gaps:
+            return Prepared(descriptor, variables, gaps)
         return Prepared(descriptor, variables, digest=_digest(descriptor))
     except (CommandNotAllowedError, EndpointNotAllowedError) as refused:
         return Prepared(descriptor, variables, problem=str(refused))
@@ -102,6 +106,7 @@ def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Var
             description=str(described.get(name, {}).get("description", "")),
             is_secret=bool(described.get(name, {}).get("secret", True)),
             is_required=name in descriptor.required_secrets,
+            refusal=refusal_of(name) if descriptor.transport == "stdio" else "",
         )
         for name in names
     )

@@ -95,3 +95,22 @@ def test_search_filters_and_pages(client: Client) -> None:
     assert of(client, "", show="installed")["total"] == 1
     assert client.get("/api/v1/listings", {"kind": "spoon"}).status_code == 400
     assert client.get("/api/v1/listings", {"spoon": "1"}).status_code == 400
+
+
+def test_listing_that_cannot_be_installed_says_which_variable_is_refused(client: Client) -> None:
+    group = GroupFactory.create()
+    _, raw = create_key(by=None, name="k", group=group, scopes=["discover"], acts_for_users=True)
+    key = Client(headers={"Authorization": f"Bearer {raw}"})
+    variables = [
+        {"name": name, "description": "", "secret": True, "required": True}
+        for name in ("GITHUB_TOKEN", "GCONV_PATH")
+    ]
+    ListingFactory.create(slug="hub", transport="stdio", needs={"variables": variables})
+    describe_missing()
+    user = UserFactory.create(groups=[group])
+
+    listing = of(key, "/hub", user=user.username)
+
+    assert [bool(one["refusal"]) for one in listing["variables"]] == [False, True]
+    assert "GCONV_PATH" in listing["problem"]
+    assert "GITHUB_TOKEN" not in listing["problem"]

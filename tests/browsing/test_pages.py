@@ -104,6 +104,40 @@ def test_form_begins_one_installation_however_often_it_is_sent(
     assert words(as_admin, "/marketplace/listings/time/").count("See how it goes") == 1
 
 
+def test_listing_that_requires_a_refused_variable_says_so_before_it_asks_for_a_secret(
+    as_admin: Client, time: Listing
+) -> None:
+    variables = [{"name": name, "required": True} for name in ("TOKEN", "LD_PRELOAD")]
+    time.required_secrets, time.needs = ["TOKEN", "LD_PRELOAD"], {"variables": variables}
+    time.save()
+
+    page, form = (words(as_admin, f"/marketplace/listings/time/{end}") for end in ("", "install/"))
+    refused = as_admin.post("/marketplace/listings/time/install/", sent())
+
+    for shown in (page, form):
+        assert "Pegboard does not set" in shown
+        assert "decides which code the system&#x27;s loader" in shown
+    assert 'name="variable-TOKEN"' not in form
+    assert refused.status_code == 422
+    assert not Integration.objects.exists()
+
+
+def test_optional_variable_that_is_refused_is_told_and_not_asked_for(
+    as_admin: Client, time: Listing
+) -> None:
+    proxy = {"name": "HTTPS_PROXY", "required": False}
+    time.needs = {"variables": [*time.needs["variables"], proxy]}
+    time.save()
+
+    form = words(as_admin, "/marketplace/listings/time/install/")
+    begun(as_admin, time)
+
+    assert 'name="variable-TOKEN"' in form
+    assert "variable-HTTPS_PROXY" not in form
+    assert "decides where network traffic goes" in form
+    assert Installation.objects.count() == 1
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

@@ -81,20 +81,6 @@ def test_no_launcher_unless_an_operator_names_it(settings: Settings, tmp_path: P
     assert Path(some.programs["python3"]).is_absolute()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
-        "PATH", "HOME", "BASH_ENV", "npm_config_registry", "UV_INDEX_URL", "PIP_INDEX_URL",
-        "GIT_SSH_COMMAND", "DATABASE_URL", "PEGBOARD_SECRET_KEY", "JAVA_TOOL_OPTIONS",
-        "A=B", "", "A B", "1A", "A\n",
-    ],
-)  # fmt: skip
-def test_variable_that_decides_what_is_loaded_is_refused(name: str) -> None:
-    with pytest.raises(CommandNotAllowedError):
-        check_environment({name: "x"})
-
-
 def test_approval_is_bound_to_every_part() -> None:
     first = command_digest(["uvx", "a==1", "b c"], ["TOKEN"])
 
