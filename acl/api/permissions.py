@@ -24,16 +24,24 @@ def has_scope(principal: KeyHolder | User | AnonymousUser | None, scope: str) ->
     return scope in OWN_SCOPES or principal.is_staff
 
 
-class HasScope(BasePermission):
-    """Asks for the view's `required_scope`: one scope, or a mapping by method.
+def scopes_of(view: object, method: str) -> tuple[str, ...]:
+    """Return the scopes any of which lets a request in by the method; () if nothing does.
 
-    A view without one is open to nobody.
+    A view's `required_scope` is one scope, a tuple of which one is enough, or a mapping by method.
     """
+    required = getattr(view, "required_scope", None)
+    if isinstance(required, dict):
+        required = required.get("GET" if method == "HEAD" else method)
+    if isinstance(required, str):
+        return (required,)
+    return required if isinstance(required, tuple) else ()
+
+
+class HasScope(BasePermission):
+    """Ask for one of the scopes that the view requires. A view without one is open to nobody."""
 
     message = "This needs a scope that the key or the person does not have."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        required = getattr(view, "required_scope", None)
-        if isinstance(required, dict):
-            required = required.get("GET" if request.method == "HEAD" else str(request.method))
-        return isinstance(required, str) and has_scope(request.user, required)
+        required = scopes_of(view, str(request.method))
+        return any(has_scope(request.user, scope) for scope in required)

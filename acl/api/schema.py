@@ -5,6 +5,7 @@ from typing import Any, Literal
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
+from acl.api.permissions import scopes_of
 from acl.api.problems import CONTENT_TYPE, TITLES
 from acl.api.serializers import ProblemSerializer
 
@@ -44,6 +45,18 @@ class PegboardSchema(AutoSchema):
                 },
             )
         return dict(sorted(bodies.items()))
+
+    def get_description(self) -> str:
+        """Say which scope a key needs, after what the call does."""
+        needed = scopes_of(self.view, self.method)
+        words = " or ".join(f"`{scope}`" for scope in needed)
+        return "\n\n".join(filter(None, (super().get_description(), words and f"Scope: {words}.")))
+
+    def get_extensions(self) -> dict[str, Any]:
+        """The same for programs: any of these scopes is enough."""
+        needed = scopes_of(self.view, self.method)
+        scopes = {"x-required-scopes": [str(scope) for scope in needed]} if needed else {}
+        return {**super().get_extensions(), **scopes}
 
     def _problems(self) -> tuple[int, ...]:
         place = WITH_A_PLACE if "{" in self.path else ()

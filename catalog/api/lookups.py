@@ -10,26 +10,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
-from acl.api.permissions import HasScope, has_scope
 from acl.callers import Caller
 from acl.models import ApiKey
 from catalog.api import serializers
 from catalog.services import lookups
 
 
-class MayLookUp(HasScope):
-    """A key that may select may look up too: what it selects among is nothing it must not see."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        may_select = has_scope(request.user, ApiKey.Scope.SELECT)
-        return may_select or super().has_permission(request, view)
-
-
 class LookupView(APIView):
     """A question for a caller; the query or body says for whom."""
 
-    permission_classes = [MayLookUp]
-    required_scope = ApiKey.Scope.DISCOVER
+    required_scope: str | dict[str, str] = ApiKey.Scope.DISCOVER
 
     def asked(
         self, request: Request, data: Any, form: type[serializers.CallerSerializer]

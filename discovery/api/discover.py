@@ -9,7 +9,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
-from catalog.api.lookups import MayLookUp
 from discovery.api.asking import asked_about, example
 from discovery.api.discover_serializers import DiscoverRequestSerializer, DiscoverySerializer
 from discovery.metrics import observe_selection
@@ -23,7 +22,6 @@ from discovery.tiers.options import TierOptions
 class DiscoverView(APIView):
     """Discovery in tiers."""
 
-    permission_classes = [MayLookUp]
     required_scope = ApiKey.Scope.DISCOVER
 
     @extend_schema(

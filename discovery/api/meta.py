@@ -13,11 +13,10 @@ from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
 from acl.callers import Caller
-from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
 from catalog.tokens import estimate_tokens
 from discovery.api import meta_serializers as bodies
-from discovery.api.meta_permissions import MayCallSome, MayCallThis
+from discovery.api.meta_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
@@ -28,8 +27,7 @@ from discovery.services.metatools.calling import call_meta_tool
 class MetaToolsView(APIView):
     """What there is to call."""
 
-    permission_classes = [MayCallSome]
-    required_scope = ApiKey.Scope.DISCOVER
+    required_scope = SCOPES_OF_TOOLS
 
     @extend_schema(
         operation_id="list_meta_tools",
@@ -49,7 +47,7 @@ class MetaToolView(APIView):
     """One of them, called."""
 
     permission_classes = [MayCallThis]
-    required_scope = {"POST": ApiKey.Scope.DISCOVER}  # or `execute`, as the tool says
+    required_scope = SCOPES_OF_TOOLS  # of these, the one of the tool
 
     @extend_schema(
         operation_id="call_meta_tool",

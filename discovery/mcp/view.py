@@ -18,15 +18,13 @@ from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
 from acl.callers import Caller
-from acl.models import ApiKey
-from discovery.api.meta_permissions import MayCallSome
+from discovery.api.meta_permissions import SCOPES_OF_TOOLS
 
 
 class McpView(APIView):
     """An MCP client's only address."""
 
-    permission_classes = [MayCallSome]
-    required_scope = ApiKey.Scope.DISCOVER  # or whichever scope one of the tools asks for
+    required_scope = SCOPES_OF_TOOLS  # each tool asks for its own
     schema = None  # the protocol describes itself
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

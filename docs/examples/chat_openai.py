@@ -4,7 +4,8 @@
     export PEGBOARD_URL=http://localhost:8000 PEGBOARD_KEY=pb_… OPENAI_API_KEY=… CHAT_MODEL=…
     python docs/examples/chat_openai.py --user alice "note that the release is out"
 
-The key needs the scopes `select` and `execute`. OPENAI_BASE_URL names another address.
+The key needs the scopes `select`, `discover` and `execute`.
+OPENAI_BASE_URL names another address.
 """
 
 import argparse

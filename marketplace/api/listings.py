@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.api.callers import caller_of, person_of, principal_of
-from acl.api.permissions import HasScope, has_scope
+from acl.api.permissions import has_scope
 from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
 from marketplace.api import listing_serializers as serializers
@@ -26,20 +26,13 @@ _ON_CARDS = (
 )  # fmt: skip
 
 
-class MayBrowse(HasScope):
-    """Whoever may ask anything about the catalogue may see what could be added to it."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        others = (ApiKey.Scope.SELECT, ApiKey.Scope.ADMIN)
-        may = any(has_scope(request.user, scope) for scope in others)
-        return may or super().has_permission(request, view)
+BROWSING = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
 
 
 class ListingView(APIView):
     """One listing."""
 
-    permission_classes = [MayBrowse]
-    required_scope = ApiKey.Scope.DISCOVER
+    required_scope = BROWSING
 
     @extend_schema(
         operation_id="get_listing",
@@ -60,8 +53,7 @@ class ListingView(APIView):
 class ListingsView(APIView):
     """The marketplace."""
 
-    permission_classes = [MayBrowse]
-    required_scope = ApiKey.Scope.DISCOVER
+    required_scope = BROWSING
 
     @extend_schema(
         operation_id="list_listings",

@@ -29,7 +29,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.api.permissions import has_scope
+from acl.api.permissions import HasScope, has_scope
 from acl.models import ApiKey
 from acl.redis_circuit import redis_circuit
 from catalog.models import Embedding
@@ -79,6 +79,8 @@ class StateCollector(Collector):
 
 class MayReadMetrics(BasePermission):
     """The machine itself, staff, and admin keys."""
+
+    message = HasScope.message
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         return from_this_machine(request._request) or has_scope(request.user, ApiKey.Scope.ADMIN)

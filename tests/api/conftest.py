@@ -33,7 +33,7 @@ def new_key(
         by=None,
         name="backend",
         group=group,
-        scopes=list(scopes) or ["select"],
+        scopes=list(scopes) or ["select", "discover"],
         owner=owner,
         acts_for_users=acts_for_users,
     )

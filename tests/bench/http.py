@@ -85,7 +85,11 @@ class _Keys:
         group = self._dice.choice(list(person.groups.order_by("pk")))
         if group.pk not in self._raw:
             _, self._raw[group.pk] = create_key(
-                by=None, name="bench", group=group, scopes=["select"], acts_for_users=True
+                by=None,
+                name="bench",
+                group=group,
+                scopes=["select", "discover"],
+                acts_for_users=True,
             )
         return person.username, self._raw[group.pk]
 

@@ -116,9 +116,7 @@ DJANGO_ADMIN = Door(
     "Django's admin", {**_TO_DJANGO_ADMIN, "clerk": {403, 404, TOLD_NOTHING}}, "root"
 )
 SELECTION = Door("an answer for a user", _api({"select"}), "own key", {"user": "{user}"})
-LOOKUP = Door(
-    "a look at what a user has", _api({"select", "discover"}), "own key", {"user": "{user}"}
-)
+LOOKUP = Door("a look at what a user has", _api({"discover"}), "own key", {"user": "{user}"})
 KEYS = Door(
     "a list for admins and admin keys", _api({"admin"}) | {"foreign key": {TOLD_NOTHING}}, "own key"
 )
@@ -162,7 +160,7 @@ _NO_KEY: Outcomes = {"anonymous": {401}, "revoked key": {401}, "expired key": {4
 META = Door(
     "how the meta-tools are described, for everybody who may ask anything",
     _NO_KEY
-    | {"admin key": {403}}
+    | {"admin key": {403}, "select key": {403}}
     | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
     "own key",
 )
@@ -171,6 +169,7 @@ MCP = Door(
     _NO_KEY
     | {
         "admin key": {403},
+        "select key": {403},
         "foreign key": {400},
         "charlie": {TOLD_NOTHING},
         "bob": {NOTHING_PRIVATE},
@@ -185,7 +184,7 @@ LIST_EVERYTHING = {
 }
 LISTINGS = Door(
     "what the marketplace offers, and what of it a user has",
-    _api({"select", "discover", "admin"}),
+    _api({"discover", "admin"}),
     "own key",
     {"user": "{user}"},
 )

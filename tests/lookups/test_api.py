@@ -117,7 +117,7 @@ def test_statistics_are_the_callers_own(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "status"), [("discover", 200), ("select", 200), ("execute", 403)]
+    ("scope", "status"), [("discover", 200), ("select", 403), ("execute", 403)]
 )
 def test_key_needs_a_scope_that_looks_things_up(people: People, scope: str, status: int) -> None:
     _, raw = create_key(

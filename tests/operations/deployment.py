@@ -147,7 +147,9 @@ def _fill() -> str:
     call_command("embed_pending", verbosity=0)
     group = Group.objects.get(name="everyone")
     UserFactory.create(username="alice", groups=[group])
-    return create_key(by=None, name="load", group=group, scopes=["select"], acts_for_users=True)[1]
+    return create_key(
+        by=None, name="load", group=group, scopes=["select", "discover"], acts_for_users=True
+    )[1]
 
 
 def _copy_model(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Nobody gets more power than they have, and every word passes one gate."""
