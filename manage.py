@@ -4,12 +4,19 @@
 import os
 import sys
 
+# Started by Pegboard itself; every other command is entered by somebody.
+SERVICES = frozenset({"up", "set_up", "watch_capabilities"})
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
+    from acl import actors
+
+    if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
+        actors.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

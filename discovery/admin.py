@@ -13,6 +13,8 @@ from acl.admin.parts import ReadOnlyAdmin
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 from discovery.services.learning import forget
 
+CHAIN = ("actor", "key")  # they may be gone; the kinds, the prefix and the name stay
+
 
 @admin.register(Turn)
 class TurnAdmin(ReadOnlyAdmin):
@@ -23,6 +25,7 @@ class TurnAdmin(ReadOnlyAdmin):
     list_filter = ("group", "state", "mode", "created_at")
     list_select_related = ("user", "group")
     search_fields = ("id", "user__username", "group__name", "message")
+    exclude = CHAIN
     date_hierarchy = "created_at"
 
 
@@ -34,7 +37,7 @@ class CallAdmin(ReadOnlyAdmin):
     list_filter = ("state", "group", "side_effect", "created_at")
     list_select_related = ("user", "group")
     search_fields = ("id", "full_name", "user__username", "group__name")
-    exclude = ("result_json", "idempotency_key")
+    exclude = ("result_json", "idempotency_key", *CHAIN)
     raw_id_fields = ("space",)
     date_hierarchy = "created_at"
 
@@ -52,6 +55,7 @@ class OutcomeAdmin(ReadOnlyAdmin):
     list_filter = ("status", "source", "group", "at")
     list_select_related = ("group",)
     search_fields = ("turn__id", "group__name", "note")
+    exclude = CHAIN
     raw_id_fields = ("space",)
     inlines = (CalledInline,)
 

@@ -8,8 +8,9 @@ from acl.models import AuditEntry
 from discovery.csv_lines import csv_lines as lines_of
 
 COLUMNS = (
-    "number", "at", "by", "by_id", "action", "target", "details", "request_id", "key_prefix",
-    "address", "previous", "digest",
+    "number", "at", "by", "by_id", "actor_kind", "credential", "key_id", "key_prefix", "key_name",
+    "subject", "subject_id", "action", "target", "details", "request_id", "address", "version",
+    "previous", "digest",
 )  # fmt: skip
 
 
@@ -36,12 +37,19 @@ def _fields(entry: AuditEntry) -> dict[str, Any]:
         "at": entry.at.isoformat(),
         "by": entry.by_name,
         "by_id": entry.by_id,
+        "actor_kind": entry.actor_kind,
+        "credential": entry.credential,
+        "key_id": entry.key_id,
+        "key_prefix": entry.key_prefix,
+        "key_name": entry.key_name,
+        "subject": entry.subject_name,
+        "subject_id": entry.subject_id,
         "action": entry.action,
         "target": entry.target,
         "details": entry.details,
         "request_id": entry.request_id,
-        "key_prefix": entry.key_prefix,
         "address": entry.address,
+        "version": entry.version,
         "previous": entry.previous,
         "digest": entry.digest,
     }

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from acl.prepared import columns_of, made, rows_of
 from catalog.connections.asking import begin_call, note_call
+from catalog.connections.reaching import personal_needs
 from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result
 from catalog.models import Integration
@@ -84,22 +85,31 @@ def _sent(call: Call) -> "Future[Result] | None":
     if integration.connection == Integration.Connection.DISCONNECTED:
         end_call(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
         return None
+    if call.acts_for_other and (missing := personal_needs(integration)):
+        message = _SHARED_ONLY.format(missing=missing)
+        end_call(call, State.FAILED, reason=Reason.SIGN_IN_NEEDED, message=message)
+        return None
     try:
         return begin_call(
             integration,
             capability.action,
             call.arguments,
-            user_id=call.user_id,
+            user_id=_account_of(call),
             seconds=settings.PEGBOARD_CALL_SECONDS,
             again=REPEATS_OF_READS if call.side_effect == "read" else 0,
             needs=getattr(capability, "needs", None),
         )
     except ServerProblemError as problem:
-        note_call(integration, problem, user_id=call.user_id)
+        note_call(integration, problem, user_id=_account_of(call))
         _fail(call, problem)
     except SecretUnavailableError as problem:
         end_call(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
+
+
+def _account_of(call: Call) -> int | None:
+    """Return the user whose own accounts the call may use; None for shared ones only."""
+    return None if call.acts_for_other else call.user_id
 
 
 def _store_later(call: Call, calling: "Future[Result]") -> None:
@@ -123,7 +133,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
     except ServerProblemError as failure:
         problem = failure
     if call.capability is not None:
-        note_call(call.capability.integration, problem, user_id=call.user_id)
+        note_call(call.capability.integration, problem, user_id=_account_of(call))
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
         return
@@ -148,6 +158,10 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
         end_call(call, State.FAILED, reason=problem.reason, message=message)
 
 
+_SHARED_ONLY = (
+    "Who acts as another person uses no account and no secret of theirs. Shared ones are missing: "
+    "{missing}. Nothing has been run: an admin can set them, or the person asks themselves."
+)
 _TOOL_ERROR = "The tool says that it failed; its answer says why."
 _CHANGED = "The tool or the arguments have changed since. Nothing has been run: ask again."
 _NEEDS_APPROVAL = "By now a person has to approve such a call. Nothing has been run: ask again."

@@ -3,6 +3,9 @@ approved, and before it is sent."""
 
 from functools import cache
 
+from django.contrib.auth.models import User
+
+from acl.acting import acts_for_others
 from acl.callers import Caller
 from acl.prepared import columns_of, made, rows_of
 from acl.querysets import rights_parameters, rights_sql
@@ -16,7 +19,7 @@ from discovery.models import Call
 def _one(*, to_be_sent: bool) -> str:
     """The capability of a name with its integration, if it may be used, and with what its call
     needs. A key that has only come to its end was good when it asked; one that was revoked may
-    never have been its owner's."""
+    never have been its owner's. Whoever was deactivated calls nothing any more."""
     needs, join = needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
@@ -24,9 +27,11 @@ WITH RECURSIVE {rights_sql(TABLES)}
 SELECT usable.mode = 1, {read}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
-WHERE c.full_name = %(name)s::text AND (%(key)s::text = '' OR EXISTS (
+WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
   SELECT 1 FROM acl_apikey k
-  WHERE k.prefix = %(key)s::text AND k.group_id = %(group)s::bigint AND k.revoked_at IS NULL))
+  WHERE k.id = %(key)s::bigint AND k.group_id = %(group)s::bigint AND k.revoked_at IS NULL))
+  AND (%(actor)s::bigint IS NULL OR EXISTS (
+  SELECT 1 FROM auth_user a WHERE a.id = %(actor)s::bigint AND a.is_active))
 """  # noqa: S608 - the names of our own tables and columns
 
 
@@ -45,21 +50,30 @@ def waits_for_review(caller: Caller, *, full_name: str) -> bool:
 
 
 def permitted(call: Call) -> Capability | None:
-    """The capability with `asks_first` and `needs`, if the caller and the key may use it now."""
-    capability = _read(call.caller, call.full_name, call.key_prefix, to_be_sent=True)
+    """The capability with `asks_first` and `needs`, if the whole chain may use it now."""
+    if call.acts_for_other and not may_act(call):
+        return None
+    capability = _read(call.caller, call.full_name, call, to_be_sent=True)
     # Another one may have the name by now.
     return capability if capability and capability.pk == call.capability_id else None
 
 
 def usable_one(caller: Caller, *, full_name: str) -> Capability | None:
     """The capability of that name with `asks_first`, if the caller may use it."""
-    return _read(caller, full_name, "", to_be_sent=False)
+    return _read(caller, full_name, None, to_be_sent=False)
+
+
+def may_act(call: Call) -> bool:
+    """Return True if the call's actor may still act as another person."""
+    actor = User.objects.filter(pk=call.actor_id or 0).first()
+    return actor is not None and acts_for_others(actor)
 
 
 def _read(
-    caller: Caller, full_name: str, key_prefix: str, *, to_be_sent: bool
+    caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool
 ) -> Capability | None:
-    parameters = {**rights_parameters(caller), "name": full_name, "key": key_prefix}
+    chain = {"key": call.key_id if call else None, "actor": call.actor_id if call else None}
+    parameters = {**rights_parameters(caller), "name": full_name, **chain}
     rows = rows_of(_one(to_be_sent=to_be_sent), parameters)
     if not rows:
         return None

@@ -8,9 +8,9 @@ from acl.models import AuditEntry, AuditHead
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
-    list_display = ("number", "at", "by_name", "action", "target")
-    list_filter = ("action", "at")
-    search_fields = ("target", "action", "by_name")
+    list_display = ("number", "at", "by_name", "credential", "subject_name", "action", "target")
+    list_filter = ("action", "at", "actor_kind")
+    search_fields = ("target", "action", "by_name", "subject_name")
     exclude = ("by",)  # who may be gone; the name is there
     date_hierarchy = "at"
 

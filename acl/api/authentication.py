@@ -6,7 +6,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from acl.api.throttling import wrong_keys
-from acl.origins import note_key
+from acl.request_context import note_key
 from acl.services.keys import KeyHolder, holder_of
 
 
@@ -25,7 +25,7 @@ class KeyAuthentication(BaseAuthentication):
         if holder is None:
             wrong_keys.note(request)
             raise AuthenticationFailed("The key is not valid.")
-        note_key(holder.prefix)
+        note_key(holder)
         return holder, holder
 
     def authenticate_header(self, request: Request) -> str:

@@ -11,7 +11,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 
 from acl.api.addresses import client_address
-from acl.origins import working_for
+from acl.request_context import request_context
 
 HEADER = "X-Request-ID"
 logger = structlog.get_logger(__name__)
@@ -31,7 +31,11 @@ class RequestIdMiddleware:
         started = time.perf_counter()
         with (
             structlog.contextvars.bound_contextvars(request_id=request_id),
-            working_for(request_id=request_id, address=client_address(request)),
+            request_context(
+                request_id=request_id,
+                address=client_address(request),
+                person=lambda: getattr(request, "user", None),
+            ),
         ):
             response = self._get_response(request)
             logger.info(

@@ -2,7 +2,9 @@
 
 from acl.models.api_key import ApiKey
 from acl.models.audit import AuditEntry, AuditHead
+from acl.models.chain import ChainColumns, chain_columns
 from acl.models.invitation import Invitation
+from acl.models.look import Look
 from acl.models.request import AccessRequest
 from acl.models.rules import GroupGrantBase, RuleBase, UserGrantBase
 from acl.models.service_account import ServiceAccount
@@ -13,11 +15,14 @@ __all__ = [
     "ApiKey",
     "AuditEntry",
     "AuditHead",
+    "ChainColumns",
     "GroupGrantBase",
     "GroupPolicy",
     "Invitation",
+    "Look",
     "RuleBase",
     "ServiceAccount",
     "Space",
     "UserGrantBase",
+    "chain_columns",
 ]

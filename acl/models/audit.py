@@ -24,6 +24,13 @@ class AuditEntry(models.Model):
         related_name="+",
     )
     by_name = models.CharField(max_length=150, blank=True, default="")
+    # The rest of the chain. Entries from before it was kept have none of it, and another digest.
+    actor_kind = models.CharField(max_length=16, blank=True, default="", db_default="")
+    credential = models.CharField(max_length=8, blank=True, default="", db_default="")
+    key_id = models.BigIntegerField(null=True, blank=True)
+    key_name = models.CharField(max_length=120, blank=True, default="", db_default="")
+    subject_id = models.BigIntegerField(null=True, blank=True)
+    subject_name = models.CharField(max_length=150, blank=True, default="", db_default="")
     action = models.CharField(max_length=60)
     target = models.CharField(max_length=200)
     details = models.JSONField(default=dict, blank=True)
@@ -31,6 +38,9 @@ class AuditEntry(models.Model):
     key_prefix = models.CharField(max_length=12, blank=True, default="")
     address = models.CharField(max_length=45, blank=True, default="")
 
+    version = models.PositiveSmallIntegerField(
+        default=2, db_default=2, editable=False, help_text="Which fields the digest covers."
+    )
     # Empty until the transaction commits.
     number = models.BigIntegerField(null=True, unique=True, editable=False)
     previous = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
@@ -42,6 +52,11 @@ class AuditEntry(models.Model):
         indexes = [
             models.Index(fields=["action", "-id"], name="acl_audit_action"),
             models.Index(fields=["by_name", "-id"], name="acl_audit_by_name"),
+            models.Index(
+                fields=["subject_name", "-id"],
+                condition=~models.Q(subject_name=""),
+                name="acl_audit_subject",
+            ),
             # Those of the transaction at hand: the trigger looks for them.
             models.Index(fields=["id"], condition=models.Q(number=None), name="acl_audit_unplaced"),
         ]

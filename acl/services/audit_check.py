@@ -168,10 +168,13 @@ def _link(row: tuple[Any, ...]) -> Link:
 # One statement, so one snapshot: entries that are added meanwhile are in neither half.
 _CHAIN = """
 SELECT head.number, head.digest, entry.id, entry.number, entry.previous, entry.digest,
-  jsonb_build_array(
+  (jsonb_build_array(
     to_char(entry.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     entry.by_id, entry.by_name, entry.action, entry.target, entry.details,
-    entry.request_id, entry.key_prefix, entry.address)::text
+    entry.request_id, entry.key_prefix, entry.address)
+  || CASE WHEN entry.version = 1 THEN '[]'::jsonb ELSE jsonb_build_array(
+    entry.version, entry.actor_kind, entry.credential, entry.key_id, entry.key_name,
+    entry.subject_id, entry.subject_name) END)::text
 FROM (VALUES (1)) AS always
 LEFT JOIN acl_audithead AS head ON true
 LEFT JOIN acl_auditentry AS entry

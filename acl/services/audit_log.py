@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from acl.chain import ActorKind
+from acl.chain_text import COMMAND, SYSTEM
 from acl.models import AuditEntry, AuditHead
 
 PAGE = 50
 AT_ONCE = 2000
 MOST_COUNTED = 10_000
 MOST_CHOICES = 200
-COMMAND = "command line"  # what stands for nobody
+NOBODY = {
+    COMMAND: (ActorKind.OPERATOR, ""),  # entries from before the chain was kept say no more
+    SYSTEM: (ActorKind.SYSTEM,),
+    "keys without an owner": (ActorKind.KEY,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,7 @@ class WantedEntries:
     """What an admin looks for; days are whole days of UTC."""
 
     by: str = ""
+    subject: str = ""
     action: str = ""
     target: str = ""
     since: date | None = None
@@ -40,7 +47,11 @@ def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
     """All entries that fit, in no order yet."""
     found = AuditEntry.objects.all()
     if wanted.by:
-        found = found.filter(by_name="" if wanted.by == COMMAND else wanted.by)
+        kinds = NOBODY.get(wanted.by)
+        by_nobody = Q(by_name="", actor_kind__in=kinds or ())
+        found = found.filter(by_nobody if kinds else Q(by_name=wanted.by))
+    if wanted.subject:
+        found = found.filter(subject_name=wanted.subject)
     if wanted.action:
         found = found.filter(action=wanted.action)
     if wanted.target:
@@ -96,7 +107,8 @@ def recorded_actions() -> tuple[str, ...]:
 
 def recorded_names() -> tuple[str, ...]:
     """Who is in the log, by name: the first of them, to suggest."""
-    return tuple(name or COMMAND for name in _distinct("by_name"))
+    names = _distinct("by_name")
+    return (*NOBODY, *(name for name in names if name)) if "" in names else names
 
 
 def _distinct(column: str) -> tuple[str, ...]:

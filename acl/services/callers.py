@@ -8,6 +8,7 @@ from functools import cache
 
 from django.contrib.auth.models import User
 
+from acl.acting import acts_for_others
 from acl.callers import Caller
 from acl.prepared import rows_of
 from acl.services.keys import KeyHolder
@@ -22,11 +23,33 @@ class CallerRefused(Exception):
         super().__init__("No such caller, or not one that you may act for.")
 
 
+class ActingRefused(CallerRefused):
+    """Somebody who signed in may not act as another person."""
+
+    def __init__(self) -> None:
+        Exception.__init__(
+            self,
+            "Acting for another person takes the permission “Can act for other people”. Without "
+            "it you may look at what they may use, and act in your own name.",
+        )
+
+
 class CallerMissing(Exception):
     """The key acts for the users of its group and the request names none."""
 
     def __init__(self) -> None:
         super().__init__("Name the user that the key acts for.")
+
+
+def check_acting(principal: KeyHolder | User, *, user: str | None) -> None:
+    """Raise ActingRefused unless `principal` may act as the user named.
+
+    Keys are asked by `caller_for`: one that acts for users was given that power when it was made.
+    """
+    if isinstance(principal, KeyHolder) or user in (None, principal.get_username()):
+        return
+    if not acts_for_others(principal):
+        raise ActingRefused
 
 
 def caller_for(

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import Group, User
 from rest_framework.request import Request
 
-from acl.api.callers import caller_of, principal_of
+from acl.api.callers import caller_of, note_look, principal_of
 from acl.api.permissions import has_scope
 from acl.callers import Caller
 from acl.models import ApiKey, Space
@@ -30,6 +30,7 @@ def asked_about(request: Request, *, user: str, group: str, space: str) -> Calle
     person, place = _person(request, user), _group(request, user, group)
     if person is None or place is None:
         raise CallerRefused
+    note_look(request, person)
     if not space:
         return Caller(person.pk, place.pk)
     found = Space.objects.filter(group=place, slug=space).first()

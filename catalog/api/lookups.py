@@ -28,7 +28,9 @@ class LookupView(APIView):
         serializer = form(data=data)
         serializer.is_valid(raise_exception=True)
         wanted = dict(serializer.validated_data)
-        named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+        named: dict[str, Any] = {
+            name: wanted.pop(name, None) or None for name in ("user", "group", "space")
+        }
         return caller_of(request, **named), wanted
 
 

@@ -66,6 +66,16 @@ def waits_for_people(integration: Integration) -> bool:
     return own_accounts or any(name not in values for name in integration.required_secrets)
 
 
+def personal_needs(integration: Integration) -> str:
+    """Return what the server needs and only people have, in words; "" where shared ones suffice."""
+    values = values_for(integration)
+    missing = [name for name in integration.required_secrets if name not in values]
+    by_account = integration.own_secrets and integration.oauth_connections.exists()
+    if by_account and connection_of(integration, None) is None:
+        missing.append("a shared account")
+    return ", ".join(missing)
+
+
 def _program(integration: Integration, values: Mapping[str, str]) -> StdioServer:
     """The command that was confirmed; of a package, what stands for it in the package's place."""
     launchers, package = Launchers.from_settings(), integration.package

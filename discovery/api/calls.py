@@ -62,7 +62,8 @@ class ExecuteView(APIView):
                 "Idempotency-Key",
                 OpenApiTypes.STR,
                 OpenApiParameter.HEADER,
-                description="The same key for the same user is the same call, answered again. "
+                description="The same key from the same sender for the same user is the same call, "
+                "answered again. "
                 "With another body it is a 422, while the call is under way a 409.",
             )
         ],
@@ -72,12 +73,14 @@ class ExecuteView(APIView):
             (404, CONTENT_TYPE): PROBLEM,
             (409, CONTENT_TYPE): PROBLEM,
             (422, CONTENT_TYPE): PROBLEM,
+            (429, CONTENT_TYPE): PROBLEM,
         },
     )
     def post(self, request: Request) -> Response:
         """What came of it; 202 where it waits for a person, or takes longer. 404 alike for an
-        unknown name and for somebody else's; 409 for one of theirs whose definition has changed."""
-        caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer)
+        unknown name and for somebody else's; 409 for one of theirs whose definition has changed;
+        429 where too many calls of this user wait for approval."""
+        caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
         with refusals_as_problems():
             try:
                 done = execute(

@@ -20,6 +20,7 @@ from discovery.api.meta_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.places import TooManyWaitingError
 from discovery.services.execution import NotFoundError
 from discovery.services.metatools.calling import call_meta_tool
 
@@ -65,9 +66,10 @@ class MetaToolView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Its answer, made of what the caller may use. What it does not find is a 404."""
-        caller, wanted = asked_for(request, bodies.MetaCallSerializer)
         if name not in META_TOOLS:
             raise Http404
+        acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
+        caller, wanted = asked_for(request, bodies.MetaCallSerializer, acting=acting)
         with refusals_as_problems():
             result = call_meta_tool(
                 caller=caller,
@@ -78,11 +80,20 @@ class MetaToolView(APIView):
         return Response({"name": name, "result": result})
 
 
+class QueueFull(exceptions.APIException):
+    """As many calls wait for approval as may."""
+
+    status_code = 429
+
+
 @contextmanager
 def refusals_as_problems() -> Iterator[None]:
-    """Arguments that do not fit become a 400 that names the argument; not found, a 404."""
+    """Arguments that do not fit become a 400 that names the argument; not found, a 404; a full
+    approval queue, a 429."""
     try:
         yield
+    except TooManyWaitingError as many:
+        raise QueueFull(str(many)) from None
     except ArgumentsRefusedError as refused:
         where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
         raise exceptions.ValidationError({"arguments": where}) from None
@@ -90,13 +101,15 @@ def refusals_as_problems() -> Iterator[None]:
         raise exceptions.NotFound(str(missing)) from None
 
 
-def asked_for(request: Request, form: type[CallerSerializer]) -> tuple[Caller, dict[str, Any]]:
-    """The caller, and what else the body says."""
+def asked_for(
+    request: Request, form: type[CallerSerializer], *, acting: bool
+) -> tuple[Caller, dict[str, Any]]:
+    """Return the caller, and what else the body says; `acting` as another person takes a right."""
     serializer = form(data=request.data)
     serializer.is_valid(raise_exception=True)
     wanted = dict(serializer.validated_data)
     named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
-    return caller_of(request, **named), wanted
+    return caller_of(request, **named, acting=acting), wanted
 
 
 def _told(tool: MetaTool) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import principal_of
+from acl.api.callers import note_look, principal_of
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
+from acl.request_context import note_subject
 from discovery.api import turn_serializers as bodies
 from discovery.models import Turn
 from discovery.services.outcomes import report_outcome
@@ -48,7 +49,10 @@ class TurnView(APIView):
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
         """Its state, plan and outcome. What its user may no longer use is left out."""
-        return Response(_told(_turn(request, turn_id)))
+        turn = _turn(request, turn_id, acting=False)
+        if isinstance(principal_of(request), User):
+            note_look(request, turn.user)
+        return Response(_told(turn))
 
 
 class StartView(APIView):
@@ -67,7 +71,7 @@ class StartView(APIView):
         """From planned to executing. Saying it twice changes nothing; after the end it is a 409."""
         StrictSerializer(data=request.data).is_valid(raise_exception=True)
         try:
-            turn = start_turn(_turn(request, turn_id))
+            turn = start_turn(_turn(request, turn_id, acting=True))
         except TurnEnded as ended:
             raise HasEnded(ended) from ended
         return Response(_told(turn))
@@ -93,7 +97,7 @@ class OutcomeView(APIView):
         told = serializer.validated_data
         try:
             reported = report_outcome(
-                turn=_turn(request, turn_id),
+                turn=_turn(request, turn_id, acting=True),
                 verdict=_verdict(told),
                 called=told.get("called", ()),
                 note=told.get("note", ""),
@@ -121,9 +125,12 @@ def window_for(request: Request, window: Window) -> Window | None:
     return window if sees_all or window.scope.group_id is not None else None
 
 
-def _turn(request: Request, turn_id: UUID) -> Turn:
-    turns = turns_of(principal_of(request)).select_related("user", "group", "space", "outcome")
-    return get_object_or_404(turns, pk=turn_id)
+def _turn(request: Request, turn_id: UUID, *, acting: bool) -> Turn:
+    turns = turns_of(principal_of(request), acting=acting)
+    turns = turns.select_related("user", "group", "space", "outcome")
+    turn = get_object_or_404(turns, pk=turn_id)
+    note_subject(turn.user_id, turn.user.get_username())
+    return turn
 
 
 def _told(turn: Turn) -> dict[str, Any]:

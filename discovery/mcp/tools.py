@@ -20,6 +20,7 @@ from discovery.api.meta_permissions import may_call
 from discovery.arguments import ArgumentsRefusedError
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import META_TOOLS
+from discovery.places import TooManyWaitingError
 from discovery.services.execution import NotFoundError
 from discovery.services.metatools.calling import call_meta_tool
 
@@ -48,7 +49,7 @@ def call_tool(
         raise UnknownToolError(f"Unknown tool: {name[:80]}")
     try:
         result = call_meta_tool(caller=caller(), name=name, arguments=arguments)
-    except (ArgumentsRefusedError, NotFoundError) as refused:
+    except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
     blocks, result = _blocks_of(result)
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))

@@ -7,18 +7,20 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from acl.callers import Caller
-from acl.models import Space
+from acl.chain import CredentialKind
+from acl.models import ChainColumns, Space
 from catalog.models import Capability
 from discovery.models.turn import Turn
 
 
-class Call(models.Model):
-    """Written before anything is sent. It moves by conditional updates only: of two that move it,
-    one does.
+class Call(ChainColumns):
+    """A call for `user` by the chain in its columns, written before anything is sent.
+
+    It moves by conditional updates only: of two that move it, one does.
 
     Arguments and result are kept as text, since a JSON column would change numbers and refuse
     characters: what a person approves is what is sent.
@@ -64,9 +66,6 @@ class Call(models.Model):
         blank=True,
         related_name="+",
     )
-    key_prefix = models.CharField(
-        max_length=12, blank=True, help_text="The key that asked; empty for a person's session."
-    )
     capability = models.ForeignKey(
         Capability, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -85,6 +84,9 @@ class Call(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     decided_at = models.DateTimeField(null=True, blank=True)
+    decided_credential = models.CharField(max_length=8, blank=True, default="", db_default="")
+    decided_key_prefix = models.CharField(max_length=12, blank=True, default="", db_default="")
+    decided_key_name = models.CharField(max_length=120, blank=True, default="", db_default="")
     approved_digest = models.CharField(
         max_length=64, blank=True, help_text="What was shown and approved; nothing else is sent."
     )
@@ -107,6 +109,11 @@ class Call(models.Model):
         indexes = [
             models.Index(fields=["user", "-created_at"], name="discovery_call_of_user"),
             models.Index(
+                fields=["user", "-created_at"],
+                condition=Q(credential="session") & ~Q(actor=F("user")),
+                name="discovery_call_by_others",
+            ),
+            models.Index(
                 fields=["created_at"],
                 condition=Q(state="waiting_approval"),
                 name="discovery_call_waiting",
@@ -125,8 +132,9 @@ class Call(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["user", "group", "idempotency_key"],
+                fields=["user", "group", "actor", "credential", "idempotency_key"],
                 condition=~Q(idempotency_key=""),
+                nulls_distinct=False,
                 name="discovery_one_call_of_a_key",
             ),
             models.CheckConstraint(
@@ -157,6 +165,11 @@ class Call(models.Model):
     def caller(self) -> Caller:
         """For whom it was asked."""
         return Caller(self.user_id, self.group_id, self.space_id)
+
+    @property
+    def acts_for_other(self) -> bool:
+        """True where somebody who signed in acted as its user: with shared accounts only."""
+        return self.credential == CredentialKind.SESSION and self.actor_id != self.user_id
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 
-from acl.models import Space
+from acl.models import ChainColumns, Space
 from catalog.models import Capability
 from discovery.models.turn import Turn
 
 
-class Outcome(models.Model):
+class Outcome(ChainColumns):
     """One for each turn that was told of. The newest by key are the windows' samples."""
 
     class Status(models.TextChoices):

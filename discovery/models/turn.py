@@ -7,10 +7,10 @@ from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 
-from acl.models import Space
+from acl.models import ChainColumns, Space
 
 
-class Turn(models.Model):
+class Turn(ChainColumns):
     """One selection or one plan. The message's words are kept only where the deployment says so.
 
     `state` moves only as `discovery.lifecycle` allows, and each step leaves its time.

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from acl.models import AccessRequest, ServiceAccount
+from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
 from discovery.binding import digest_of
@@ -32,7 +33,7 @@ class CannotDecideError(Exception):
 def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
     """The calls that somebody may decide about: staff all, an admin key those of its group."""
     calls = Call.objects.filter(needs_approval=True).select_related(
-        "user", "group", "decided_by", "capability__integration"
+        "user", "group", "actor", "decided_by", "capability__integration"
     )
     if isinstance(principal, KeyHolder):
         return calls.filter(group=principal.group_id)
@@ -120,7 +121,13 @@ def _check(by: User | None, call: Call) -> None:
 
 def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values: object) -> None:
     """One conditional update: of two who decide at once, one does."""
-    told = {"decided_by": by, "decided_at": Now(), "note": note, **values}
+    credential = current_chain().credential
+    chain = {
+        "decided_credential": credential.kind,
+        "decided_key_prefix": credential.prefix,
+        "decided_key_name": credential.name,
+    }
+    told = {"decided_by": by, "decided_at": Now(), "note": note, **chain, **values}
     if call.state != State.WAITING or not move(call, to, unexpired(), **told):
         call.refresh_from_db()
         over = call.state == State.WAITING

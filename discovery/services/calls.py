@@ -5,9 +5,12 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
+from acl.acting import acts_for_others
 from acl.callers import Caller
+from acl.chain import CredentialKind
+from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
 from catalog.models import Capability
@@ -26,7 +29,8 @@ class TooLateError(Exception):
 
 
 def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
-    """The calls that somebody may ask about: those of whom they may act for at this moment.
+    """Return the calls that somebody may ask about: those for whom they may act at this moment, and
+    those that they asked for as another person.
 
     What a tool has told somebody is theirs alone: admins see what waits, and no results.
     """
@@ -34,7 +38,10 @@ def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
     if isinstance(principal, KeyHolder):
         calls = calls.filter(group=principal.group_id)
         return calls if principal.acts_for_users else calls.filter(user=principal.owner_id)
-    return calls.filter(user=principal)
+    mine = Q(user=principal)
+    if acts_for_others(principal):
+        mine |= Q(actor=principal, credential=CredentialKind.SESSION)
+    return calls.filter(mine)
 
 
 def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0) -> Call | None:
@@ -44,8 +51,13 @@ def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0)
 
 
 def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call | None:
-    """The same among the calls that were made for the caller in their group."""
+    """The same among the calls that were made for the caller in their group.
+
+    Whoever acts as the caller finds only what they asked for themselves."""
     own = Call.objects.filter(user=caller.user_id, group=caller.group_id)
+    chain = current_chain()
+    if chain.acts_for_other(caller.user_id):
+        own = own.filter(actor=chain.actor.id, credential=chain.credential.kind)
     return _found(own, pk, wait_seconds)
 
 
@@ -82,7 +94,9 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
     if caller is None:
         return []
     calls = Call.objects.filter(user=caller.user_id, group=caller.group_id, needs_approval=True)
-    newest = list(calls.select_related("group", "decided_by", "user").order_by("-created_at")[:50])
+    newest = list(
+        calls.select_related("group", "actor", "decided_by", "user").order_by("-created_at")[:50]
+    )
     usable: dict[int, Capability] = {}
     for asked_by in {call.caller for call in newest}:  # one for each space
         theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
@@ -92,6 +106,12 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
     for call in newest:
         call.capability = usable.get(call.capability_id or 0)
     return [call for call in newest if call.capability]
+
+
+def list_acts_of_others(*, user: User) -> list[Call]:
+    """Return the newest calls that others asked for as this user, each with its actor."""
+    calls = Call.objects.filter(~Q(actor=F("user")), user=user, credential=CredentialKind.SESSION)
+    return list(calls.select_related("actor", "group", "user").order_by("-created_at", "pk")[:20])
 
 
 @transaction.atomic

@@ -14,7 +14,8 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from acl.callers import Caller
-from acl.origins import current_origin
+from acl.models import chain_columns
+from acl.services.audit import record
 from catalog.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.approving import waits_for_person
@@ -24,7 +25,9 @@ from discovery.models import Call, Turn
 from discovery.moving import queue, send_on_commit
 from discovery.near_names import near_names
 from discovery.permitted import usable_one, waits_for_review
+from discovery.places import check_places, lock_queue_of
 from discovery.reasons import DISCONNECTED, NOT_CONNECTED, NOT_THERE
+from discovery.services.calls import target_of
 from discovery.services.telling import MOST_CONTENT, Execution, tell, way_of
 from discovery.waiting import wait_for_end
 
@@ -82,8 +85,8 @@ def execute(
     """Call one capability of the caller's, and wait a while for what comes of it.
 
     Raises NotFoundError alike for an unknown name and for somebody else's, NeedsApprovalError for
-    one of theirs whose definition has changed, ArgumentsRefusedError, and for an
-    idempotency key KeyUsedError and StillUnderWayError.
+    one of theirs whose definition has changed, ArgumentsRefusedError, TooManyWaitingError, and for
+    an idempotency key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
     check_arguments(capability.input_schema, arguments)
@@ -133,7 +136,7 @@ def _new_call(
         user_id=caller.user_id,
         group_id=caller.group_id,
         space_id=caller.space_id,
-        key_prefix=current_origin().key_prefix,
+        **chain_columns(),
         capability=capability,
         full_name=capability.full_name,
         definition_hash=capability.definition_hash,
@@ -142,8 +145,8 @@ def _new_call(
         arguments_json=written(arguments),
         arguments_hash=hash_of(arguments),
         idempotency_key=idempotency_key,
-        turn_id=_own_turn(caller, turn_id),
     )
+    call.turn_id = _own_turn(call, turn_id)
     asks_first = bool(getattr(capability, "asks_first", True))
     if waits_for_person(capability, asks_first=asks_first):
         call.needs_approval, call.state = True, State.WAITING
@@ -156,23 +159,36 @@ def _new_call(
     return call
 
 
-def _own_turn(caller: Caller, turn_id: UUID | None) -> UUID | None:
-    """The turn, if it is the caller's; another's is as good as none."""
+def _own_turn(call: Call, turn_id: UUID | None) -> UUID | None:
+    """Return the id of the turn if it is the caller's; another's is as good as none.
+
+    Whoever acts as another person counts nothing into that person's own turns.
+    """
     if turn_id is None:
         return None
-    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group=caller.group_id)
+    turns = Turn.objects.filter(pk=turn_id, user=call.user_id, group=call.group_id)
+    if call.acts_for_other:
+        turns = turns.filter(actor=call.actor_id, credential=call.credential)
     return turns.values_list("pk", flat=True).first()
 
 
 def _stored(call: Call) -> tuple[Call, bool]:
-    """The call's row, and whether it is new: a key that was used before gives its call."""
+    """Store the call; return the row, and False where its key was used before: that call is it."""
     try:
         # Without a key nothing can be there before: one statement needs no transaction.
-        with transaction.atomic() if call.idempotency_key else nullcontext():
+        plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
+        with nullcontext() if plain else transaction.atomic():
+            if call.state == State.WAITING:
+                people = lock_queue_of(call)
+                if (earlier := _earlier(call)) is not None:
+                    return earlier, False
+                check_places(call, people)
             if call.state == State.QUEUED:
                 queue(call)
             else:
                 call.save(force_insert=True)
+            if call.acts_for_other:
+                _record_acting(call)
     except IntegrityError:
         earlier = _earlier(call)
         if earlier is None:
@@ -185,15 +201,30 @@ def _stored(call: Call) -> tuple[Call, bool]:
     return call, True
 
 
+def _record_acting(call: Call) -> None:
+    details = {"call": str(call.pk), "arguments": call.arguments_hash}
+    record(by=None, action="call.acted_for", target=target_of(call), details=details)
+
+
 def _earlier(call: Call) -> Call | None:
-    """The call that the key has begun. Raises KeyUsedError where it was another one."""
+    """Return the call that the key has begun. Raises KeyUsedError where it was another one.
+
+    A key is looked for among the calls of the same actor: somebody else who acts for the same user
+    gets no answer of theirs.
+    """
     if not call.idempotency_key:
         return None
-    same_key = {name: getattr(call, name) for name in ("user_id", "group_id", "idempotency_key")}
-    earlier = Call.objects.filter(**same_key).first()
+    same_key = {name: getattr(call, name) for name in _ONE_KEY}
+    earlier = Call.objects.filter(
+        **{name: value for name, value in same_key.items() if value is not None},
+        **{f"{name}__isnull": True for name, value in same_key.items() if value is None},
+    ).first()
     if earlier is not None and _asked(earlier) != _asked(call):
         raise KeyUsedError
     return earlier
+
+
+_ONE_KEY = ("user_id", "group_id", "actor_id", "credential", "idempotency_key")
 
 
 def _asked(call: Call) -> tuple[str, int | None, str]:

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from acl.models import chain_columns
 from catalog.models import Capability
 from discovery.alerts import raise_alert
 from discovery.learning.recording import record
@@ -85,6 +86,7 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
         score=verdict.score,
         source=verdict.source,
         at=at,
+        **chain_columns(),
         **more,
     )
 

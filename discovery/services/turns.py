@@ -8,10 +8,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from acl.acting import acts_for_others
 from acl.callers import Caller
+from acl.chain import CredentialKind
+from acl.models import chain_columns
+from acl.request_context import current_chain
 from acl.services.keys import KeyHolder
 from catalog.models import Capability
 from discovery.lifecycle import ENDED, State, Step, steps_of, take_step
@@ -46,23 +50,32 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
             "milliseconds": selection.timings["total"],
             "noted": selection.noted,
         }
+    if current_chain().acts_for_other(asked.caller.user_id):
+        told["noted"] = None  # what others try in a user's name teaches nothing about that user
     return Turn.objects.create(
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
         space_id=asked.caller.space_id,
         message=asked.message if settings.PEGBOARD_KEEP_MESSAGES else "",
+        **chain_columns(),
         **{**told, **more},
     )
 
 
-def turns_of(principal: KeyHolder | User) -> QuerySet[Turn]:
-    """The turns that somebody may speak about: those of whom they may act for at this moment."""
+def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
+    """Return the turns that somebody may read, or, `acting`, take on: those of whom they may act
+    for at this moment. Staff read all, and take on what they began as another person."""
     # Whoever has left the group or was deactivated is nobody to act for.
     turns = Turn.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
         turns = turns.filter(group=principal.group_id)
         return turns if principal.acts_for_users else turns.filter(user=principal.owner_id)
-    return turns if principal.is_staff else turns.filter(user=principal)
+    if principal.is_staff and not acting:
+        return turns
+    mine = Q(user=principal)
+    if acts_for_others(principal):
+        mine |= Q(actor=principal, credential=CredentialKind.SESSION)
+    return turns.filter(mine)
 
 
 def caller_of_turn(turn: Turn) -> Caller:
@@ -84,6 +97,8 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
 
     A turn that is somebody else's is left alone, as one that does not exist.
     """
+    if current_chain().acts_for_other(caller.user_id):
+        return
     turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group=caller.group_id)
     turns.update(
         discovery_calls=F("discovery_calls") + 1,

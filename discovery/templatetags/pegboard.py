@@ -10,9 +10,13 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from acl.chain_text import actor_text, credential_text, entry_actor_text
 from discovery.selected import Selected
 
 register = template.Library()
+register.filter("actor", actor_text)
+register.filter("credential", credential_text)
+register.filter("entry_actor", entry_actor_text)
 
 # Of tools by category, of everything else by kind.
 _CATEGORY_ICONS = {

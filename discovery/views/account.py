@@ -23,6 +23,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_GET
 
 from acl.services.audit import record
+from discovery.services.calls import list_acts_of_others
 from discovery.views.frame import PageRequest, frame_of, render_page
 from discovery.views.session import provider_name
 
@@ -73,6 +74,7 @@ def account(request: PageRequest) -> HttpResponse:
         "addresses": EmailAddress.objects.filter(user=request.user).order_by("-primary", "email"),
         "codes_on": codes.exists(),
         "provider": provider_name(),
+        "acts": list_acts_of_others(user=request.user),
         "connections": SocialAccount.objects.filter(user=request.user).order_by("pk"),
     }
     return render_page(request, "account/account.html", context, frame=frame_of(request))

@@ -5,11 +5,14 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from acl.acting import acts_for_others
+from acl.chain import CredentialKind
 from discovery.access_forms import SearchForm
 from discovery.approval_forms import ApproveForm, RejectForm
 from discovery.arguments_shown import shown_arguments
@@ -25,7 +28,13 @@ from discovery.services.approvals import (
     waiting,
     why_not,
 )
-from discovery.services.calls import TooLateError, cancel_call, find_call, list_own_calls
+from discovery.services.calls import (
+    TooLateError,
+    cancel_call,
+    find_call,
+    list_acts_of_others,
+    list_own_calls,
+)
 from discovery.views.frame import Frame, PageRequest, frame_of, render_page
 
 PAGE_SIZE = 50
@@ -38,7 +47,8 @@ def approvals(request: PageRequest) -> HttpResponse:
     frame, form = frame_of(request), SearchForm(request.GET)
     show = request.GET.get("show", "")
     if not request.user.is_staff or show == "own":
-        own = {"calls": list_own_calls(caller=frame.caller), "show": "own"}
+        acts = list_acts_of_others(user=request.user)
+        own = {"calls": list_own_calls(caller=frame.caller), "acts": acts, "show": "own"}
         return render_page(request, "discovery/approvals.html", own, frame=frame)
     found = _found(approvals_of(request.user), show, form.words())
     count = found.count()
@@ -80,7 +90,7 @@ def approval(request: PageRequest, pk: UUID) -> HttpResponse:
 
 def _act(request: PageRequest, call: Call, decides: bool, yes: ApproveForm, no: RejectForm) -> str:
     """What was done, in words; nothing where a form is to be looked at once more."""
-    if "cancel" in request.POST and call.user_id == request.user.pk:
+    if "cancel" in request.POST and _asked_by(request.user, call):
         cancel_call(by=request.user, call=call)
         return "The call is taken back. Nothing has been run."
     if decides and yes.is_valid():
@@ -107,7 +117,7 @@ def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
 
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
     waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # its time may be over
-    own = call.user_id == request.user.pk
+    own = _asked_by(request.user, call)
     return {
         "call": call,
         "arguments": shown_arguments(call),
@@ -117,6 +127,12 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
         "own": own,
         "why_not": why_not(by=request.user, call=call) if decides and waits else "",
     }
+
+
+def _asked_by(person: User, call: Call) -> bool:
+    """Return True if it is the person's own call, or one that they asked for as another person."""
+    asked = call.actor_id == person.pk and call.credential == CredentialKind.SESSION
+    return call.user_id == person.pk or (asked and acts_for_others(person))
 
 
 def _found(calls: "QuerySet[Call]", show: str, words: str) -> "QuerySet[Call]":

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from acl.callers import Caller
 from acl.models import Space
 from acl.services.callers import CallerRefused, caller_for
+from acl.services.looks import record_look
 from discovery.playground_forms import CALLER, OTHER_CALLER, PlaygroundForm
 from discovery.views.frame import Frame, PageRequest
 
@@ -103,10 +104,13 @@ def _called(
 ) -> Caller | None:
     usual = frame.group.name if frame.group else None
     try:
-        return caller_for(request.user, **named, usual_group=usual)
+        caller = caller_for(request.user, **named, usual_group=usual)
     except CallerRefused:
         form.add_error(field, NOT_THERE if request.user.is_staff else NOT_YOURS)
         return None
+    name = named["user"] or request.user.get_username()
+    record_look(by=request.user, subject=caller.user_id, name=name, kind="playground")
+    return caller
 
 
 def _choices(form: PlaygroundForm, fields: tuple[str, str, str]) -> Choices:

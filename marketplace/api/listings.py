@@ -91,7 +91,9 @@ def asked(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, dict[
     serializer = form(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
     wanted = dict(serializer.validated_data)
-    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+    named: dict[str, Any] = {
+        name: wanted.pop(name, None) or None for name in ("user", "group", "space")
+    }
     if not any(named.values()) and _is_admin(request):
         return Viewer(is_admin=True), wanted
     return Viewer(is_admin=False, caller=caller_of(request, **named)), wanted

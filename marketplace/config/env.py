@@ -403,6 +403,13 @@ SETTINGS = (
     Setting(
         "PEGBOARD_SELF_APPROVAL", False, "Admins may approve calls that were asked for themselves"
     ),
+    Setting(
+        "PEGBOARD_MAX_WAITING_CALLS",
+        50,
+        "How many calls of one person may wait for approval",
+        1,
+        10_000,
+    ),
     Setting("PEGBOARD_APPROVAL_HOURS", 24, "How long a call waits for approval", 1, 720),
     Setting("PEGBOARD_CALL_SECONDS", 60, "How long a tool may take to answer", 1, 3600),
     Setting(

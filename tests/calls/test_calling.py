@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from acl.models import ApiKey, Space
-from acl.origins import note_key, working_for
+from acl.request_context import note_key, request_context
+from acl.services.keys import create_key, holder_of
 from catalog.models import Capability, Integration, Rule
 from catalog.services.secrets import set_secret
 from discovery.calling import run_call
@@ -94,12 +95,14 @@ LOSSES = {
 def test_what_is_lost_after_the_request_is_not_called(
     people: People, tool: Tool, lose: Any, loop: Any
 ) -> None:
-    ApiKey.objects.create(
-        name="k", group=people.support, scopes=["execute"], prefix="pb_12345678", digest="x"
+    _, raw = create_key(
+        by=None, name="k", group=people.support, scopes=["execute"], acts_for_users=True
     )
+    holder = holder_of(raw)
+    assert holder
     capability = tool()
-    with working_for(request_id="", address=""):
-        note_key("pb_12345678")
+    with request_context(request_id="", address=""):
+        note_key(holder)
         call = ask(people, capability)
 
     lose(people, capability)

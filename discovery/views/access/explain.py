@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from acl.callers import Caller
 from acl.models import Space
+from acl.services.looks import record_look
 from catalog.models import Capability
 from catalog.services.explaining import (
     Explanation,
@@ -77,6 +78,8 @@ def explain_page(request: PageRequest) -> HttpResponse:
     data = form.cleaned_data
     name = data.get("capability", "")
     told = explain(caller=who.caller, full_name=name) if who.caller and name else None
+    if told and who.person:
+        _record_look(request, who.person, "explain")
     context = {
         "form": form,
         "who": who,
@@ -101,6 +104,7 @@ def reach(request: PageRequest, pk: int) -> HttpResponse:
     who = _who(ExplainForm({**request.GET.dict(), "user": person.username}))
     caller = who.caller
     found = reach_of(caller=caller, words=form.words(), page=form.page_number()) if caller else None
+    _record_look(request, person, "reach")
     context = {
         "person": person,
         "who": who,
@@ -197,6 +201,10 @@ def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[H
             asked |= {"group": str(place.group_id), "space": str(place.pk)}
         rows.append(HolderRow(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
     return rows
+
+
+def _record_look(request: PageRequest, person: User, kind: str) -> None:
+    record_look(by=request.user, subject=person.pk, name=person.get_username(), kind=kind)
 
 
 def _people(typed: str) -> list[str]:

@@ -1,0 +1,48 @@
+"""alice of support, who may; grace, an admin; hugo, an admin who may act for others."""
+
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from tests.access.people import People, invite
+from tests.factories import UserFactory
+
+
+@dataclass(frozen=True)
+class Staff:
+    """grace is staff, hugo has the permission as well, root is a superuser."""
+
+    grace: User
+    hugo: User
+    root: User
+
+
+@pytest.fixture(autouse=True)
+def _plain_files(settings: Settings) -> None:
+    """Pages name files that nobody has collected."""
+    files = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": files}}
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def staff(people: People) -> Staff:
+    grace = UserFactory.create(username="grace", is_staff=True, groups=[people.support])
+    hugo = UserFactory.create(username="hugo", is_staff=True, groups=[people.support])
+    hugo.user_permissions.add(Permission.objects.get(codename="act_for_others"))
+    root = UserFactory.create(username="root", is_staff=True, is_superuser=True)
+    return Staff(grace, hugo, root)
+
+
+def session_of(user: User) -> Client:
+    """A browser in which the user has signed in."""
+    client = Client(headers={"X-Request-ID": "story"})
+    client.force_login(user)
+    return client
