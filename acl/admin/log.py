@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from acl.admin.parts import ReadOnlyAdmin
-from acl.models import AuditEntry, AuditHead
+from acl.models import AuditEntry, AuditHead, Look
 
 
 @admin.register(AuditEntry)
@@ -13,6 +13,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     search_fields = ("target", "action", "by_name", "subject_name")
     exclude = ("by",)  # who may be gone; the name is there
     date_hierarchy = "at"
+
+
+@admin.register(Look)
+class LookAdmin(ReadOnlyAdmin):
+    list_display = ("hour", "viewer_id", "subject_id", "kind")
+    search_fields = ("kind",)
 
 
 @admin.register(AuditHead)

@@ -11,7 +11,6 @@ from acl.request_context import note_subject
 from acl.services.audit import record
 
 
-@transaction.atomic
 def record_look(*, by: User | None, subject: int, name: str, kind: str, key_id: int = 0) -> None:
     """Add an audit entry for a look at the user with the id `subject`; none for one's own.
 
@@ -22,6 +21,11 @@ def record_look(*, by: User | None, subject: int, name: str, kind: str, key_id: 
     if viewer == subject:
         return
     note_subject(subject, name)
+    _record(by=by, viewer=viewer, subject=subject, name=name, kind=kind)
+
+
+@transaction.atomic
+def _record(*, by: User | None, viewer: int, subject: int, name: str, kind: str) -> None:
     hour = database_now().replace(minute=0, second=0, microsecond=0)
     # Of many requests at once one inserts the row; the others wait for it.
     _, is_first = Look.objects.get_or_create(
