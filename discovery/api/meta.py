@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from acl.api.callers import caller_of
 from acl.callers import Caller
+from acl.models import ApiKey
 from catalog.api.serializers import CallerSerializer
 from catalog.tokens import estimate_tokens
 from discovery.api import meta_serializers as bodies

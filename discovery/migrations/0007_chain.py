@@ -25,7 +25,7 @@ WHERE state = 'waiting_approval' AND actor_id IS NULL AND key_id IS NULL
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('acl', '0008_chain'),
+        ('acl', '0009_chain'),
         ('auth', '0012_alter_user_first_name_max_length'),
         ('catalog', '0012_revocations'),
         ('discovery', '0006_first_run'),

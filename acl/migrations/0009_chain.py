@@ -51,7 +51,7 @@ $$;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('acl', '0007_act_for_others'),
+        ('acl', '0008_discover_for_select_keys'),
     ]
 
     # Defaults of the database, too: a web that still runs the code of before goes on writing.
