@@ -1,16 +1,27 @@
 """The forms of signing in: allauth's, with wrong codes counted in the database."""
 
-from allauth.account.forms import LoginForm
+from allauth.account.forms import LoginForm, ResetPasswordForm
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.forms import AuthenticateForm, BaseAuthenticateForm, ReauthenticateForm
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 
+from acl.backends import find_by_address
 from acl.lockout import codes_are_locked, forget_wrong_codes, note_wrong_code
 
 # As long as a code can count, with the tolerance. allauth remembers it for half a minute only.
 SECONDS_OF_A_CODE = 120
+
+
+class ForgottenForm(ResetPasswordForm):  # type: ignore[misc]  # allauth has no types
+    """The address to send a link to. As many statements whether somebody has it or not."""
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        person = find_by_address(email)
+        self.users = [person] if person is not None else []
+        return email
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types

@@ -1,8 +1,9 @@
 """What django-axes counts wrong passwords and wrong codes by.
 
-Passwords: the account and the address of whoever tries. An account has several names, in any case
-of letters; all of them are one, or each would have tries of its own. Codes: the account alone,
-since whoever is asked for a code has the password already.
+Passwords: what was typed, and the address of whoever tries. Never the account: if the name and the
+e-mail of one account shared their tries, three wrong ones by each would tell that they are one.
+An account has at most a name and ACCOUNT_MAX_EMAIL_ADDRESSES addresses, and one address may try 30
+times a minute by any name. Codes: the account, since whoever is asked for a code has the password.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ from unicodedata import normalize
 from axes.handlers.proxy import AxesProxyHandler
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
-from django.db.models import Q
 from django.http import HttpRequest
 
 from acl.api.addresses import client_address, network_of
@@ -24,15 +24,13 @@ MOST_CHARACTERS = 200  # of the column
 
 
 def name_to_lock(request: HttpRequest, credentials: Credentials | None = None) -> str:
-    """The account's name; what was typed where there is no such account."""
+    """Return what was typed, in one spelling, whether or not somebody is called that."""
     given = credentials or {}
     if "codes_of" in given:
         return f"codes of {given['codes_of']}"  # with blanks, as nothing typed has any
     typed = str(given.get("username") or given.get("email") or request.POST.get("login", ""))
-    known = Q(username__iexact=typed) | Q(email__iexact=typed)
-    known |= Q(emailaddress__email=typed.lower(), emailaddress__verified=True)
-    found = User.objects.filter(known).order_by("pk").values_list("username", flat=True).first()
-    return found or "".join(normalize("NFKC", typed).casefold().split())[:MOST_CHARACTERS]
+    # All spellings that the database could take for the same name are one.
+    return "".join(normalize("NFKC", typed).casefold().split())[:MOST_CHARACTERS]
 
 
 def address_to_lock(request: HttpRequest) -> str | None:
@@ -41,8 +39,15 @@ def address_to_lock(request: HttpRequest) -> str | None:
 
 
 def what_is_locked(_: object, credentials: Credentials | None = None) -> list[Any]:
-    """Account and address for passwords, the account for codes."""
+    """What was typed and the address for passwords, the account for codes."""
     return BY_CODE if "codes_of" in (credentials or {}) else BY_PASSWORD
+
+
+def forget_wrong_passwords(request: HttpRequest, credentials: Credentials) -> None:
+    """After a right one: those of the name that was typed, and of no other of the account."""
+    AxesProxyHandler.reset_attempts(
+        username=name_to_lock(request, credentials), ip_address=address_to_lock(request)
+    )
 
 
 def codes_are_locked(request: HttpRequest, user: User) -> bool:

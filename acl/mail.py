@@ -4,7 +4,9 @@ A mail server takes its time. Waited for, it would tell a stranger which address
 """
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache, partial
 from smtplib import SMTPException
 
@@ -15,8 +17,12 @@ logger = logging.getLogger(__name__)
 _last: list[Future[None]] = []
 
 
-def send_later(message: EmailMessage) -> None:
-    """Send the mail once the transaction is through. One that fails is told in the log."""
+Message = EmailMessage | Callable[[], EmailMessage]
+
+
+def send_later(message: Message) -> None:
+    """Send the mail once the transaction is through; a function writes it then, without the
+    database. One that fails is told in the log."""
     transaction.on_commit(partial(_enqueue, message))
 
 
@@ -26,8 +32,8 @@ def wait_for_mails() -> None:
         _last.pop().result()
 
 
-def _enqueue(message: EmailMessage) -> None:
-    _last[:] = [_thread().submit(_send, message)]
+def _enqueue(message: Message) -> None:
+    _last[:] = [_thread().submit(copy_context().run, _send, message)]
 
 
 @cache
@@ -36,8 +42,8 @@ def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mail")
 
 
-def _send(message: EmailMessage) -> None:
+def _send(message: Message) -> None:
     try:
-        message.send()
+        (message if isinstance(message, EmailMessage) else message()).send()
     except (SMTPException, OSError):
         logger.exception("A mail could not be sent")

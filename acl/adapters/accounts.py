@@ -1,5 +1,6 @@
 """How accounts work here: by invitation, in our words, with mails that nobody waits for."""
 
+from functools import partial
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from acl.api.addresses import client_address
+from acl.lockout import forget_wrong_passwords
 from acl.mail import send_later
 from acl.services.audit import record
 
@@ -93,7 +95,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
         """Who has this name and password. Somebody deactivated is told what a stranger is told."""
         user = super().authenticate(request, **credentials)
-        return user if isinstance(user, User) and user.is_active else None
+        if not isinstance(user, User) or not user.is_active:
+            return None
+        forget_wrong_passwords(request, credentials)
+        return user
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account")
@@ -106,6 +111,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         """Write the mail now, send it beside the request."""
         host = current.request.get_host()
         send_later(self.render_mail(template_prefix, email, {"host": host, **context}))
+
+    def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
+        """Write the mail beside the request, too: for a stranger's address none is written."""
+        facts = {
+            "username": user.get_username(),
+            "host": current.request.get_host(),
+            "password_reset_url": context["password_reset_url"],
+        }
+        send_later(partial(self.render_mail, "account/email/password_reset_key", email, facts))
 
     def send_notification_mail(
         self,

@@ -46,7 +46,7 @@ class PegboardSchema(AutoSchema):
             )
         return dict(sorted(bodies.items()))
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as drf-spectacular does
         """Say which scope a key needs, after what the call does."""
         needed = scopes_of(self.view, self.method)
         words = " or ".join(f"`{scope}`" for scope in needed)

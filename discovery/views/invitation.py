@@ -12,7 +12,7 @@ from acl.services.invitations import accept, open_invitation
 from acl.services.people import PeopleRefused
 from discovery.people_forms import AcceptForm
 
-BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+BACKEND = "acl.backends.PasswordBackend"
 
 
 @never_cache

@@ -323,7 +323,7 @@ CELERY_BEAT_SCHEDULE = {
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",  # by name or e-mail
+    "acl.backends.PasswordBackend",  # by name or e-mail
     "guardian.backends.ObjectPermissionBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -344,15 +344,19 @@ AXES_COOLOFF_TIME = 0.25
 AXES_USERNAME_CALLABLE = "acl.lockout.name_to_lock"
 AXES_CLIENT_IP_CALLABLE = "acl.lockout.address_to_lock"
 AXES_LOCKOUT_PARAMETERS = "acl.lockout.what_is_locked"
-AXES_RESET_ON_SUCCESS = True
+AXES_RESET_ON_SUCCESS = False  # our adapter does, for the name that was typed
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
 
 # Accounts are made by invitation only (acl/services/invitations.py); allauth signs them in.
 ACCOUNT_ADAPTER = "acl.adapters.accounts.AccountAdapter"
-ACCOUNT_FORMS = {"login": "acl.forms.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "acl.forms.SignInForm",
+    "reset_password": "acl.forms.ForgottenForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.backends.LinkTokens"  # noqa: S105 - a class
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anybody's word
