@@ -1,16 +1,16 @@
 """What a call is bound to: digests over all of it, so that what was approved is what is sent."""
 
 import hashlib
-import json
 from typing import Any
 
+from acl.strict_json import StrictJSONError, write_json
 from catalog.descriptors import JSONObject, canonical_json
 from discovery.models import Call
 
 
 def written(arguments: JSONObject) -> str:
-    """The arguments as a row keeps them: as they came, in their own order."""
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    """Return the arguments as a row keeps them and a page renders them: in their own order."""
+    return write_json(arguments, ensure_ascii=False)
 
 
 def hash_of(value: Any) -> str:
@@ -19,13 +19,22 @@ def hash_of(value: Any) -> str:
 
 
 def digest_of(call: Call) -> str:
-    """Who asks for what, and by which definition. Worked out from the row as it is now."""
+    """Digest of who asks for what by which definition, from the row as it is now.
+
+    Over the whole chain, and over the very text that the approval page renders: as values, 1 and
+    1.0 would be equal.
+    """
+    chain = [call.actor_id, call.actor_kind, call.credential, call.key_id, call.key_prefix]
     bound = [call.pk.hex, call.user_id, call.group_id, call.space_id, call.full_name]
-    return hash_of([*bound, call.definition_hash, call.arguments])
+    effect = [call.definition_hash, call.side_effect, call.way]
+    return hash_of([*chain, *bound, *effect, call.arguments_json])
 
 
 def is_whole(call: Call) -> bool:
     """Whether the arguments are those that were checked and, where that was needed, approved."""
-    if hash_of(call.arguments) != call.arguments_hash:
+    try:
+        if hash_of(call.arguments) != call.arguments_hash:
+            return False
+    except StrictJSONError:
         return False
     return not call.needs_approval or call.approved_digest == digest_of(call)

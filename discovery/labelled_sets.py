@@ -1,12 +1,12 @@
 """Reads a labelled set: catalog.jsonl with what there is, queries.jsonl with messages and their
 right answers."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acl.strict_json import parse_json
 from catalog.descriptors import Kind
 from discovery.scoring import Labelled
 
@@ -55,7 +55,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
     except ValueError as problem:
         raise BadSet(f"{place}: not JSON: {problem}") from problem
     if not isinstance(row, dict):

@@ -1,8 +1,8 @@
 """What a server answered, as a row keeps it: typed as it came, and capped."""
 
-import json
 from typing import Any
 
+from acl.strict_json import write_json
 from catalog.descriptors import JSONObject
 from catalog.mcp_client.session import Result
 
@@ -45,4 +45,4 @@ def _cut(blocks: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]],
 
 def _dumped(value: Any) -> str:
     # ASCII only: whatever characters a server sends, Postgres takes them.
-    return json.dumps(value, separators=(",", ":"))
+    return write_json(value)

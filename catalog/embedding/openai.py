@@ -5,13 +5,13 @@ followed and no proxy is taken from the environment. The texts of capabilities a
 out to it; the key goes nowhere else and into no error.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import numpy as np
 
+from acl.strict_json import parse_json
 from catalog.embedding.base import EmbedderUnavailable, TextRefused, Vectors, normalised
 
 BATCH = 64
@@ -82,7 +82,9 @@ class OpenAIEmbedder:
 
     def _rows(self, answer: bytes, expected: int) -> Vectors:
         try:
-            data = sorted(json.loads(answer)["data"], key=lambda row: int(row["index"]))
+            data = sorted(
+                parse_json(answer, max_depth=8)["data"], key=lambda row: int(row["index"])
+            )
             rows = np.array([row["embedding"] for row in data], dtype=np.float32)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EmbedderUnavailable(

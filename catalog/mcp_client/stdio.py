@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from catalog.mcp_client.limits import Limits
+from catalog.mcp_client.messages import read_line
 from catalog.mcp_client.problems import Reason
 from catalog.mcp_client.process import ServerProcess
 from catalog.mcp_client.servers import StdioServer
@@ -79,7 +79,7 @@ async def _hand_on(
     if not line.strip():
         return traffic.allows_garbage(len(line)) if line else True
     try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = read_line(line)
     except ValueError:
         # Not handed on: the SDK would only write it into the log.
         return traffic.allows_garbage(len(line))

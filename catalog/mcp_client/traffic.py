@@ -8,6 +8,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from catalog.mcp_client.limits import Limits
+from catalog.mcp_client.messages import check_message
 from catalog.mcp_client.problems import Reason
 
 _WINDOW_SECONDS = 60.0
@@ -111,6 +112,8 @@ class _Reading:
         )
         if not allowed:
             raise anyio.EndOfStream
+        if not isinstance(item, Exception):
+            item.message = check_message(item.message)
         return item
 
     async def aclose(self) -> None:

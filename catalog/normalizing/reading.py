@@ -5,21 +5,17 @@ JSON and YAML come out as plain values of bounded depth; whatever is wrong is to
 RefusedError with one clear sentence.
 """
 
-import json
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import yaml
 
+from acl import strict_json
 from catalog.normalizing.limits import Limits
-
-# The closing quote may be missing: a text that never ends is passed over once, not tried at every
-# quote in it.
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
 
 
 class RefusedError(Exception):
@@ -90,22 +86,13 @@ def decode(content: bytes) -> str:
 
 
 def parse_json(text: str, *, max_depth: int) -> Any:
-    """A JSON value. Keys that occur twice, NaN, infinities and nesting beyond the limit are
-    refused."""
-    _check_json_depth(text, max_depth)
+    """Parse JSON strictly, but keep NUL characters and half surrogate pairs.
+
+    One entry of a long document must not keep out the others: `cleaning` takes them out of texts.
+    """
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-        )
-    except json.JSONDecodeError as error:
-        line = f"line {error.lineno}, " if "\n" in text else ""
-        reason = f"is not valid JSON: {error.msg} ({line}column {error.colno})"
-        raise RefusedError(reason) from error
-    except (ValueError, RecursionError) as error:
-        # Python itself refuses integers of thousands of digits.
+        return strict_json.parse_json(text, max_depth=max_depth, any_text=True)
+    except strict_json.StrictJSONError as error:
         raise RefusedError(f"is not valid JSON: {error}") from error
 
 
@@ -235,38 +222,6 @@ def _open(path: Path, root: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _check_json_depth(text: str, max_depth: int) -> None:
-    if text.count("[") + text.count("{") <= max_depth:
-        return
-    depth = 0
-    for match in _STRING_OR_BRACKET.finditer(text):
-        bracket = match.group()
-        if bracket in "[{":
-            depth += 1
-            if depth > max_depth:
-                raise RefusedError(f"is nested more than {max_depth} deep")
-        elif bracket in "]}":
-            depth -= 1
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        raise RefusedError(f"the key {_first_repeated(key for key, _ in pairs)!r} occurs twice")
-    return mapping
-
-
 def _first_repeated(keys: Iterable[str]) -> str:
     seen: set[str] = set()
     return next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise RefusedError(f"is not valid JSON: {constant} is no JSON number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if number in (float("inf"), float("-inf")):
-        raise RefusedError(f"is not valid JSON: {digits} is too large")
-    return number

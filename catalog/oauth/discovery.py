@@ -15,6 +15,7 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 
+from acl.strict_json import parse_json
 from catalog.oauth.asking import Asker
 from catalog.oauth.problems import SignInError
 from catalog.outgoing.addresses import check_address
@@ -69,7 +70,7 @@ def _resource_metadata(
         answer = ask.get(url)
         if answer.status_code == 200:
             try:
-                return ProtectedResourceMetadata.model_validate_json(answer.content)
+                return ProtectedResourceMetadata.model_validate(parse_json(answer.content))
             except ValueError:
                 continue
     return None
@@ -87,7 +88,7 @@ def _server_metadata(
         if answer.status_code != 200:
             continue
         try:
-            metadata = OAuthMetadata.model_validate_json(answer.content)
+            metadata = OAuthMetadata.model_validate(parse_json(answer.content))
         except ValueError:
             continue
         if not issuers_match(str(metadata.issuer), expected):

@@ -1,6 +1,5 @@
 """Tokens: got for a code, kept sealed, renewed before they end, and sent to one address only."""
 
-import json
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -9,6 +8,7 @@ from django.db import transaction
 from mcp.shared.auth import OAuthToken
 
 from acl.clock import database_now
+from acl.strict_json import parse_json
 from catalog.models import Integration, OAuthConnection
 from catalog.oauth.asking import Asker
 from catalog.oauth.keeping import TOKEN, keep, kept
@@ -117,7 +117,7 @@ def _asked(url: str, form: Mapping[str, str], client: Client, ask: Asker) -> OAu
     if answer.status_code != 200:
         raise SignInError("refused", _error_of(answer))
     try:
-        return OAuthToken.model_validate_json(answer.content)
+        return OAuthToken.model_validate(parse_json(answer.content))
     except ValueError:
         raise SignInError("wrong_answer") from None
 
@@ -125,7 +125,7 @@ def _asked(url: str, form: Mapping[str, str], client: Client, ask: Asker) -> OAu
 def _error_of(answer: httpx2.Response) -> str:
     """The error's code, which is a word of the standard; nothing else of the answer is repeated."""
     try:
-        code = json.loads(answer.content).get("error", "")
+        code = parse_json(answer.content).get("error", "")
     except (ValueError, AttributeError):
         return ""
     return code if isinstance(code, str) and code.replace("_", "").isalnum() else ""

@@ -27,7 +27,7 @@ from discovery.services.approvals import (
     waiting,
 )
 
-DECIDED = {200: bodies.ApprovalSerializer, (409, CONTENT_TYPE): ProblemSerializer}
+DECIDED = {200: bodies.OneApprovalSerializer, (409, CONTENT_TYPE): ProblemSerializer}
 
 
 class ApprovalsView(APIView):
@@ -63,11 +63,11 @@ class ApprovalView(APIView):
         operation_id="get_approval",
         tags=["Approvals"],
         summary="Look at a call that needs approval",
-        responses={200: bodies.ApprovalSerializer},
+        responses={200: bodies.OneApprovalSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:
         """With its arguments, and the digest that approving it takes."""
-        return Response(bodies.ApprovalSerializer(_found(request, pk)).data)
+        return Response(bodies.OneApprovalSerializer(_found(request, pk)).data)
 
 
 class ApproveView(APIView):
@@ -119,4 +119,4 @@ def _decide(request: Request, pk: UUID, form: Any, decide: Any) -> Response:
         raise PermissionDenied(str(refused)) from None
     except CannotDecideError as late:
         raise Conflict(str(late)) from None
-    return Response(bodies.ApprovalSerializer(call).data)
+    return Response(bodies.OneApprovalSerializer(call).data)

@@ -1,6 +1,5 @@
 """Calls by REST: a capability is called, what came of it is asked for, and it is taken back."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,6 +17,7 @@ from acl.api.callers import person_of, principal_of
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
+from acl.strict_json import write_json
 from discovery.api import meta_serializers as bodies
 from discovery.api.meta import asked_for, refusals_as_problems
 from discovery.models import Call
@@ -179,7 +179,7 @@ def _found(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
 
 def _events(states: Iterable[Call]) -> Iterator[str]:
     for call in states:
-        yield f"event: state\ndata: {json.dumps(tell(call).as_answer())}\n\n"
+        yield f"event: state\ndata: {write_json(tell(call).as_answer(), compact=False)}\n\n"
 
 
 def _answer(done: Execution) -> Response:

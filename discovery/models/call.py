@@ -1,6 +1,5 @@
 """A call of a capability: what was asked for, who has to say yes, and what came of it."""
 
-import json
 import uuid
 from typing import Any
 
@@ -13,8 +12,12 @@ from django.db.models.functions import Now
 from acl.callers import Caller
 from acl.chain import CredentialKind
 from acl.models import ChainColumns, Space
+from acl.strict_json import StrictJSONError, parse_json
 from catalog.models import Capability
 from discovery.models.turn import Turn
+
+# As deep as answers of servers may be, with what is around them.
+DEEPEST_RESULT = 140
 
 
 class Call(ChainColumns):
@@ -173,10 +176,18 @@ class Call(ChainColumns):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What is sent."""
-        return dict(json.loads(self.arguments_json))
+        """What is sent. Raises StrictJSONError where the row was changed into something else."""
+        arguments = parse_json(self.arguments_json)
+        if not isinstance(arguments, dict):
+            raise StrictJSONError("the arguments are not an object")
+        return arguments
 
     @property
     def result(self) -> dict[str, Any] | None:
         """`content`, `structured` and `is_error`, as its server answered."""
-        return json.loads(self.result_json) if self.result_json else None
+        if not self.result_json:
+            return None
+        result = parse_json(self.result_json, max_depth=DEEPEST_RESULT, any_text=True)
+        if not isinstance(result, dict):
+            raise StrictJSONError("the answer is not an object")
+        return result

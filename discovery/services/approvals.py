@@ -13,6 +13,7 @@ from acl.models import AccessRequest, ServiceAccount
 from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
+from discovery.argument_rendering import render_call
 from discovery.binding import digest_of
 from discovery.models import Call
 from discovery.moving import BEGIN_WITHIN_SECONDS, move, send_on_commit, unexpired
@@ -86,6 +87,8 @@ def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") ->
     _check(by, call)
     if digest != digest_of(call):
         raise CannotDecideError("This is not what you were shown. Look at it again.")
+    if render_call(call).problem:
+        raise CannotDecideError("The call cannot be displayed, so it can only be rejected.")
     capability = permitted(call)
     if capability is None:
         raise CannotDecideError("Who asked may not use the tool any more.")

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from acl.strict_json import StrictJSONError
 from catalog.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.metatools.registry import META_TOOLS
@@ -60,6 +61,14 @@ def way_of(capability: Capability) -> Call.Way:
 
 def tell(call: Call) -> Execution:
     """How the call stands, and its result if it has one."""
+    try:
+        return _tell(call)
+    except StrictJSONError as problem:
+        message = f"This call cannot be displayed: {problem}."
+        return _told(call, _STATUS.get(State(call.state), "failed"), message)
+
+
+def _tell(call: Call) -> Execution:
     if call.state == State.COMPLETED:
         return _COMPLETED[Way(call.way)](call)
     parts: dict[str, Any] = {}

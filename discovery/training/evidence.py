@@ -2,7 +2,6 @@
 database: capabilities, texts, clauses, words and fusion are the product's own, and only the choice
 of candidates is done here as the SQL does it."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from acl.strict_json import parse_json
 from catalog import lexical
 from catalog.descriptors import Descriptor
 from catalog.embedding.base import Embedder
@@ -68,7 +68,7 @@ def questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterato
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
     identifiers = np.array([each.identifier for each in capabilities])
     for line in (folder / "queries.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
+        row = parse_json(line)
         message = add_english((row["query"], *split(row["query"])))
         queries = [lexical.query_vector(text) for text in message]
         cosines = vectors @ embedder.embed(message).T

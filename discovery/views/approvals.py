@@ -15,8 +15,9 @@ from acl.acting import acts_for_others
 from acl.chain import CredentialKind
 from discovery.access_forms import SearchForm
 from discovery.approval_forms import ApproveForm, RejectForm
-from discovery.arguments_shown import shown_arguments
+from discovery.argument_rendering import render_call
 from discovery.binding import digest_of
+from discovery.call_differences import compare_with_last_approved, uncompared
 from discovery.models import Call
 from discovery.services.approvals import (
     CannotDecideError,
@@ -118,9 +119,14 @@ def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
     waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # its time may be over
     own = _asked_by(request.user, call)
+    rendering = render_call(call)
+    # What others have asked for is for those who decide.
+    comparison = compare_with_last_approved(call) if decides else None
     return {
         "call": call,
-        "arguments": shown_arguments(call),
+        "rendering": rendering,
+        "comparison": comparison,
+        "differences": comparison.differences if comparison else uncompared(rendering),
         "digest": digest_of(call),
         "waits": waits,
         "decides": decides,

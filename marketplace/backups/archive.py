@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from acl.strict_json import StrictJSONError, parse_json
+
 DUMP, MANIFEST, SUMS = "database.dump", "manifest.json", "SHA256SUMS"
 FORMAT = 1
 _AT_ONCE = 1024 * 1024
@@ -60,7 +62,7 @@ def check_archive(
                 progress(done, total)
             if found.hexdigest() != digest:
                 raise BackupDamagedError(f"{name} in {path} is not what was written.")
-        manifest: dict[str, Any] = json.loads(_read(tar, MANIFEST))
+        manifest: dict[str, Any] = parse_json(_read(tar, MANIFEST))
     if manifest["format"] != FORMAT:
         raise BackupDamagedError(f"{path} was written by a later Pegboard than this one.")
     return manifest
@@ -102,7 +104,7 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(path, "r:") as tar:
             yield tar
-    except (tarfile.TarError, KeyError, EOFError, UnicodeDecodeError, json.JSONDecodeError):
+    except (tarfile.TarError, KeyError, EOFError, UnicodeDecodeError, StrictJSONError):
         raise BackupDamagedError(f"{path} is no backup of Pegboard, or not all of one.") from None
 
 

@@ -1,6 +1,5 @@
 """Packages from npm: a folder for each, filled by npm, which runs no script of any package."""
 
-import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -9,11 +8,12 @@ from typing import Any
 
 from django.conf import settings
 
+from acl.strict_json import write_json
 from catalog.mcp_client.packages import Package
 from marketplace.packages.client import Watch, run_client
 from marketplace.packages.installed import Artefact, Installed
 from marketplace.packages.places import Place
-from marketplace.packages.problems import PackageProblemError
+from marketplace.packages.problems import PackageProblemError, read_json
 
 _LOCK = "package-lock.json"
 _MISSING = (
@@ -33,7 +33,7 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
     """Put the package and all that it needs into the place; `lock` holds the very files to take."""
     node, _ = _clients()
     wanted = {"private": True, "dependencies": {package.name: package.version}}
-    _write(place, "package.json", json.dumps(wanted))
+    _write(place, "package.json", write_json(wanted))
     if lock:
         _write(place, _LOCK, lock)
     folder = ["--prefix", str(place.folder), "--ignore-scripts", "--omit=dev"]
@@ -43,7 +43,7 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
     own.parent.mkdir(exist_ok=True)
     own.symlink_to(node)
     launch = (str(own), _program(package, place))
-    return Installed((*launch, *package.arguments), tuple(_artefacts(json.loads(lock))), lock)
+    return Installed((*launch, *package.arguments), tuple(_artefacts(read_json(lock, _LOCK))), lock)
 
 
 def _npm(place: Place, watch: Watch, arguments: Sequence[str]) -> str:
@@ -94,7 +94,7 @@ def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
 def _program(package: Package, place: Place) -> str:
     """The file that Node runs."""
     folder = place.folder / "node_modules" / package.name
-    about = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    about = read_json((folder / "package.json").read_text(encoding="utf-8"), "package.json")
     programs = about.get("bin") or {}
     plain = package.name.rpartition("/")[2]
     if isinstance(programs, str):

@@ -1,5 +1,8 @@
 """Why a package could not be installed, in words that say what to do."""
 
+from typing import Any
+
+from acl.strict_json import StrictJSONError, parse_json
 from catalog.normalizing.cleaning import clean_text
 from catalog.normalizing.redaction import redact_text
 
@@ -13,3 +16,13 @@ class PackageProblemError(Exception):
         shown = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
         super().__init__(f"{message}\n{shown[-_MOST_CHARACTERS:]}".strip())
         self.code = code
+
+
+def read_json(text: str, name: str) -> Any:
+    """Parse a file that a package client or a package has written."""
+    try:
+        return parse_json(text, max_depth=128, any_text=True)
+    except StrictJSONError as problem:
+        raise PackageProblemError(
+            "package_failed", f"{name} is not valid JSON: {problem}."
+        ) from None

@@ -1,7 +1,6 @@
 """Packages from PyPI: a virtual environment for each, filled by pip from ready-made files only."""
 
 import importlib.metadata
-import json
 import re
 import shutil
 import sys
@@ -13,7 +12,7 @@ from catalog.mcp_client.packages import Package
 from marketplace.packages.client import NotWantedError, Watch, run_client
 from marketplace.packages.installed import Artefact, Installed
 from marketplace.packages.places import Place
-from marketplace.packages.problems import PackageProblemError
+from marketplace.packages.problems import PackageProblemError, read_json
 
 __all__ = ["NotWantedError", "install", "newest", "wanted_by"]
 _REPORT = "report.json"
@@ -101,7 +100,7 @@ def _errors(told: str) -> str:
 
 
 def _artefacts(place: Place) -> list[Artefact]:
-    report = json.loads((place.scratch / _REPORT).read_text(encoding="utf-8"))
+    report = read_json((place.scratch / _REPORT).read_text(encoding="utf-8"), "pip's report")
     return sorted(_artefact(one) for one in report["install"])
 
 

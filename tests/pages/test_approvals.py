@@ -6,7 +6,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from discovery.arguments_shown import visible
+from catalog.visible_text.pieces import show_text
 from discovery.binding import digest_of, hash_of, written
 from discovery.models import Call
 from tests.access.people import People, invite
@@ -53,7 +53,7 @@ def test_admin_reads_and_decides(people: People, root: User) -> None:
     empty = client.get("/approvals/").content.decode()
 
     assert '<span class="rail-count number">2' in inbox
-    assert "carol[U+202E]" in page
+    assert 'carol<mark class="char hidden" dir="ltr">[U+202E RIGHT-TO-LEFT OVERRIDE]</mark>' in page
     assert "&lt;b&gt;xxx" in page
     assert "703 characters" in page
     assert [each.status_code for each in (stale, mute, yes, no, late)] == [409, 422, 302, 302, 409]
@@ -117,4 +117,8 @@ def test_number_of_statements_does_not_grow(people: People, root: User, who: str
 
 
 def test_hidden_characters_are_named() -> None:
-    assert visible("a\u200bb\U000e0041\x1b\n\tü") == "a[U+200B]b[U+E0041][U+001B]\n\tü"
+    shown = show_text("a\u200bb\U000e0041\x1b\n\tü")
+
+    assert shown == (
+        "a[U+200B ZERO WIDTH SPACE]b[U+E0041 TAG LATIN CAPITAL LETTER A][U+001B ESCAPE]↵\n⇥\tü"
+    )

@@ -1,0 +1,1 @@
+"""Text from outside, written so that a person sees every character of it."""

@@ -1,0 +1,201 @@
+"""Strict JSON: one parser for everything from outside, and rows that cannot hide others."""
+
+import ast
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acl.strict_json import LONGEST_NUMBER, StrictJSONError, check_value, parse_json, write_json
+
+ROOT = Path(__file__).parents[2]
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**40), 10**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+REFUSED = [
+    ("NaN", "NaN is no JSON number (line 1, column 1)"),
+    ("[1,\n Infinity]", "Infinity is no JSON number (line 2, column 2)"),
+    ("-Infinity", "-Infinity is no JSON number (line 1, column 1)"),
+    ('{"a": 1e999}', "1e999 is too large (line 1, column 7)"),
+    ("-1e309", "-1e309 is too large (line 1, column 1)"),
+    ("1" + "0" * 290 + ".0e20", "too large (line 1, column 1)"),
+    ("1e-999", "1e-999 is too small (line 1, column 1)"),
+    ("9" * 301, "a number of more than 300 digits (line 1, column 1)"),
+    ("[0." + "1" * 5_000 + "]", "a number of more than 300 characters (line 1, column 2)"),
+    ('{"a": 1, "a": 1}', "the key 'a' occurs twice"),
+    ('{"a": 1, "\\u0061": 1}', "the key 'a' occurs twice"),
+    ("[" * 33 + "]" * 33, "nested more than 32 deep (line 1, column 33)"),
+    ("[" * 1_000_000, "nested more than 32 deep"),
+    ('{"a":' * 100_000, "nested more than 32 deep"),
+    ('{"x": {"y": ["a\\u0000"]}}', "a NUL character or half a surrogate pair (x.y.0)"),
+    ('{"a\\u0000": 1}', "a NUL character or half a surrogate pair"),
+    ('"\\ud83d"', "a NUL character or half a surrogate pair"),
+    ('"\\ude00\\ud83d"', "a NUL character or half a surrogate pair"),
+    ("{'a': 1}", "(line 1, column 2)"),
+    ('{"a": 1,}', "(line 1,"),
+    ("01", "Extra data"),
+    ("+1", "(line 1, column 1)"),
+    (".5", "(line 1, column 1)"),
+    ("1.", "(line 1, column 2)"),
+    ("0x10", "(line 1, column 2)"),
+    ("1_000", "(line 1, column 2)"),
+    ('"a\nb"', "(line 1,"),
+    ("", "(line 1, column 1)"),
+    ("// no\n{}", "(line 1, column 1)"),
+    ("{} {}", "Extra data"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_what_parsers_disagree_about_is_refused_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(StrictJSONError) as refused:
+        parse_json(text)
+
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a": "\xff"}', b'"\xed\xa0\x80"', b'"\xc0\x80"', b"\xef\xbb\xbf{}", "{}".encode("utf-16")],
+)
+def test_bytes_are_plain_utf8(body: bytes) -> None:
+    with pytest.raises(StrictJSONError):
+        parse_json(body)
+
+
+@given(values)
+def test_every_proper_value_comes_back_as_it_was(value: Any) -> None:
+    again = parse_json(write_json(value), max_depth=100)
+
+    assert repr(again) == repr(value)
+    check_value(again, max_depth=100)
+
+
+@given(st.integers(0, 400), st.integers(-400, 400))
+def test_a_number_is_finite_and_is_not_lost(digits: int, exponent: int) -> None:
+    literal = f"1{'0' * digits}e{exponent}"
+
+    try:
+        number = parse_json(literal)
+    except StrictJSONError:
+        return
+
+    assert math.isfinite(number)
+    assert number > 0
+    assert len(literal) <= LONGEST_NUMBER
+
+
+def test_digits_of_whole_numbers_are_kept() -> None:
+    assert parse_json("[9007199254740993, -0, 1.0, 1e2]") == [9007199254740993, 0, 1.0, 100.0]
+    assert [type(one) for one in parse_json("[1, 1.0, 1e0]")] == [int, float, float]
+
+
+@pytest.mark.parametrize(
+    "value", [math.inf, [math.nan], {"a": -math.inf}, "\ud800", {"\x00": 1}, 10**400]
+)
+def test_a_value_that_no_json_has_is_refused_in_memory_too(value: Any) -> None:
+    with pytest.raises(StrictJSONError):
+        check_value(value)
+
+
+def test_nothing_that_is_not_json_is_written() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json({"a": math.inf})
+
+
+# Readers of JSON that do not go through acl.strict_json, and why they may. All others are refused.
+OWN = "written by Pegboard itself, into its cache or its own row, and read back"
+OTHERS = {
+    "acl/strict_json.py json.loads": "the strict parser",
+    "acl/patient_cache.py json.loads": OWN,
+    "catalog/oauth/keeping.py json.loads": OWN,
+    "catalog/oauth/revoking.py json.loads": OWN,
+    "catalog/oauth/signing_in.py json.loads": OWN,
+    "catalog/embedding/provenance.py json.loads": "a file of the distribution",
+    "catalog/embedding/convert.py json.loads": OWN,
+    "catalog/secrets/sealing.py json.loads": OWN,
+    "catalog/cache.py json.loads": OWN,
+    "catalog/trust/pinning.py json.loads": OWN,
+    "catalog/mcp_client/keeper.py json.loads": "an argument that its parent process has written",
+    "discovery/rendering/legal.py json.loads": OWN,
+    "discovery/everything.py json.loads": "a jsonb column, read as text",
+    "discovery/retrieval.py json.loads": "a jsonb column, read as text",
+    "discovery/tiers/state.py json.loads": "a jsonb column, read as text",
+    "discovery/demo/playing.py .json": "answers of the Pegboard that the demonstration plays in",
+    "marketplace/sources/mcp_registry.py .json": "the strict reader of sources",
+    "catalog/mcp_client/messages.py .validate_json": "read again by the strict parser",
+}
+_READERS = {
+    "loads": "json.loads", "load": "json.load", "JSONDecoder": "json.JSONDecoder",
+    "json": ".json", "validate_json": ".validate_json",
+    "model_validate_json": ".model_validate_json", "parse_raw": ".parse_raw",
+    "JSONParser": "JSONParser",
+}  # fmt: skip
+
+
+def readers() -> Iterator[str]:
+    """Each place in the product that parses JSON other than by `parse_json`."""
+    for app in ("acl", "catalog", "discovery", "marketplace"):
+        for path in sorted((ROOT / app).rglob("*.py")):
+            if "migrations" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if reader := _reader(node):
+                    yield f"{path.relative_to(ROOT)} {reader}"
+
+
+def _reader(node: ast.AST) -> str:
+    if isinstance(node, ast.ImportFrom) and node.module in {"json", "orjson", "simplejson"}:
+        return f"from {node.module}"  # would hide its calls from this test
+    if isinstance(node, ast.Name) and node.id in {"JSONParser", "JSONDecoder"}:
+        return node.id
+    node = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(node, ast.Attribute) or node.attr not in _READERS:
+        return ""
+    if node.attr in {"loads", "load", "JSONDecoder"}:
+        is_json = isinstance(node.value, ast.Name) and node.value.id.endswith("json")
+        return _READERS[node.attr] if is_json else ""
+    return _READERS[node.attr]
+
+
+def test_every_reader_of_json_is_the_strict_one_or_has_a_reason() -> None:
+    assert set(readers()) == OTHERS.keys()
+
+
+def test_no_form_of_the_admin_parses_json() -> None:
+    """Django's own field takes NaN, and NUL characters that Postgres refuses."""
+    from django.contrib import admin
+    from django.contrib.auth.models import User
+    from django.db.models import JSONField
+    from django.test import RequestFactory
+
+    request = RequestFactory().get("/")
+    request.user = User(is_staff=True, is_superuser=True, is_active=True)
+    editable = {
+        f"{model._meta.label}.{name}"
+        for model, page in admin.site._registry.items()
+        if page.has_change_permission(request) or page.has_add_permission(request)
+        for name in page.get_form(request).base_fields
+        if name in {field.name for field in model._meta.fields if isinstance(field, JSONField)}
+    }
+
+    assert editable == set()
