@@ -56,10 +56,8 @@ def name_of(character: str) -> str:
     code = ord(character)
     if name := _CONTROLS.get(code) or unicodedata.name(character, ""):
         return name
-    if regex.match(r"\p{Noncharacter_Code_Point}", character):
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
         return "NONCHARACTER"
-    if regex.match(r"\p{Default_Ignorable_Code_Point}", character):
-        return "DEFAULT IGNORABLE"
     return _LABELS.get(unicodedata.category(character), "UNNAMED")
 
 

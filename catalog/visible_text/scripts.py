@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import regex
 from confusable_homoglyphs import categories, confusables
@@ -47,17 +48,17 @@ class _Scripts(dict[str, str]):
 _SCRIPTS = _Scripts()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Word:
     text: str
     start: int
     address: bool  # part of a domain, an e-mail address, a URL, a path or an identifier
 
-    @property
+    @cached_property
     def scripts(self) -> set[str]:
         return {_SCRIPTS[one] for one in self.text if one.isalpha()} - _NEUTRAL
 
-    @property
+    @cached_property
     def drawn_as_ascii(self) -> bool:
         """Every letter of a word that is not Latin could be taken for an ASCII one."""
         letters = [one for one in self.text if one.isalpha()]

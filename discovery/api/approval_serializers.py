@@ -15,6 +15,9 @@ from discovery.call_differences import compare_with_last_approved
 from discovery.models import Call
 
 MOST = 200
+VALUE_TYPES = ["text", "number", "boolean", "null", "object", "list"]
+PART_KINDS = ["plain", "line", "hidden", "foreign", "decoded"]
+CHANGES = ["equal", "changed", "new", "gone"]
 
 
 class ChainSerializer(serializers.Serializer[Call]):
@@ -38,7 +41,7 @@ class RenderedPartSerializer(serializers.Serializer[Any]):
     """A part of a text as it stands, or a mark in the place of characters."""
 
     kind = serializers.ChoiceField(
-        ["plain", "line", "hidden", "foreign", "decoded"],
+        PART_KINDS,
         help_text="`plain` is the text itself; `line` ends a line; the others are marks.",
     )
     text = serializers.CharField()
@@ -48,7 +51,7 @@ class RenderedLineSerializer(serializers.Serializer[Any]):
     """One value, or the head of an object or list, whose parts follow one level deeper."""
 
     depth = serializers.IntegerField()
-    type = serializers.ChoiceField(["text", "number", "boolean", "null", "object", "list"])
+    value_type = serializers.ChoiceField(VALUE_TYPES)
     text = serializers.CharField(help_text="The whole line: texts in quotation marks, with marks.")
     parts = RenderedPartSerializer(many=True)
     length = serializers.IntegerField(required=False, help_text="Of a text, in characters.")
@@ -69,7 +72,7 @@ class ArgumentChangeSerializer(serializers.Serializer[Any]):
     """One argument beside that of the last approved call."""
 
     name = serializers.CharField()
-    change = serializers.ChoiceField(["equal", "changed", "new", "gone"])
+    change = serializers.ChoiceField(CHANGES)
     before = serializers.CharField(allow_null=True, help_text="As it was approved, with marks.")
 
 
@@ -182,7 +185,7 @@ def _rendered(argument: Argument) -> dict[str, Any]:
 def _line(line: Line) -> dict[str, Any]:
     told: dict[str, Any] = {
         "depth": line.depth,
-        "type": line.kind,
+        "value_type": line.kind,
         "text": text_of_line(line),
         "parts": [{"kind": piece.kind, "text": piece.text} for piece in line.value],
     }

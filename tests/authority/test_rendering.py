@@ -51,7 +51,7 @@ def shown(value: Any) -> str:
     return text_of(render_arguments(written(value)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200, deadline=None)
 @given(arguments, arguments)
 @example({"a": 5}, {"a": "5"})
 @example({"a": ["b"]}, {"a": '["b"]'})
@@ -75,7 +75,7 @@ def test_arguments_that_differ_are_rendered_differently(one: Any, other: Any) ->
     assert (shown(one) == shown(other)) == (written(one) == written(other))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200, deadline=None)
 @given(texts | nasty, st.sampled_from(IGNORABLE), st.integers(0, 12))
 def test_no_character_that_is_ignored_can_be_slipped_in(text: str, ignored: str, at: int) -> None:
     inserted = text[:at] + ignored + text[at:]
@@ -92,14 +92,20 @@ def test_every_code_point_is_visible_or_named() -> None:
         r"[\p{Default_Ignorable_Code_Point}\p{C}\p{Z}\p{White_Space}\p{Bidi_Control}"
         r"\p{Variation_Selector}\p{Noncharacter_Code_Point}]"
     )
-    wrong = []
-    for first in range(0, 0x110000, 4096):
-        characters = [chr(code) for code in range(first, first + 4096) if chr(code) not in " \n\t"]
+    wrong, drawn = [], []
+    for code in range(0x110000):
+        character = chr(code)
+        if shapeless.match(character) and character != " " and not is_written_out(character):
+            wrong.append(hex(code))
+        # Of a hundred thousand ideographs and of the empty planes, some in text are enough.
+        if unicodedata.category(character) not in {"Cn", "Co", "Lo"} or code % 61 == 0:
+            drawn.append(character)
+    for first in range(0, len(drawn), 4096):
+        characters = [one for one in drawn[first : first + 4096] if one not in " \n\t"]
         seen = show_text("\n".join(f"x{one}x" for one in characters)).split("↵\n")
         for one, line in zip(characters, seen, strict=True):
-            named = f"[U+{ord(one):04X}" in line
             raw = line == f"x{one}x" and not shapeless.match(one)
-            if not named and not raw:
+            if not raw and f"[U+{ord(one):04X}" not in line:
                 wrong.append(hex(ord(one)))
     assert wrong == []
 

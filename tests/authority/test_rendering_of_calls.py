@@ -60,10 +60,10 @@ def test_a_row_that_cannot_be_displayed_hides_no_other_and_can_be_rejected(
     good, broken = ask(people, {"text": "fine"}), ask(people, bad)
     client = admin_of(people)
     _, key = create_key(by=None, name="admins", group=people.support, scopes=["admin"])
-    bearer = {"HTTP_AUTHORIZATION": f"Bearer {key}"}
+    headers = {"Authorization": f"Bearer {key}"}
 
     listed = client.get("/api/v1/approvals")
-    by_key = client.get("/api/v1/approvals", **bearer)
+    by_key = client.get("/api/v1/approvals", headers=headers)
     page = client.get(f"/approvals/{broken.pk}/")
     yes = client.post(f"/approvals/{broken.pk}/", {"approve": "1", "digest": digest_of(broken)})
     no = client.post(f"/approvals/{broken.pk}/", {"reject": "1", "note": "broken"})
