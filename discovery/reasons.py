@@ -6,6 +6,16 @@ TOOL_ERROR = "tool_error"
 DISCONNECTED = "disconnected"
 GAVE_UP = "gave_up"
 NOT_BEGUN = "not_begun"
+# Why a call left the approval queue (`discovery/approval_queue.py`), and the same in words.
+LEFT_QUEUE = {
+    "user_deactivated": "The account of the person whom it was asked for is deactivated.",
+    "left_group": "The person whom it was asked for has left the group.",
+    "actor_deactivated": "The account of whoever asked is deactivated.",
+    "acting_right_lost": "Whoever asked may not act for other people any more.",
+    "key_revoked": "The key that asked is revoked, or its owner may not use it any more.",
+    "changed": "The tool has changed since.",
+    "right_lost": "The person whom it was asked for may not use the tool any more.",
+}
 UNKNOWN_OUTCOME = (
     "Whether it was carried out is not known. It is not repeated: look before you ask again."
 )

@@ -1,5 +1,5 @@
-"""Calls that nobody moves any more: sent again, given up, expired, forgotten. By the database's
-clock."""
+"""Calls that nobody moves any more: sent again, given up, withdrawn, expired, forgotten. By the
+database's clock."""
 
 from datetime import timedelta
 
@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from discovery.approval_queue import withdraw_calls
 from discovery.models import Call
 from discovery.moving import move, unexpired
 from discovery.reasons import GAVE_UP, NOT_BEGUN, UNKNOWN_OUTCOME
@@ -22,6 +23,7 @@ _MOST_AT_ONCE = 1000
 def sweep() -> list[str]:
     """Do all of it; the calls that are to be sent again."""
     _expire()
+    withdraw_calls()
     _give_up()
     _forget()
     return _overdue()

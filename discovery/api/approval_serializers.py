@@ -1,6 +1,8 @@
 """The bodies of calls about approvals."""
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -9,6 +11,7 @@ from acl.api.serializers import StrictSerializer, Text
 from acl.chain import ActorKind, CredentialKind
 from acl.strict_json import StrictJSONError
 from catalog.models import Capability
+from discovery.approvers import Eligibility
 from discovery.argument_rendering import Argument, Line, render_call, text_of_line
 from discovery.binding import digest_of
 from discovery.call_differences import compare_with_last_approved
@@ -115,13 +118,19 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
         source="decided_key_prefix", help_text="The key that decided; empty for a session."
     )
 
+    objection = serializers.SerializerMethodField(
+        help_text="Why the sender may not decide; empty where they may."
+    )
+    nobody_else = serializers.SerializerMethodField(
+        help_text="Whether nobody but the asker could approve it: add another admin."
+    )
+
     class Meta:
         model = Call
         fields = (
             "id", "tool", "description", "side_effect", "user", "group", "key", "chain",
             "arguments", "rendered", "unreadable", "digest", "state", "asked_at", "expires_at",
-            "decided_by", "decided_with",
-            "decided_at", "note",
+            "decided_by", "decided_with", "decided_at", "note", "objection", "nobody_else",
         )  # fmt: skip
 
     def get_digest(self, call: Call) -> str:
@@ -142,6 +151,16 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     def get_unreadable(self, call: Call) -> str:
         problem = render_call(call).problem
         return f"This call cannot be displayed: {problem}." if problem else ""
+
+    def get_objection(self, call: Call) -> str:
+        return self._verdict(call).objection
+
+    def get_nobody_else(self, call: Call) -> bool:
+        return self._verdict(call).stuck
+
+    def _verdict(self, call: Call) -> Eligibility:
+        verdicts: Mapping[UUID, Eligibility] = self.context["verdicts"]
+        return verdicts.get(call.pk, Eligibility())
 
 
 class OneApprovalSerializer(ApprovalSerializer):

@@ -24,6 +24,7 @@ from discovery.services.approvals import (
     approve_call,
     decided,
     reject_call,
+    verdicts_for,
     waiting,
 )
 
@@ -50,8 +51,10 @@ class ApprovalsView(APIView):
         calls = approvals_of(principal_of(request))
         calls = waiting(calls) if wanted["state"] == "waiting" else decided(calls)
         start = wanted["offset"]
-        page = {"items": calls[start : start + wanted["limit"]], "total": calls.count()}
-        return Response(bodies.ApprovalsSerializer(page).data)
+        items = list(calls[start : start + wanted["limit"]])
+        page = {"items": items, "total": calls.count()}
+        context = _verdicts(request, items)
+        return Response(bodies.ApprovalsSerializer(page, context=context).data)
 
 
 class ApprovalView(APIView):
@@ -67,7 +70,7 @@ class ApprovalView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> Response:
         """With its arguments, and the digest that approving it takes."""
-        return Response(bodies.OneApprovalSerializer(_found(request, pk)).data)
+        return _answer(request, _found(request, pk))
 
 
 class ApproveView(APIView):
@@ -119,4 +122,15 @@ def _decide(request: Request, pk: UUID, form: Any, decide: Any) -> Response:
         raise PermissionDenied(str(refused)) from None
     except CannotDecideError as late:
         raise Conflict(str(late)) from None
-    return Response(bodies.OneApprovalSerializer(call).data)
+    return _answer(request, call)
+
+
+def _answer(request: Request, call: Call) -> Response:
+    context = _verdicts(request, [call])
+    return Response(bodies.OneApprovalSerializer(call, context=context).data)
+
+
+def _verdicts(request: Request, calls: list[Call]) -> dict[str, Any]:
+    """Return what the serializer needs to say who may decide about what still waits."""
+    open_ones = [call for call in calls if call.state == Call.State.WAITING]
+    return {"verdicts": verdicts_for(by=person_of(request), calls=open_ones)}

@@ -1,23 +1,27 @@
 """Approving calls: what was shown is what is approved, by somebody else than who asked, once."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
+from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from acl.models import AccessRequest, ServiceAccount
+from acl.models import AccessRequest
 from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
+from discovery.approval_queue import list_leaving, list_waiting
+from discovery.approvers import Eligibility, approver_of, eligibility_of
 from discovery.argument_rendering import render_call
 from discovery.binding import digest_of
 from discovery.models import Call
 from discovery.moving import BEGIN_WITHIN_SECONDS, move, send_on_commit, unexpired
 from discovery.permitted import permitted
+from discovery.reasons import LEFT_QUEUE
 from discovery.services.calls import target_of
 
 State, Way = Call.State, Call.Way
@@ -42,8 +46,10 @@ def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
 
 
 def waiting(calls: QuerySet[Call]) -> QuerySet[Call]:
-    """Those that wait, the oldest first."""
-    return calls.filter(unexpired(), state=State.WAITING).order_by("created_at", "pk")
+    """Those that wait, the oldest first, without those whose asker has lost the right."""
+    leaving = [call.pk for call in list_leaving()]
+    open_ones = calls.filter(unexpired(), state=State.WAITING).exclude(pk__in=leaving)
+    return open_ones.order_by("created_at", "pk")
 
 
 def decided(calls: QuerySet[Call]) -> QuerySet[Call]:
@@ -58,33 +64,44 @@ class Waiting(NamedTuple):
     wishes: int
 
 
-def count_waiting() -> Waiting:
-    """By hand, since it is part of every page of an admin's."""
+def count_waiting(*, by: User) -> Waiting:
+    """Count what waits for this person, by hand, since it is part of every page of an admin's.
+
+    A call that nobody could approve counts, too: somebody has to do something about it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, [State.WAITING, AccessRequest.State.OPEN])
-        return Waiting(*cursor.fetchone())
+        some_wait, wishes = cursor.fetchone()
+    if not some_wait:
+        return Waiting(0, wishes)
+    calls = [call for call in list_waiting() if not call.reason]
+    verdicts = eligibility_of(calls, approver_of(by)).values()
+    return Waiting(sum(one.stuck or not one.objection for one in verdicts), wishes)
 
 
 _WAITING = """
-SELECT (SELECT count(*) FROM discovery_call
-        WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),
+SELECT EXISTS (SELECT FROM discovery_call
+               WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),
        (SELECT count(*) FROM acl_accessrequest WHERE state = %s)
 """
 
 
+def verdicts_for(*, by: User | None, calls: Sequence[Call]) -> dict[UUID, Eligibility]:
+    """Return for each call whether this person may decide, with the credential at hand."""
+    return eligibility_of(calls, approver_of(by))
+
+
 def why_not(*, by: User | None, call: Call) -> str:
-    """Why this person may not decide; empty where they may."""
-    if by is None or ServiceAccount.objects.filter(user=by).exists():
-        return "Only a person may decide. The key needs one as its owner."
-    if by.pk == call.user_id and not settings.PEGBOARD_SELF_APPROVAL:
-        return "It was asked for you: somebody else has to decide."
-    return ""
+    """Return why this person may not decide; "" where they may."""
+    return verdicts_for(by=by, calls=[call])[call.pk].objection
 
 
 @transaction.atomic
 def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") -> Call:
     """Let it go on. `digest` is that of what the person was shown."""
     _check(by, call)
+    for leaving in list_leaving([call.pk]):
+        raise CannotDecideError(LEFT_QUEUE[leaving.reason])
     if digest != digest_of(call):
         raise CannotDecideError("This is not what you were shown. Look at it again.")
     if render_call(call).problem:

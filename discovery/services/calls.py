@@ -14,8 +14,10 @@ from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder
 from catalog.models import Capability
+from discovery.approval_queue import withdraw_calls
 from discovery.models import Call
 from discovery.moving import move
+from discovery.reasons import LEFT_QUEUE
 from discovery.waiting import each_state, wait_for_end
 
 State = Call.State
@@ -62,11 +64,11 @@ def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call 
 
 
 def _found(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
-    call = _usable(calls.filter(pk=pk).first())
+    call = _usable(calls, pk)
     if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
         return call
     wait_for_end(call, wait_seconds)
-    return _usable(calls.filter(pk=pk).first())
+    return _usable(calls, pk)
 
 
 def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:
@@ -79,13 +81,20 @@ def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> I
         yield found
 
 
-def _usable(call: Call | None) -> Call | None:
+def _usable(calls: QuerySet[Call], pk: UUID) -> Call | None:
+    """Return the call unless its tool may not be used any more; one that left the approval queue
+    tells why, and nothing else."""
+    call = calls.filter(pk=pk).first()
+    if call is not None and call.state == State.WAITING:
+        withdraw_calls([pk])  # the sweeper may not have come by yet
+        call = calls.filter(pk=pk).first()
     if call is None:
         return None
     usable = Capability.objects.usable_by(call.caller, unavailable=True)
     named = usable.filter(pk=call.capability_id or 0)
     call.capability = named.select_related("integration").first()
-    return call if call.capability else None
+    left = call.state == State.CANCELLED and call.reason in LEFT_QUEUE
+    return call if call.capability or left else None
 
 
 def list_own_calls(*, caller: Caller | None) -> list[Call]:
@@ -105,7 +114,7 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
         usable |= theirs.select_related("integration").in_bulk()
     for call in newest:
         call.capability = usable.get(call.capability_id or 0)
-    return [call for call in newest if call.capability]
+    return [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
 
 
 def list_acts_of_others(*, user: User) -> list[Call]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from acl.strict_json import StrictJSONError
 from catalog.descriptors import JSONObject
 from catalog.models import Capability, Integration
+from discovery.approvers import NOBODY_ELSE, is_stuck
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 
@@ -72,12 +73,14 @@ def _tell(call: Call) -> Execution:
     if call.state == State.COMPLETED:
         return _COMPLETED[Way(call.way)](call)
     parts: dict[str, Any] = {}
+    words = call.message or _WORDS[call.state]
     if call.state == State.WAITING:
+        words = f"{words} {NOBODY_ELSE}" if is_stuck(call) else words
         parts["arguments"] = call.arguments
         parts["expires_at"] = call.expires_at.isoformat() if call.expires_at else None
     if call.result_json:
         parts["result"], parts["truncated"] = _result(call)
-    return _told(call, _STATUS[State(call.state)], call.message or _WORDS[call.state], **parts)
+    return _told(call, _STATUS[State(call.state)], words, **parts)
 
 
 def _by_server(call: Call) -> Execution:

@@ -15,6 +15,7 @@ from acl.acting import acts_for_others
 from acl.chain import CredentialKind
 from discovery.access_forms import SearchForm
 from discovery.approval_forms import ApproveForm, RejectForm
+from discovery.approvers import NOBODY_ELSE
 from discovery.argument_rendering import render_call
 from discovery.binding import digest_of
 from discovery.call_differences import compare_with_last_approved, uncompared
@@ -26,8 +27,8 @@ from discovery.services.approvals import (
     approve_call,
     decided,
     reject_call,
+    verdicts_for,
     waiting,
-    why_not,
 )
 from discovery.services.calls import (
     TooLateError,
@@ -55,10 +56,11 @@ def approvals(request: PageRequest) -> HttpResponse:
     count = found.count()
     pages = max(1, -(-count // PAGE_SIZE))
     page = min(form.page_number(), pages)
+    calls = list(found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE])
     context = {
         "show": "decided" if show == "decided" else "waiting",
         "form": form,
-        "calls": found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
+        "calls": _with_verdicts(request.user, calls) if show != "decided" else calls,
         "found": {"count": count, "page": page, "pages": pages},
     }
     template = "discovery/approvals.html" + ("#found" if request.htmx else "")
@@ -118,6 +120,7 @@ def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
 
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
     waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # its time may be over
+    verdict = verdicts_for(by=request.user, calls=[call])[call.pk]
     own = _asked_by(request.user, call)
     rendering = render_call(call)
     # What others have asked for is for those who decide.
@@ -131,8 +134,17 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
         "waits": waits,
         "decides": decides,
         "own": own,
-        "why_not": why_not(by=request.user, call=call) if decides and waits else "",
+        "why_not": verdict.objection if decides and waits else "",
+        "nobody_else": NOBODY_ELSE if verdict.stuck and waits else "",
     }
+
+
+def _with_verdicts(person: User, calls: list[Call]) -> list[Call]:
+    """Add to each call whether this person may decide about it, and whether anybody could."""
+    verdicts = verdicts_for(by=person, calls=calls)
+    for call in calls:
+        call.verdict = verdicts[call.pk]  # type: ignore[attr-defined]
+    return calls
 
 
 def _asked_by(person: User, call: Call) -> bool:

@@ -75,7 +75,7 @@ def frame_of(request: PageRequest) -> Frame:
     group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
     if not request.user.is_staff:
         return Frame(request.user.pk, groups, group)
-    calls, wishes = count_waiting()
+    calls, wishes = count_waiting(by=request.user)
     waiting = {"access": wishes, "approvals": calls}
     return Frame(request.user.pk, groups, group, PLACES + PLACES_OF_ADMINS, waiting)
 
