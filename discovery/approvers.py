@@ -176,7 +176,13 @@ _COLUMNS = ("starts", "keys", "people")
 @cache
 def _kin() -> str:
     """UNION, not UNION ALL: it ends where nobody new is found, in circles too."""
-    return """
+    names = {field.name for field in ApiKey._meta.get_fields()}
+    if "made_with" not in names:
+        return _KIN.replace("k.created_by_id", "NULL").replace("k.made_with_id", "NULL::bigint")
+    return _KIN
+
+
+_KIN = """
 WITH RECURSIVE kin(start, key, person) AS (
   SELECT * FROM unnest(%(starts)s::int[], %(keys)s::bigint[], %(people)s::bigint[])
   UNION
