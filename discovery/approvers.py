@@ -72,6 +72,15 @@ class Kin:
 Start = tuple[tuple[int, ...], int | None]  # people, and perhaps a key
 
 
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The kin of some starts, and everybody who may decide about anything, with their kin."""
+
+    kin: dict[Start, Kin]
+    deciders: frozenset[int]
+    kin_of_deciders: tuple[Kin, ...]
+
+
 def approver_of(person: User | None) -> Approver:
     """Return the person with the credential of the request at hand."""
     credential = current_chain().credential
@@ -80,17 +89,18 @@ def approver_of(person: User | None) -> Approver:
 
 
 def eligibility_of(calls: Sequence[Asked], approver: Approver) -> dict[UUID, Eligibility]:
-    """Return the verdict about each call, in two statements for all of them."""
+    """Return the verdict about each call, in one statement for all of them."""
     if not calls:
         return {}
-    deciders = _deciders()
     starts = {call.pk: _start_of(call) for call in calls}
     own: Start = ((approver.person_id,) if approver.person_id else (), approver.key_id)
-    kin = _kin_of({*starts.values(), own, *deciders})
+    relations = _relations({*starts.values(), own})
     return {
         call.pk: Eligibility(
-            _objection(call, kin[starts[call.pk]], approver, kin[own], deciders),
-            _is_stuck(kin[starts[call.pk]], [kin[one] for one in deciders]),
+            _objection(call, relations.kin[starts[call.pk]], approver, relations.kin[own])
+            if approver.person_id in relations.deciders
+            else NOT_A_PERSON,
+            _is_stuck(relations.kin[starts[call.pk]], relations.kin_of_deciders),
         )
         for call in calls
     }
@@ -106,12 +116,7 @@ def _start_of(call: Asked) -> Start:
     return people, call.key_id
 
 
-def _objection(
-    call: Asked, askers: Kin, approver: Approver, own: Kin, deciders: Iterable[Start]
-) -> str:
-    people = {person for people, _ in deciders for person in people}
-    if approver.person_id is None or approver.person_id not in people:
-        return NOT_A_PERSON
+def _objection(call: Asked, askers: Kin, approver: Approver, own: Kin) -> str:
     # The setting trusts a person at the page. A key that asks and approves would be no approval.
     if settings.PEGBOARD_SELF_APPROVAL and approver.key_id is None:
         return ""
@@ -127,64 +132,63 @@ def _objection(
 
 
 def _is_stuck(askers: Kin, deciders: Iterable[Kin]) -> bool:
-    return not (settings.PEGBOARD_SELF_APPROVAL or any(not one.meets(askers) for one in deciders))
+    may_ask_and_decide = settings.PEGBOARD_SELF_APPROVAL
+    return not (may_ask_and_decide or any(not one.meets(askers) for one in deciders))
 
 
-def _deciders() -> frozenset[Start]:
-    """Return everybody who may decide about anything: active staff in a session, and people by
-    their keys with the scope admin."""
-    rows = rows_of(_DECIDERS, {"admin": ApiKey.Scope.ADMIN})
-    return frozenset(((person,), key) for person, key in rows)
-
-
-_DECIDERS = """
-SELECT u.id, NULL::bigint FROM auth_user u
-WHERE u.is_active AND u.is_staff
-  AND NOT EXISTS (SELECT FROM acl_serviceaccount s WHERE s.user_id = u.id)
-UNION ALL
-SELECT u.id, k.id FROM acl_apikey k JOIN auth_user u ON u.id = k.owner_id
-WHERE u.is_active AND %(admin)s::text = ANY (k.scopes) AND k.revoked_at IS NULL
-  AND (k.expires_at IS NULL OR k.expires_at > now())
-  AND NOT EXISTS (SELECT FROM acl_serviceaccount s WHERE s.user_id = u.id)
-"""
-
-
-def _kin_of(starts: Iterable[Start]) -> dict[Start, Kin]:
-    """Return the kin of each start, in one statement."""
+def _relations(starts: Iterable[Start]) -> Relations:
     numbered = list(starts)
-    found = [Kin(set(people), {key} if key else set()) for people, key in numbered]
+    kin = [Kin(set(people), {key} if key else set()) for people, key in numbered]
     members = [
         (number, key, person)
-        for number, kin in enumerate(found)
+        for number, one in enumerate(kin)
         for key, person in [
-            *((None, one) for one in kin.people),
-            *((one, None) for one in kin.keys),
+            *((None, each) for each in one.people),
+            *((key, None) for key in one.keys),
         ]
     ]
     columns = {name: [row[place] for row in members] for place, name in enumerate(_COLUMNS)}
-    for number, key, person in rows_of(_kin(), columns):
-        if key is not None:
-            found[number].keys.add(key)
-        if person is not None:
-            found[number].people.add(person)
-    return dict(zip(numbered, found, strict=True))
+    deciders: dict[int, Kin] = {}
+    people: set[int] = set()
+    rows = rows_of(_relations_sql(), {**columns, "admin": ApiKey.Scope.ADMIN})
+    for number, key, person, decider in rows:
+        one = kin[number] if number >= 0 else deciders.setdefault(number, Kin())
+        one.keys |= {key} - {None}
+        one.people |= {person} - {None}
+        people |= {decider} - {None}
+    kin_of_deciders = tuple(deciders.values())
+    return Relations(dict(zip(numbered, kin, strict=True)), frozenset(people), kin_of_deciders)
 
 
 _COLUMNS = ("starts", "keys", "people")
 
 
 @cache
-def _kin() -> str:
-    """UNION, not UNION ALL: it ends where nobody new is found, in circles too."""
+def _relations_sql() -> str:
     names = {field.name for field in ApiKey._meta.get_fields()}
     if "made_with" not in names:
-        return _KIN.replace("k.created_by_id", "NULL").replace("k.made_with_id", "NULL::bigint")
-    return _KIN
+        return _RELATIONS.replace("k.created_by_id", "NULL").replace(
+            "k.made_with_id", "NULL::bigint"
+        )
+    return _RELATIONS
 
 
-_KIN = """
-WITH RECURSIVE kin(start, key, person) AS (
-  SELECT * FROM unnest(%(starts)s::int[], %(keys)s::bigint[], %(people)s::bigint[])
+# Who may decide about anything: active staff in a session, and people by their keys with the scope
+# admin; their numbers are negative. UNION, not UNION ALL: it ends where nobody new is found, in
+# circles too.
+_RELATIONS = """
+WITH RECURSIVE decider AS (
+  SELECT -row_number() OVER () AS start, each.key, each.person FROM (
+    SELECT NULL::bigint AS key, u.id AS person FROM auth_user u WHERE u.is_active AND u.is_staff
+    UNION ALL
+    SELECT k.id, u.id FROM acl_apikey k JOIN auth_user u ON u.id = k.owner_id
+    WHERE u.is_active AND %(admin)s::text = ANY (k.scopes) AND k.revoked_at IS NULL
+      AND (k.expires_at IS NULL OR k.expires_at > now())) each
+  WHERE NOT EXISTS (SELECT FROM acl_serviceaccount s WHERE s.user_id = each.person)
+), kin(start, key, person) AS (
+  (SELECT * FROM unnest(%(starts)s::bigint[], %(keys)s::bigint[], %(people)s::bigint[])
+   UNION ALL SELECT start, key, NULL FROM decider WHERE key IS NOT NULL
+   UNION ALL SELECT start, NULL, person FROM decider)
   UNION
   SELECT kin.start, next.key, next.person FROM kin CROSS JOIN LATERAL (
     SELECT NULL::bigint AS key, k.owner_id::bigint AS person FROM acl_apikey k WHERE k.id = kin.key
@@ -198,5 +202,6 @@ WITH RECURSIVE kin(start, key, person) AS (
   ) next
   WHERE next.key IS NOT NULL OR next.person IS NOT NULL
 )
-SELECT start, key, person FROM kin
+SELECT kin.start, kin.key, kin.person, decider.person
+FROM kin LEFT JOIN decider ON decider.start = kin.start
 """

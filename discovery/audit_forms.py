@@ -11,7 +11,6 @@ class AuditForm(forms.Form):
     """What is looked for. A wrong day is told; any other wrong value counts as none."""
 
     by = forms.CharField(required=False, max_length=150)
-    subject = forms.CharField(required=False, max_length=150)
     action = forms.CharField(required=False, max_length=60)
     target = forms.CharField(required=False, max_length=200)
     since = forms.DateField(**DAY)  # type: ignore[arg-type]
@@ -23,7 +22,7 @@ class AuditForm(forms.Form):
         """The filters as the service takes them."""
         self.full_clean()
         data = self.cleaned_data
-        names = ("by", "subject", "action", "target")
+        names = ("by", "action", "target")
         return WantedEntries(
             **{name: data.get(name, "") for name in names},
             since=data.get("since"),

@@ -26,8 +26,7 @@ NOBODY = {
 class WantedEntries:
     """What an admin looks for; days are whole days of UTC."""
 
-    by: str = ""
-    subject: str = ""
+    by: str = ""  # or on whose behalf
     action: str = ""
     target: str = ""
     since: date | None = None
@@ -49,9 +48,8 @@ def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
     if wanted.by:
         kinds = NOBODY.get(wanted.by)
         by_nobody = Q(by_name="", actor_kind__in=kinds or ())
-        found = found.filter(by_nobody if kinds else Q(by_name=wanted.by))
-    if wanted.subject:
-        found = found.filter(subject_name=wanted.subject)
+        by_or_for = Q(by_name=wanted.by) | Q(subject_name=wanted.by)
+        found = found.filter(by_nobody if kinds else by_or_for)
     if wanted.action:
         found = found.filter(action=wanted.action)
     if wanted.target:

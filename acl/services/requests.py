@@ -27,6 +27,7 @@ class RequestAnswered(Exception):
         super().__init__(f"This request has been {request.state} already.")
 
 
+@transaction.atomic
 def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
     """Keep a wish for an admin to look at; the same wish twice is one request."""
     mine = AccessRequest.objects.filter(
@@ -36,7 +37,9 @@ def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
         return same
     if mine.count() >= MOST_OPEN:
         raise TooManyRequests
-    return AccessRequest.objects.create(user=by, group_id=caller.group_id, wish=wish)
+    made = AccessRequest.objects.create(user=by, group_id=caller.group_id, wish=wish)
+    record(by=by, action="request.opened", target=f"request {made.pk} of {by} in {made.group}")
+    return made
 
 
 def grant_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -27,7 +28,7 @@ HELLO = {"name": "a__echo", "arguments": {}}
 
 
 @pytest.fixture
-def server(people: People, settings: Settings) -> Iterator[tuple[Integration, list[object]]]:
+def server(people: People, settings: Settings) -> Iterator[tuple[Integration, list[Any]]]:
     """A server that wants a token, and what it was sent. alice has a token of her own there."""
     with evil_server() as address:
         settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", address.server_port),)
@@ -59,7 +60,7 @@ def send(client: Client, **more: str) -> Call:
 
 
 def test_session_for_another_never_sends_their_token(
-    people: People, staff: Staff, server: tuple[Integration, list[object]], loop: ConnectionLoop
+    people: People, staff: Staff, server: tuple[Integration, list[Any]], loop: ConnectionLoop
 ) -> None:
     integration, asked = server
 
@@ -82,7 +83,7 @@ def test_session_for_another_never_sends_their_token(
 
 @pytest.mark.parametrize("door", ["session", "key"])
 def test_person_and_chat_backend_send_the_token_of_the_person(
-    people: People, server: tuple[Integration, list[object]], loop: ConnectionLoop, door: str
+    people: People, server: tuple[Integration, list[Any]], loop: ConnectionLoop, door: str
 ) -> None:
     _, raw = create_key(
         by=None, name="k", group=people.support, scopes=["execute"], acts_for_users=True

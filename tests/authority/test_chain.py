@@ -269,3 +269,106 @@ def test_audit_entry_has_the_chain_of_a_proposal(people: People) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as a commit does
     assert check_log().fault is None
+
+
+def by_mcp(client: Client) -> dict[str, Any]:
+    params = {"name": "gmail__send_email", "params": {}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "execute_tool", "arguments": params},
+    }
+    answer: dict[str, Any] = client.post("/mcp", message, KIND).json()
+    return answer
+
+
+def test_mcp_acts_for_whoever_sends_the_message(people: People, staff: Staff) -> None:
+    key, client = key_of(people, owner=people.bob, acts_for_users=False)
+
+    by_mcp(session_of(staff.hugo))
+    by_mcp(client)
+
+    first, second = Call.objects.order_by("created_at")
+    assert (first.user, *chain_of(first)[:4]) == (
+        staff.hugo,
+        staff.hugo.pk,
+        "person",
+        "session",
+        None,
+    )
+    assert (second.user, *chain_of(second)[:4]) == (
+        people.bob,
+        people.bob.pk,
+        "person",
+        "key",
+        key.pk,
+    )
+
+
+@pytest.mark.parametrize(("path", "body"), ACTS)
+def test_key_that_acts_for_nobody_else_names_nobody_else(
+    people: People, staff: Staff, path: str, body: dict[str, Any]
+) -> None:
+    _, client = key_of(people, owner=staff.root, acts_for_users=False)
+    people.support.user_set.add(staff.root)
+
+    refused = client.post(path, {**body, "user": "alice"}, KIND)
+    own = client.post(path, {**body, "user": "root"}, KIND)
+
+    assert (refused.status_code, own.status_code) == (403, 200)
+    assert Call.objects.get().user == staff.root
+
+
+def test_actor_takes_back_what_they_asked_for_and_nobody_else_does(
+    people: People, staff: Staff
+) -> None:
+    Capability.objects.filter(pk=people.send.pk).update(ai_access="propose")
+    body = {**SEND, "user": "alice"}
+    calls = [
+        session_of(staff.hugo).post("/api/v1/execute", body, KIND).json()["call_id"]
+        for _ in range(2)
+    ]
+    pages = [f"/approvals/{call}/" for call in calls]
+
+    for somebody in (people.bob, staff.grace):
+        session_of(somebody).post(pages[0], {"cancel": "1"})
+    before = Call.objects.get(pk=calls[0]).state
+    session_of(staff.hugo).post(pages[0], {"cancel": "1"})
+    session_of(people.alice).post(pages[1], {"cancel": "1"})
+
+    assert before == Call.State.WAITING
+    assert set(Call.objects.values_list("state", flat=True)) == {Call.State.CANCELLED}
+    entries = AuditEntry.objects.filter(action="call.cancel").order_by("pk")
+    assert [entry.by_name for entry in entries] == ["hugo", "alice"]
+
+
+def test_pages_name_the_chain(people: People, staff: Staff) -> None:
+    Capability.objects.filter(pk=people.send.pk).update(ai_access="propose")
+    session_of(staff.hugo).post("/api/v1/execute", {**SEND, "user": "alice"}, KIND)
+    _, client = key_of(people, owner=people.bob)
+    client.post("/api/v1/execute", {**SEND, "user": "alice"}, KIND)
+    acted, keyed = Call.objects.order_by("created_at")
+    browser = session_of(staff.root)
+
+    pages = [browser.get(f"/approvals/{call.pk}/").content.decode() for call in (acted, keyed)]
+    chain = browser.get(f"/api/v1/approvals/{keyed.pk}").json()["chain"]
+    log = browser.get("/audit/").content.decode()
+    lines = b"".join(browser.get("/audit/export.jsonl?by=alice")).decode()
+
+    for word in ("hugo", "signed in", "alice", "Shared ones only"):
+        assert word in pages[0]
+    for word in ("bob", f"key backend ({keyed.key_prefix}…)", "alice"):
+        assert word in pages[1]
+    assert chain == {
+        "actor": "bob",
+        "actor_kind": "person",
+        "credential": "key",
+        "key_id": keyed.key_id,
+        "key_prefix": keyed.key_prefix,
+        "key_name": "backend",
+        "on_behalf_of": "alice",
+    }
+    assert "for <strong>alice</strong>" in log
+    assert '"by": "hugo"' in lines
+    assert '"subject": "alice"' in lines
