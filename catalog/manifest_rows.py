@@ -10,8 +10,10 @@ from catalog.descriptors import Defect, Descriptor, IntegrationDescriptor
 from catalog.locking import lock_catalog
 from catalog.models import Capability, Integration, ManifestFile
 from catalog.models.integration import ReviewState
+from catalog.services.admission import review_integrations
 from catalog.storing import store_integrations
 
+CAME_FROM = "the watched folders"
 GONE = "Its manifest is gone."
 _NEEDED = ("identifier", "full_name", "unavailable_reason", "integration__slug")
 
@@ -140,7 +142,8 @@ def _move(row: Capability, one: Winner) -> bool:
     if Capability.objects.filter(identifier=identifier).exclude(pk=row.pk).exists():
         return False
     lock_catalog()
-    integrations, _ = store_integrations([one.integration], state=ReviewState.APPROVED)
+    reviewed = review_integrations([one.integration])
+    integrations, _ = store_integrations(reviewed, state=ReviewState.APPROVED, came_from=CAME_FROM)
     if integration := integrations.get(one.capability.integration):
         Capability.objects.filter(pk=row.pk).update(
             identifier=identifier, integration=integration, source_ref=one.capability.source_ref

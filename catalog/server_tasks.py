@@ -39,7 +39,8 @@ def sync_integration(integration_id: int, cause: str = Sync.Cause.PERSON) -> Non
 @shared_task(name="servers.sync_integrations")  # type: ignore[untyped-decorator]
 def sync_integrations() -> None:
     """Read those of all servers that are in use; a program that is idle is started for it."""
-    in_use = Integration.objects.filter(enabled=True, state="approved").exclude(transport="")
+    in_use = Integration.objects.filter(enabled=True, state="approved", unconfirmed=False)
+    in_use = in_use.exclude(transport="")
     for pk in in_use.order_by("pk").values_list("pk", flat=True):
         send_sync(pk, Sync.Cause.SCHEDULE)
 
@@ -49,7 +50,10 @@ def check_integrations() -> None:
     """Look at all addresses, and at the programs that failed: one that is idle need not run."""
     failing = Q(transport="stdio", connection=Integration.Connection.FAILING)
     looked_at = Integration.objects.filter(
-        Q(transport__in=("http", "sse")) | failing, enabled=True, state="approved"
+        Q(transport__in=("http", "sse")) | failing,
+        enabled=True,
+        state="approved",
+        unconfirmed=False,
     ).exclude(connection=Integration.Connection.NOT_NEEDED)
     for pk in looked_at.order_by("pk").values_list("pk", flat=True):
         check_integration.delay(pk)

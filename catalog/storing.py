@@ -10,8 +10,10 @@ from django.db.models import Model, Q
 from catalog.derived import fill_in, lexical_terms, text_hash
 from catalog.descriptors import Defect, Descriptor, IntegrationDescriptor
 from catalog.graph.links import refresh_links
+from catalog.identity import clash, clash_of_sources, reaches
 from catalog.indexing import promise_vectors
 from catalog.models import Capability, Integration, LexicalVector
+from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set once by the source and then the organisation's own to change.
 _OURS = {"state", "core", "pinned"}
@@ -26,28 +28,40 @@ class Stored:
     changed: list[int] = field(default_factory=list)
     unchanged: int = 0
     new_texts: list[int] = field(default_factory=list)
+    # Slugs that another source has declared, each with a reason for a defect.
+    foreign: dict[str, Defect] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
 
 
 def store_integrations(
-    descriptors: Iterable[IntegrationDescriptor], *, state: str
+    reviewed: Iterable[ReviewedIntegration], *, state: str, came_from: str
 ) -> tuple[dict[str, Integration], Stored]:
-    """Write what differs; the integrations by slug, without those whose slug belongs to another."""
-    wanted = {descriptor.slug: descriptor for descriptor in descriptors}
+    """Write what differs; the integrations by slug, without those whose slug belongs to another.
+
+    `came_from` names the source. An integration stays with the source that declared it first.
+    """
+    wanted = {one.descriptor.slug: one.descriptor for one in reviewed}
     rows = {row.slug: row for row in Integration.objects.filter(slug__in=wanted)}
     stored = Stored()
     new, changed = [], []
     for slug, descriptor in wanted.items():
         row, values = rows.get(slug), _integration_values(descriptor)
         if row is None:
+            values |= {"came_from": came_from, "unconfirmed": bool(descriptor.transport)}
             rows[slug] = Integration(slug=slug, state=state, **values)
             new.append(rows[slug])
-        elif row.kind != descriptor.kind:
-            reason = f"the slug {slug} is that of a {row.kind}, so its capabilities are left out"
+        elif reason := clash(row, descriptor, came_from=came_from):
             stored.defects.append(_taken(descriptor, reason))
             del rows[slug]
+        elif row.came_from not in ("", came_from):
+            reason = clash_of_sources(row, descriptor, came_from=came_from)
+            stored.foreign[slug] = _taken(descriptor, reason)
+            if _differs(row, values, besides={"source_ref"}):
+                stored.defects.append(stored.foreign.pop(slug))
+                del rows[slug]
         elif _differs(row, values, besides={"source_ref"}):
-            _assign(row, values)
+            row.unconfirmed |= reaches(row) != reaches(descriptor)
+            _assign(row, values | {"came_from": came_from})
             changed.append(row)
     Integration.objects.bulk_create(new)
     overwrite(Integration, changed, _INTEGRATION_COLUMNS)
@@ -56,10 +70,11 @@ def store_integrations(
 
 
 def store_capabilities(
-    descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, state: str
+    reviewed: Sequence[ReviewedDefinition], integrations: Mapping[str, Integration], *, state: str
 ) -> Stored:
     """Write what differs, with words and promised vectors, in the caller's transaction."""
-    known = _Known(descriptors)
+    descriptors = [one.descriptor for one in reviewed]
+    known = Known(descriptors)
     stored = Stored()
     new: list[Capability] = []
     changed: list[Capability] = []
@@ -68,7 +83,7 @@ def store_capabilities(
         row = known.row(descriptor, integration)
         if problem := known.problem(descriptor, integration):
             stored.defects.append(problem)
-        elif row and _is_unchanged(row, descriptor):
+        elif row and is_unchanged(row, descriptor):
             stored.unchanged += 1
         else:
             capability = _capability(descriptor, integration, row=row, state=state)
@@ -76,8 +91,9 @@ def store_capabilities(
                 stored.defects.append(problem)
             else:
                 (changed if row else new).append(capability)
-    Capability.objects.bulk_create(new)
-    overwrite(Capability, changed, _CAPABILITY_COLUMNS)
+    with marked_as_reviewed():
+        Capability.objects.bulk_create(new)
+        overwrite(Capability, changed, _CAPABILITY_COLUMNS)
     stored.created, stored.changed = [row.pk for row in new], [row.pk for row in changed]
     stored.new_texts = write_derived([*new, *changed])
     return stored
@@ -96,7 +112,7 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
     return promise_vectors({row.pk: text_hash(row) for row in capabilities})
 
 
-class _Known:
+class Known:
     """The stored capabilities that have an id or a full name of the new ones."""
 
     def __init__(self, descriptors: Iterable[Descriptor]) -> None:
@@ -125,7 +141,8 @@ class _Known:
         return None
 
 
-def _is_unchanged(row: Capability, descriptor: Descriptor) -> bool:
+def is_unchanged(row: Capability, descriptor: Descriptor) -> bool:
+    """Whether the row has this definition already."""
     return (
         row.definition_hash == descriptor.definition_hash
         and row.available == descriptor.available
@@ -209,9 +226,9 @@ def file_of(descriptor: Descriptor | IntegrationDescriptor) -> str:
 _CAPABILITY_COLUMNS = [
     column.name
     for column in Capability._meta.concrete_fields
-    if column.name not in {"id", "integration", "created_at"}
+    if column.name not in {"id", "integration", "created_at", "reviewed"}
 ]
 _INTEGRATION_COLUMNS = [
     *(name for name in IntegrationDescriptor.__slots__ if name != "slug"),
-    "updated_at",
+    *("unconfirmed", "came_from", "updated_at"),
 ]

@@ -24,7 +24,9 @@ class BusyError(Exception):
 def sync_definitions(pk: int, cause: str = Sync.Cause.SCHEDULE) -> Sync | None:
     """Read, compare, store, and write down how it was; None where there is nothing to be read."""
     integration = (
-        Integration.objects.filter(pk=pk, enabled=True, state=ReviewState.APPROVED)
+        Integration.objects.filter(
+            pk=pk, enabled=True, state=ReviewState.APPROVED, unconfirmed=False
+        )
         .exclude(transport="")
         .first()
     )

@@ -14,7 +14,7 @@ _LISTS = ("command", "required_secrets")
 # What is written over the row; the slug is its name, and stays.
 COLUMNS = [
     *(name for name in _FIELDS if name != "slug"),
-    *("command_digest", "package", "listing", "updated_at"),
+    *("command_digest", "package", "listing", "unconfirmed", "updated_at"),
 ]
 
 
@@ -48,4 +48,6 @@ def put_into(integration: Integration, installation: Installation) -> None:
             setattr(integration, name, value)
     integration.command_digest = installation.command_digest
     integration.package = installation.package
+    # Whoever began the installation has seen and confirmed what it reaches or starts.
+    integration.unconfirmed = False
     integration.listing = str(installation.descriptor.get("source_ref", {}).get("listing") or "")

@@ -5,6 +5,7 @@ from django.urls import path
 from marketplace.views import (
     integration_accounts,
     integration_changes,
+    integration_confirmation,
     integration_secrets,
     integrations,
     review,
@@ -14,6 +15,11 @@ urlpatterns = [
     path("integrations/", integrations.integrations, name="integrations"),
     path("integrations/<slug:slug>/", integrations.integration, name="integration"),
     path("integrations/<slug:slug>/check/", integration_changes.check, name="integration-check"),
+    path(
+        "integrations/<slug:slug>/confirm/",
+        integration_confirmation.confirm,
+        name="integration-confirm",
+    ),
     path("integrations/<slug:slug>/review/", review.review, name="integration-review"),
     path("integrations/<slug:slug>/review/decide/", review.decide, name="integration-decide"),
     path("integrations/<slug:slug>/switch/", integration_changes.switch, name="integration-switch"),

@@ -25,6 +25,12 @@ def standing_of(integration: Integration, install_state: str, install_message: s
         return _not_approved(integration, install_state, install_message)
     if not integration.enabled:
         return Standing("off", "It is switched off: nobody can use it.", "", "ban")
+    if integration.unconfirmed:
+        told = (
+            "It was imported, and nobody has confirmed it: nothing is sent to it or started. "
+            "Its tools are described only."
+        )
+        return Standing("not confirmed", told, "caution", "hand")
     return _connected(integration)
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from catalog.models import Capability, Definition, Integration
-from catalog.models.integration import ReviewState
+from catalog.descriptors import Loaded
+from catalog.models import Definition, Integration
 from catalog.services.registration import register
 from catalog.services.reviewing import (
     approve_definitions,
@@ -19,9 +19,7 @@ from catalog.services.reviewing import (
     store_definitions,
     waiting_of,
 )
-from catalog.trust.findings import keeps_out
 from catalog.trust.pinning import read_back as definition_of
-from catalog.trust.scanning import scan_text
 from marketplace.candidates import COLUMNS, put_into, read_back
 from marketplace.contents import contents_of, kept, kept_before
 from marketplace.differences import differences, tools_digest
@@ -96,7 +94,7 @@ def approve_all(installation: Installation) -> None:
 
 
 def store_contents(installation: Installation) -> None:
-    """What a listing without a server brings; hidden text in it waits for a person."""
+    """Store what a listing without a server brings, as far as it passes the gate."""
     descriptor = read_back(installation.descriptor)
     is_back = installation.kind == Installation.Kind.ROLL_BACK
     loaded = kept_before(descriptor, installation.tools) if is_back else contents_of(descriptor)
@@ -112,14 +110,26 @@ def store_contents(installation: Installation) -> None:
             loaded,
             by=installation.by,
             source=integration.slug,
-            state=ReviewState.APPROVED,
+            origin=Definition.Origin.LISTING,
+            came_from=integration.came_from,
             prune=True,
         )
         if not report.loaded:
             raise NothingToInstallError("; ".join(map(str, report.defects)))
         told = f"{report.loaded} capabilities are stored."
-        odd = _odd(integration) if not installation.approved_by_id else ""
-        go(installation, State.NEEDS_APPROVAL if odd else State.EMBEDDING, odd or told)
+        if report.held and _was_seen(installation, loaded):
+            approve_all(installation)
+        elif report.held:
+            told = f"{', '.join(report.held[:5])}: look at what was found in the text."
+            go(installation, State.NEEDS_APPROVAL, told)
+            return
+        go(installation, State.EMBEDDING, told)
+
+
+def _was_seen(installation: Installation, loaded: Loaded) -> bool:
+    """Whether a person has approved exactly this content."""
+    seen = installation.approved_tools
+    return installation.approved_by_id is not None and seen == tools_digest(kept(loaded))
 
 
 @contextmanager
@@ -153,13 +163,3 @@ def _put_in_place(integration: Integration, installation: Installation) -> None:
 def _approved(integration: Integration) -> dict[str, dict[str, object]]:
     rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
     return {row.name: definition_of(row.approved) for row in rows.order_by("pk")}
-
-
-def _odd(integration: Integration) -> str:
-    """Why a person has to look at a skill or an extension first; empty where nobody has to."""
-    for one in Capability.objects.filter(integration=integration).order_by("pk"):
-        if one.hidden_characters:
-            return f"{one.full_name} has {one.hidden_characters} hidden characters: look at it."
-        if keeps_out(scan_text(one.description, "description")):
-            return f"The description of {one.full_name} speaks to the model: look at it."
-    return ""

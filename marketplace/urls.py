@@ -2,7 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.api import installation_steps, installations, listings, reviews, sources
+from marketplace.api import (
+    confirmation,
+    installation_steps,
+    installations,
+    listings,
+    reviews,
+    sources,
+)
 
 _ONE = "installations/<uuid:pk>"
 
@@ -32,6 +39,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ("roll-back", installation_steps.RollBackView),
             ("repair", installation_steps.RepairView),
         )
+    ),
+    path(
+        "integrations/<slug:slug>/confirm",
+        confirmation.ConfirmView.as_view(),
+        name="api-integration-confirm",
     ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
     path(

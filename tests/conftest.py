@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 from django.test import override_settings
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -58,6 +62,20 @@ def _passwords_are_quick() -> Iterator[None]:
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=quick):
         yield
+
+
+@receiver(connection_created)
+def _tests_may_rewrite_texts(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Tests make their worlds by hand. Those about the gate close it again: `gate_as_usual`."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET pegboard.gate = 'open'")
+
+
+@pytest.fixture
+def gate_as_usual(db: None) -> None:
+    """The database quarantines a capability whose text is changed past the gate."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL pegboard.gate = ''")
 
 
 class RememberingEmbedder(OnnxEmbedder):

@@ -19,7 +19,7 @@ from catalog.oauth.tokens import distrust
 from catalog.secrets.sealing import values_for
 
 # Told before by the failures that led to them.
-_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING, Reason.CHANGED}
+_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING, Reason.CHANGED, Reason.NOT_CONFIRMED}
 
 
 def call_tool(

@@ -34,7 +34,12 @@ def server_of(
     signed_in: bool = True,
 ) -> Server:
     """How to reach it, with the secrets of the person before those of everybody; `values` are
-    these, where they have been read already. Without `signed_in` nobody has an account there."""
+    these, where they have been read already. Without `signed_in` nobody has an account there.
+
+    Every way to a server leads through here, so here an import that nobody confirmed ends.
+    """
+    if integration.unconfirmed:
+        raise ServerProblemError(Reason.NOT_CONFIRMED)
     values = values_for(integration, user_id=user_id) if values is None else values
     missing = [name for name in integration.required_secrets if name not in values]
     if missing:

@@ -10,6 +10,7 @@ class Reason(StrEnum):
     """For machines, metrics and tests."""
 
     NOT_ALLOWED = "not_allowed"
+    NOT_CONFIRMED = "not_confirmed"
     CANNOT_START = "cannot_start"
     FILES_CHANGED = "files_changed"
     CRASHED = "crashed"
@@ -31,6 +32,8 @@ class Reason(StrEnum):
 
 WORDS = {
     Reason.NOT_ALLOWED: "Pegboard may not use it. An administrator can allow its host or launcher.",
+    Reason.NOT_CONFIRMED: "It was imported, and no admin has confirmed it yet. An admin confirms "
+    "it on its page under Integrations.",
     Reason.CANNOT_START: "It could not be started. Check that its command is installed.",
     Reason.FILES_CHANGED: "Its files are not those that were installed, so it was not started. "
     "Install it again.",

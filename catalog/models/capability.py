@@ -70,6 +70,12 @@ class Capability(models.Model):
     source_ref = models.JSONField(default=dict, blank=True)
     hidden_characters = models.PositiveIntegerField(default=0)
     definition_hash = models.CharField(max_length=64)
+    reviewed = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="Digest of the texts that passed the gate; set by the database.",
+    )
     fingerprint = models.CharField(
         max_length=64, help_text="Equal where the definition is the same on another integration."
     )

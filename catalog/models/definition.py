@@ -1,4 +1,4 @@
-"""What servers say of their tools: as a person approved it, and as it is said now."""
+"""Definitions that a person decides about: the approved text, and the text that is proposed."""
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -8,8 +8,11 @@ from catalog.models.integration import Integration
 
 
 class Definition(models.Model):
-    """One tool of a server. Both texts are canonical JSON, exactly as the server said it; the
-    catalogue has the cleaned form of the approved one."""
+    """The definition of a tool, skill or other capability; without a name, that of the integration.
+
+    Both texts are canonical JSON. What a server lists is stored exactly as it came, other origins
+    in the fields of a descriptor. The catalogue has the cleaned form of the approved text only.
+    """
 
     class Standing(models.TextChoices):
         APPROVED = "approved"
@@ -19,11 +22,24 @@ class Definition(models.Model):
         GONE = "gone"
         REJECTED = "rejected"
 
+    class Origin(models.TextChoices):
+        SERVER = "server", "its server"
+        IMPORT = "import", "an import"
+        MANIFEST = "manifest", "a watched folder"
+        STARTER = "starter", "the starter collection"
+        LISTING = "listing", "a listing of the marketplace"
+        RUNTIME = "runtime", "the API"
+        EDIT = "edit", "an admin's edit"
+
     # What a person has to look at. What is gone cannot be called, whoever looks.
     WAITING = (Standing.NEW, Standing.CHANGED, Standing.RETURNED)
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="definitions")
-    name = models.CharField(max_length=200, help_text="As its server wants to hear it.")
+    name = models.CharField(
+        max_length=200, blank=True, help_text="As its server wants to hear it; empty for itself."
+    )
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.SERVER)
+    source = models.CharField(max_length=500, blank=True, help_text="The file it was read from.")
     standing = models.CharField(max_length=8, choices=Standing.choices)
     approved = models.TextField(blank=True)
     approved_hash = models.CharField(max_length=64, blank=True)

@@ -56,6 +56,15 @@ class Integration(models.Model):
     command_digest = models.CharField(
         max_length=64, blank=True, help_text="Of the command that was confirmed; no other starts."
     )
+    came_from = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="The source that declared it first; another one cannot change it.",
+    )
+    unconfirmed = models.BooleanField(
+        default=False,
+        help_text="Imported: nothing is sent to it or started before an admin confirms it.",
+    )
     package = models.JSONField(
         default=dict,
         blank=True,

@@ -9,6 +9,8 @@ import re
 import unicodedata
 from typing import Any, NamedTuple
 
+from catalog.trust.hidden import count_spelling
+
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Co", "Cs", "Cn"})
 _KEPT = frozenset("\n\t")
 _ESCAPES = frozenset("\x1b\x9b")
@@ -17,7 +19,8 @@ _TERMINAL_SEQUENCE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 
 
 class Cleaned(NamedTuple):
-    """A text that shows all it says, and how many hidden characters were in it."""
+    """A text that shows all it says, and how many hidden characters were in it. Those that emoji
+    and scripts are written with are taken out, too, and not counted."""
 
     text: str
     hidden: int
@@ -56,7 +59,8 @@ def clean_text(text: str) -> Cleaned:
     # break it up.
     visible = _TERMINAL_SEQUENCE.sub("", unix.translate(_VISIBLE))
     visible = visible.replace("\x1b", "").replace("\x9b", "")
-    return Cleaned(visible, len(unix) - len(visible))
+    removed = len(unix) - len(visible)
+    return Cleaned(visible, removed and removed - count_spelling(unix))
 
 
 def clean_name(text: str) -> Cleaned:

@@ -19,6 +19,7 @@ WORDS = {
     "refused": "The authorization server refused.",
     "wrong_answer": "The answer of the authorization server is none that OAuth knows.",
     "moved": "The server has moved to another address since. Sign in again.",
+    "not_confirmed": "The server was imported, and no admin has confirmed it yet.",
     "ended": "The account is no longer connected. Sign in again.",
 }
 

@@ -72,7 +72,11 @@ def renew_tokens() -> None:
     """Renew each token that ends soon, and forget sign-ins that are over."""
     now = database_now()
     ending = OAuthConnection.objects.filter(
-        can_refresh=True, problem="", expires_at__lte=now + EARLY, integration__enabled=True
+        can_refresh=True,
+        problem="",
+        expires_at__lte=now + EARLY,
+        integration__enabled=True,
+        integration__unconfirmed=False,
     )
     for pk in ending.order_by("expires_at", "pk").values_list("pk", flat=True):
         renew(pk, within=EARLY, ask=Asker())

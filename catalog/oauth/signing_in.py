@@ -30,6 +30,7 @@ def prepare(pk: int, ask: Asker | None = None) -> None:
     if row is None or row.is_over:
         return
     try:
+        _require_confirmed(row)
         found = discover(row.integration.endpoint, ask)
         client = client_for(row.integration, found, row.redirect_uri, ask)
     except _KNOWN as problem:
@@ -54,6 +55,7 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
     if row is None:
         return False
     try:
+        _require_confirmed(row)
         code, issuer = json.loads(unseal(came_back, purpose=row.purpose))
         verifier = unseal(bytes(row.sealed_verifier), purpose=row.purpose)
         _check_issuer(row, issuer)
@@ -80,6 +82,12 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
         details = {"issuer": row.details["issuer"], "for": _whose(row)}
         record(by=row.by, action="account.connect", target=row.integration.slug, details=details)
     return True
+
+
+def _require_confirmed(row: OAuthSignIn) -> None:
+    """Nothing is asked of a server that was imported before an admin has confirmed it."""
+    if row.integration.unconfirmed:
+        raise SignInError("not_confirmed")
 
 
 @transaction.atomic

@@ -65,7 +65,9 @@ def renew(pk: int, *, within: timedelta, ask: Asker) -> OAuthConnection:
     with transaction.atomic():
         rows = OAuthConnection.objects.select_for_update(of=("self",))
         row = rows.select_related("integration").get(pk=pk)
-        if not row.can_refresh or row.problem or not _ends_before(row, within):
+        if row.integration.unconfirmed or not row.can_refresh or row.problem:
+            return row
+        if not _ends_before(row, within):
             return row
         try:
             _renew(row, ask)

@@ -41,6 +41,8 @@ def begin_sign_in(
     """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
     if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
         raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
+    if integration.unconfirmed:
+        raise CannotSignInError("It was imported, and no admin has confirmed it yet.")
     begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
     if begun.count() >= MOST_AT_ONCE:
         raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")

@@ -19,7 +19,9 @@ from catalog.descriptors import Defect, Loaded
 from catalog.locking import lock_manifests
 from catalog.manifest_claims import Claims, claim
 from catalog.manifest_rows import (
+    CAME_FROM,
     Known,
+    Winner,
     holders_of,
     known,
     let_go,
@@ -28,9 +30,11 @@ from catalog.manifest_rows import (
     restore,
     take_over,
 )
+from catalog.models import Definition
 from catalog.normalizing.limits import DEFAULT_LIMITS
 from catalog.normalizing.manifest_folders import read_folders
 from catalog.services.registration import Registered, register
+from catalog.trust.gate import Origin
 
 SOURCE = "manifests"
 
@@ -71,9 +75,12 @@ def reload_manifests(*, by: User | None, folders: Sequence[Path], prune: bool = 
     claims = claim(read_folders(folders, limits), before, folders)
     for taken in take_over(claims.winners, before):
         record(by=by, action="manifest.takeover", target=taken.full_name, details=taken.details)
-    registered = register(_loaded(claims), by=by, source=SOURCE)
+    registered = register(
+        _loaded(claims), by=by, source=SOURCE, origin=Origin.MANIFEST, came_from=CAME_FROM
+    )
     holders = {**claims.kept, **holders_of(claims.winners)}
     report = Reloaded(registered, files=len(claims.files), kept=_names(claims.kept, before))
+    _forget_waiting(claims.winners)
     report.defects = [*claims.defects, *registered.defects]
     report.new_defects = note_files(claims.files, holders, report.defects)
     restore(claims.kept.values())
@@ -86,6 +93,14 @@ def _loaded(claims: Claims) -> Loaded:
         tuple(one.integration for one in claims.winners),
         tuple(one.capability for one in claims.winners),
     )
+
+
+def _forget_waiting(winners: Sequence[Winner]) -> None:
+    """What waits has to be approved from its file: without it, nothing is left to decide."""
+    waiting = Definition.objects.filter(
+        origin=Origin.MANIFEST, standing=Definition.Standing.NEW
+    ).exclude(name="")
+    waiting.exclude(integration__slug__in=[one.integration.slug for one in winners]).delete()
 
 
 def _names(kept: Mapping[str, int], before: Known) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reviewing: what a server says of its tools is compared with what a person has approved.
+"""Reviewing: definitions are compared with those that a person has approved.
 
 What is new or different waits in a row of its own, so that nothing of its text is in the catalogue;
 what was approved before is quarantined as long.
@@ -14,16 +14,18 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from acl.services.audit import record
-from catalog.descriptors import Defect, Loaded
+from catalog.descriptors import Defect, IntegrationDescriptor
 from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
-from catalog.services.registration import register
+from catalog.services.registration import store_reviewed
 from catalog.trust.findings import Finding, keeps_out, worst_first
+from catalog.trust.gate import Origin, UnreviewedDefinition, admit, examine
 from catalog.trust.pinning import digest_of, read_back
 from catalog.trust.reading import Offered, as_definition, descriptor_of, read_offer, read_tool
 from catalog.trust.scanning import scan_definition
 from catalog.trust.shadowing import find_namesakes, find_shadows
+from catalog.trust.written import INTEGRATION_TEXTS, is_descriptor, read_descriptor
 
 Standing = Definition.Standing
 GONE = "Its server does not list it any longer."
@@ -187,7 +189,8 @@ def seen_digest(row: Definition) -> str:
 
 def _known(integration: Integration, offered: Mapping[str, Offered]) -> dict[str, Definition]:
     """The rows by name; tools that are in the catalogue from before get theirs now."""
-    rows = {row.name: row for row in Definition.objects.filter(integration=integration)}
+    found = Definition.objects.filter(integration=integration).exclude(name="")
+    rows = {row.name: row for row in found}
     unpinned = Capability.objects.filter(
         integration=integration, kind=Capability.Kind.TOOL, state=ReviewState.APPROVED
     ).exclude(action__in=list(rows))
@@ -270,17 +273,28 @@ def _proposed(
     row = row or Definition(integration=integration, name=offered.name)
     row.standing = Standing.CHANGED if row.approved_hash else Standing.NEW
     row.proposed, row.proposed_hash = offered.text, offered.digest
-    found = [*offered.findings, *scan_definition(offered.definition), *shadows]
-    row.findings = [finding.as_json() for finding in worst_first(found)]
+    row.origin, row.source = Definition.Origin.SERVER, ""
+    row.findings = [finding.as_json() for finding in _examine(offered, shadows)]
     faults = "; ".join(f"{one.field} {one.reason}" for one in offered.defects)
     row.problem = "" if offered.descriptor else faults[:500]
     row.save()
     return row
 
 
+def _examine(offered: Offered, shadows: list[Finding]) -> list[Finding]:
+    noticed = [*offered.findings, *shadows]
+    if offered.descriptor is None:
+        return worst_first([*noticed, *scan_definition(offered.definition)])
+    return examine(
+        UnreviewedDefinition(offered.descriptor, Origin.SERVER, offered.definition, noticed)
+    )
+
+
 def _note_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
     """What was approved stays, unusable, so that it can come back; the rest is forgotten."""
     for row in rows:
+        if row.origin != Definition.Origin.SERVER:
+            continue  # another source has declared it, and the server need not know of it
         if not row.approved_hash:
             row.delete()
         elif row.standing == Standing.APPROVED:
@@ -292,7 +306,8 @@ def _note_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
 def _settle(integration: Integration, report: StoredDefinitions) -> None:
     """Take out of the catalogue's use what does not stand as it was approved, and put back what
     does."""
-    rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
+    rows = Definition.objects.filter(integration=integration)
+    rows = rows.exclude(approved_hash="").exclude(name="")
     standing: dict[str, list[str]] = {}
     for name, stands in rows.values_list("name", "standing"):
         standing.setdefault(stands, []).append(name)
@@ -325,10 +340,15 @@ def _accept(
     """Pin the proposed texts, and store how they read; those that the catalogue took."""
     if not rows:
         return []
+    _accept_texts(integration, [row for row in rows if not row.name], by)
+    rows = [row for row in rows if row.name]
     about = descriptor_of(integration)
-    read = {row.name: read_tool(about, read_back(row.proposed)).descriptor for row in rows}
-    descriptors = {name: one for name, one in read.items() if one is not None}
-    report = register(Loaded((about,), tuple(descriptors.values())), by=by, source=integration.slug)
+    read = {row.name: _read(row, about) for row in rows}
+    descriptors = {name: one.descriptor for name, one in read.items() if one is not None}
+    reviewed = [
+        admit(one, pinned=row.proposed_hash) for row in rows if (one := read[row.name]) is not None
+    ]
+    report = store_reviewed(reviewed, integration=integration, by=by)
     hashes = Capability.objects.filter(integration=integration, action__in=list(descriptors))
     stored = dict(hashes.values_list("action", "definition_hash"))
     taken = []
@@ -343,6 +363,31 @@ def _accept(
         row.save()
     _use(integration, [row.name for row in taken])
     return taken
+
+
+def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition | None:
+    """Return the proposed text as it reads today; None where it does not."""
+    said = read_back(row.proposed)
+    if is_descriptor(said):
+        return UnreviewedDefinition(read_descriptor(said), Origin(row.origin))
+    descriptor = read_tool(about, said).descriptor
+    if descriptor is None:
+        return None
+    return UnreviewedDefinition(descriptor, Origin(row.origin), said)
+
+
+def _accept_texts(integration: Integration, rows: Sequence[Definition], by: User | None) -> None:
+    """Store an integration's own texts, and let it be used."""
+    for row in rows:
+        said = read_back(row.proposed)
+        for name in INTEGRATION_TEXTS:
+            setattr(integration, name, str(said.get(name, "")))
+        integration.title = integration.title or integration.slug
+        integration.save(update_fields=[*INTEGRATION_TEXTS, "updated_at"])
+        held = Integration.objects.filter(pk=integration.pk, state=ReviewState.QUARANTINED)
+        held.update(state=ReviewState.APPROVED)
+        _pin(row, by)
+        row.save()
 
 
 def _pin(row: Definition, by: User | None) -> None:

@@ -47,6 +47,15 @@ def find_hidden(text: str, where: str) -> list[Finding]:
     return found
 
 
+def count_spelling(text: str) -> int:
+    """Return how many hidden characters emoji or the script are written with."""
+    rest = _ESCAPES.sub("", text)
+    return sum(
+        bool(kind) and _is_spelling(kind, rest, place)
+        for place, kind in enumerate(map(_kind, rest))
+    )
+
+
 def _finding(kind: str, number: int, where: str, text: str) -> Finding:
     told = f"{number} hidden: {_TELLS[kind]}."
     return Finding(kind, Severity.HIGH, where, told, _smuggled(text) if "tag" in kind else "")

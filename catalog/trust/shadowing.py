@@ -7,7 +7,7 @@ tells a model what to do with the tools of another.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Q
@@ -20,7 +20,7 @@ from catalog.trust.findings import Finding, Severity
 from catalog.trust.scanning import texts_of
 from catalog.trust.views import LONGEST
 
-MOST_NAMES = 5_000
+MOST_NAMES = 20_000
 _IDENTIFIER = re.compile(
     r"(?<![\w./-])(?:[A-Za-z][A-Za-z0-9]*(?:_{1,2}[A-Za-z0-9]+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+)(?![\w/-])"
 )
@@ -33,6 +33,10 @@ _STEERING = re.compile(
 )
 
 
+_Mentions = list[tuple[str, str, bool, bool]]
+_Namesake = tuple[str, str, str, int]
+
+
 @dataclass(slots=True)
 class _Owners:
     """Of names that texts mention: which other integrations have a tool of that name."""
@@ -41,20 +45,59 @@ class _Owners:
     by_action: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The definitions of one integration; `own` are all names that it has."""
+
+    integration: Integration
+    definitions: Mapping[str, JSONObject]
+    own: set[str]
+
+
 def find_shadows(
     integration: Integration, definitions: Mapping[str, JSONObject], own: set[str]
 ) -> dict[str, list[Finding]]:
     """For each of the definitions what its name and its texts say about others; `own` are all
     names of the server."""
-    mentioned = {name: _mentioned(one) for name, one in definitions.items()}
-    tokens = {token for found in mentioned.values() for token, _, _, _ in found} - own
-    owners = _owners_of(integration, tokens | set(definitions))
+    return find_shadows_of([Declared(integration, definitions, own)])[0]
+
+
+def find_shadows_of(
+    several: Sequence[Declared], *, strict: bool = True
+) -> list[dict[str, list[Finding]]]:
+    """Find the shadows of several integrations, by one query. Without `strict`, a name in passing
+    is shown, and holds nothing back."""
+    mentioned = [
+        {name: _mentioned(definition) for name, definition in one.definitions.items()}
+        for one in several
+    ]
+    names: set[str] = set()
+    for one, texts in zip(several, mentioned, strict=True):
+        tokens = {token for found in texts.values() for token, _, _, _ in found}
+        names |= (tokens - one.own) | set(one.definitions)
+    rows = _namesakes(names)
+    return [
+        _shadows_of(one, texts, rows, strict) for one, texts in zip(several, mentioned, strict=True)
+    ]
+
+
+def _shadows_of(
+    one: Declared, mentioned: Mapping[str, _Mentions], rows: Sequence[_Namesake], strict: bool
+) -> dict[str, list[Finding]]:
+    owners = _Owners()
+    for full_name, action, title, owner in rows:
+        if owner != one.integration.pk:
+            owners.by_full_name[full_name] = title
+            owners.by_action[action].append(title)
+    shapes = defaultdict(list)
+    for name in sorted(one.own):
+        shapes[skeleton(name)].append(name)
     return {
         name: [
-            *_about_name(name, own, owners),
-            *_about_texts(mentioned[name], own, owners),
+            *_about_name(name, shapes, owners),
+            *_about_texts(mentioned[name], one.own | _parameters(definition), owners, strict),
         ]
-        for name in definitions
+        for name, definition in one.definitions.items()
     }
 
 
@@ -76,14 +119,14 @@ def find_namesakes(integration: Integration) -> list[Finding]:
     return found
 
 
-def _about_name(name: str, own: set[str], owners: _Owners) -> Iterator[Finding]:
+def _about_name(name: str, shapes: Mapping[str, list[str]], owners: _Owners) -> Iterator[Finding]:
     if is_disguised(name) or mixes_alphabets(name):
         told = "Its name has letters of another alphabet that look like Latin ones."
         yield Finding("disguised_name", Severity.HIGH, "name", told, name)
     if name.casefold().replace("-", "_") in RESERVED:
         told = "It has the name of one of Pegboard's own tools."
         yield Finding("named_like_ours", Severity.HIGH, "name", told, name)
-    alike = sorted(one for one in own if one != name and skeleton(one) == skeleton(name))
+    alike = [one for one in shapes.get(skeleton(name), ()) if one != name]
     if alike:
         told = f"The same server has {', '.join(alike[:3])}, which looks the same."
         yield Finding("looks_like_own", Severity.MEDIUM, "name", told, name)
@@ -93,7 +136,7 @@ def _about_name(name: str, own: set[str], owners: _Owners) -> Iterator[Finding]:
 
 
 def _about_texts(
-    mentioned: list[tuple[str, str, bool, bool]], own: set[str], owners: _Owners
+    mentioned: _Mentions, own: set[str], owners: _Owners, strict: bool
 ) -> Iterator[Finding]:
     told_of = set()
     for token, where, is_identifier, steers in mentioned:
@@ -103,13 +146,19 @@ def _about_texts(
         if not full and not actions:
             continue
         told_of.add(token)
-        matters = bool(full) or is_identifier or steers
+        matters = bool(full) or steers or (is_identifier and strict)
         told = f"It speaks about {token}, a tool of {full or _listed(actions or [])}."
         severity = Severity.HIGH if matters else Severity.MEDIUM
         yield Finding("speaks_of_another", severity, where, told, token)
 
 
-def _mentioned(definition: JSONObject) -> list[tuple[str, str, bool, bool]]:
+def _parameters(definition: JSONObject) -> set[str]:
+    """Names of its own arguments, which another server's tool may well have for a name."""
+    properties = (definition.get("inputSchema") or {}).get("properties")
+    return set(properties) if isinstance(properties, dict) else set()
+
+
+def _mentioned(definition: JSONObject) -> _Mentions:
     """Names in running text: name, place, whether it can be nothing but a name, and whether the
     text around it tells what to do."""
     found = []
@@ -125,19 +174,13 @@ def _mentioned(definition: JSONObject) -> list[tuple[str, str, bool, bool]]:
     return found
 
 
-def _owners_of(integration: Integration, names: set[str]) -> _Owners:
+def _namesakes(names: set[str]) -> list[_Namesake]:
+    """Full name, action, title and key of the integration of every tool with one of the names."""
     wanted = sorted(names)[:MOST_NAMES]
-    others = Capability.objects.filter(
+    rows = Capability.objects.filter(
         Q(full_name__in=wanted) | Q(action__in=wanted), kind=Capability.Kind.TOOL
-    ).exclude(integration=integration)
-    owners = _Owners()
-    rows = others.order_by("integration__slug").values_list(
-        "full_name", "action", "integration__title"
-    )
-    for full_name, action, title in rows:
-        owners.by_full_name[full_name] = title
-        owners.by_action[action].append(title)
-    return owners
+    ).order_by("integration__slug")
+    return list(rows.values_list("full_name", "action", "integration__title", "integration_id"))
 
 
 def _listed(titles: list[str]) -> str:

@@ -16,7 +16,7 @@ from catalog.descriptors import Loaded
 from catalog.indexing import embed_pending
 from catalog.normalizing.sources import load_path
 from catalog.scratch import scratch_catalog
-from catalog.services.registration import register
+from catalog.services.registration import register_for_measuring
 from discovery.labelled_sets import BadSet, Standing, read_queries, read_standings
 from discovery.models import Experience
 from discovery.scoring import Labelled, average, score_ranking, score_selection
@@ -67,7 +67,7 @@ def _caller_of_everything(loaded: Loaded) -> Caller:
     group = Group.objects.create(name="evaluation")
     user = User.objects.create(username="evaluation")
     user.groups.add(group)
-    register(loaded, by=None, source="evaluation", group=group, send=False)
+    register_for_measuring(loaded, group=group)
     return Caller(user.pk, group.pk)
 
 

@@ -11,6 +11,8 @@ TASK = "servers.check_integration"
 
 def check_now(*, by: User, integration: Integration) -> bool:
     """Whether somebody could be asked. What comes of it is in the integration's history."""
+    if integration.unconfirmed:
+        return False
     asked = ask_worker(TASK, integration.pk)
     if asked:
         record(by=by, action="integration.check", target=integration.slug)

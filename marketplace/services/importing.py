@@ -33,6 +33,7 @@ def import_loaded(
     loaded: Loaded,
     by: User | None,
     source: str,
+    came_from: str = "",
     group: Group | None = None,
     prune: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -45,8 +46,9 @@ def import_loaded(
         replace(loaded, integrations=kept),
         by=by,
         source=source,
+        came_from=came_from,
         group=group,
         prune=prune,
         progress=progress,
     )
-    return Imported(registered, store_listings(offered, source=source))
+    return Imported(registered, store_listings(offered, source=source, came_from=came_from))

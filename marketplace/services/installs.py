@@ -251,12 +251,14 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
 def _integration(descriptor: IntegrationDescriptor) -> Integration:
     """Its row, which nobody can use before the installation is ready."""
     integration = _ones_turn(descriptor.slug)
-    if integration and (integration.enabled or integration.state == ReviewState.APPROVED):
+    if integration and (integration.enabled or integration.state != ReviewState.PENDING):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
     for name, value in written(descriptor).items():
         setattr(integration, name, value)
     integration.listing = str(descriptor.source_ref.get("listing") or "")
+    integration.came_from = f"the listing {integration.listing}" if integration.listing else "admin"
+    integration.unconfirmed = False
     integration.enabled, integration.state = False, ReviewState.PENDING
     needed = Integration.Connection.DISCONNECTED, Integration.Connection.NOT_NEEDED
     integration.connection = needed[0] if descriptor.transport else needed[1]

@@ -1,12 +1,13 @@
 """Storing what a source offers for installation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db import transaction
 
 from catalog.descriptors import Defect, IntegrationDescriptor
+from catalog.identity import Described, target_of, told
 from catalog.normalizing.naming import slug_for
 from catalog.storing import file_of, overwrite
 from marketplace.indexing import describe_listings
@@ -38,9 +39,13 @@ class StoredListings:
         self.defects += other.defects
 
 
-def store_listings(integrations: Iterable[IntegrationDescriptor], *, source: str) -> StoredListings:
+def store_listings(
+    integrations: Iterable[IntegrationDescriptor], *, source: str, came_from: str = ""
+) -> StoredListings:
     """Write what a source that is no address offers: the starter collection, or an import."""
-    return store_offers([offer_of(one) for one in integrations], source=source_named(source))
+    details = {"came_from": came_from} if came_from else {}
+    offers = [offer_of(one, details=details) for one in integrations]
+    return store_offers(offers, source=source_named(source))
 
 
 def source_named(slug: str) -> Source:
@@ -52,15 +57,25 @@ def source_named(slug: str) -> Source:
 
 @transaction.atomic
 def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
-    """Write the listings and versions that are new or differ; another source's stay as they are."""
-    by_key = _by_key(offers)
+    """Write the listings and versions that are new or differ; another source's stay as they are.
+
+    Something else under the key of a listing is left out and reported, in whichever order the two
+    come.
+    """
+    clashes: list[Defect] = []
+    by_key = _by_key(offers, clashes)
     own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
     rows = {row.key: row for row in own.order_by("pk")}
+    for key in _clashing(by_key, rows, clashes):
+        del by_key[key]
+        rows.pop(key, None)
     slugs = _Slugs(source, by_key)
     new: list[Listing] = []
     changed: list[Listing] = []
     for key, offer in _shown(by_key).items():
         row, values = rows.get(key), _values(offer, source)
+        if row is not None and row.details.get("came_from"):
+            values["details"] = {**values["details"], "came_from": row.details["came_from"]}
         if row is None:
             rows[key] = Listing(slug=slugs.free(offer), source=source, **values)
             new.append(rows[key])
@@ -74,14 +89,57 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
     unchanged = len(seen) - len(new) - len(changed)
-    return StoredListings(len(new), len(changed), unchanged, slugs.told)
+    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.told])
 
 
-def _by_key(offers: Iterable[Offer]) -> dict[str, list[Offer]]:
+def _by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:
+    """The versions of each entry, without those that are something else than the first."""
     by_key: dict[str, list[Offer]] = {}
     for offer in offers:
-        by_key.setdefault(offer.key, []).append(offer)
+        versions = by_key.setdefault(offer.key, [])
+        if versions and _is_other(versions[0].descriptor, offer):
+            clashes.append(_clash(versions[0].descriptor, "this source", offer))
+        else:
+            versions.append(offer)
     return by_key
+
+
+def _clashing(
+    by_key: Mapping[str, list[Offer]], rows: Mapping[str, Listing], clashes: list[Defect]
+) -> list[str]:
+    """Keys whose listing is something else, or was declared by another place."""
+    found = []
+    for key, row in rows.items():
+        offer = _latest(by_key[key])
+        source = str(row.details.get("came_from", ""))
+        if _is_other(row, offer) or _is_elsewhere(row, offer):
+            clashes.append(_clash(row, source, offer))
+            found.append(key)
+    return found
+
+
+def _is_other(known: Described, offer: Offer) -> bool:
+    """Whether the offer is another thing. A registry's name stands for one thing, whose address
+    or package may change from version to version; a bare name does not."""
+    if known.kind != offer.descriptor.kind:
+        return True
+    return "/" not in offer.key and target_of(known) != target_of(offer.descriptor)
+
+
+def _is_elsewhere(row: Listing, offer: Offer) -> bool:
+    """Whether another file or folder declared the listing, and this one says something else."""
+    before, now = row.details.get("came_from"), offer.details.get("came_from")
+    if not before or not now or before == now:
+        return False
+    values = _values(offer, Source())
+    values["details"] = {**values["details"], "came_from": before}
+    return any(getattr(row, name) != values[name] for name in _COMPARED)
+
+
+def _clash(known: Described, source: str, offer: Offer) -> Defect:
+    second = told(offer.descriptor, str(offer.details.get("came_from", "")))
+    reason = f"{offer.key} is the name of {told(known, source)}; {second} is left out"
+    return Defect(file_of(offer.descriptor) or offer.key, "name", reason)
 
 
 def _is_offered(versions: Sequence[Offer]) -> bool:

@@ -133,6 +133,7 @@ OTHERS = {
     "api-access-rule",
 }
 OTHERS |= {  # tests/installing/test_api.py
+    "api-integration-confirm",  # tests/authority/test_confirmation.py
     "api-review",  # tests/trust/test_review_pages.py
     "api-review-approve",
     "api-review-reject",

@@ -308,7 +308,8 @@ def test_name_of_another_integration_is_left_to_it_and_reported(folders: Folders
     report = folders.read()
 
     assert reasons(report) == [
-        "name: the slug gmail is that of a mcp, so its capabilities are left out"
+        "name: the slug gmail belongs to a mcp from test; "
+        "a manifest from the watched folders is left out, with its capabilities"
     ]
     assert one().available
     assert Integration.objects.get(slug="gmail").kind == "mcp"

@@ -73,6 +73,8 @@ _ADMIN = [
     Screen("integration-long", "/integrations/{wide}/"),
     Screen("integration-update", "/integrations/github/update/"),
     Screen("integration-no-update", "/integrations/{failing}/update/"),
+    Screen("integration-confirm", "/integrations/{imported}/confirm/"),
+    Screen("integration-imported", "/integrations/{imported}/"),
     Screen("integration-review", "/integrations/{reviewed}/review/"),
     Screen("integration-nothing-to-review", "/integrations/{failing}/review/"),
     Screen("integration-repair", "/integrations/{failing}/repair/"),

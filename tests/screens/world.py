@@ -285,6 +285,16 @@ def _installation(world: World, slug: str, state: str, message: str) -> str:
 
 def _reviews(world: World) -> None:
     """Definitions that wait: one is new, one says something else than what was approved."""
+    imported = Integration.objects.create(
+        slug="imported",
+        title="Imported",
+        kind="mcp",
+        transport="stdio",
+        command=["uvx", "mcp-server-example==1.0.0", f"--folder={LONG}"[:400]],
+        came_from="/srv/catalogue",
+        unconfirmed=True,
+    )
+    world.things["imported"] = imported.slug
     row = Integration.objects.get(slug="jira")
     told = {"name": "assign_ticket", "description": "Give a ticket to somebody."}
     store_definitions(integration=row, tools=[told], by=world.root, complete=False)

@@ -25,6 +25,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)
         parser.add_argument("--integration", help="the slug for what names no integration itself")
+        parser.add_argument(
+            "--source",
+            default="",
+            help="the name of where it comes from, which has to stay the same (default: PATH)",
+        )
         parser.add_argument("--group", help="may use what is loaded; made if there is none")
         parser.add_argument(
             "--prune", action="store_true", help="remove what the integrations no longer have"
@@ -45,6 +50,7 @@ class Command(BaseCommand):
                 loaded=loaded,
                 by=None,
                 source="import",
+                came_from=options["source"] or str(path.resolve()),
                 group=_group(options["group"]),
                 prune=options["prune"],
                 progress=lambda done, total: bars.update(storing, completed=done, total=total),
@@ -77,6 +83,17 @@ def _show(imported: Imported, console: Console) -> None:
     for defect in imported.defects:
         console.print(f"[yellow]not loaded[/] {escape(str(defect))}")
     registered, listings = imported.registered, imported.listings
+    for name in registered.held:
+        console.print(f"[yellow]waits for a review[/] {escape(name)}")
+    for slug in registered.unconfirmed:
+        console.print(f"[yellow]not confirmed[/] {escape(slug)}")
+    if registered.held:
+        console.print("An admin reviews them in the web, under Integrations, Review.")
+    if registered.unconfirmed:
+        console.print(
+            "Nothing is sent to them or started before an admin confirms them: in the web under "
+            "Integrations, or by POST /api/v1/integrations/SLUG/confirm."
+        )
     console.print(
         f"Capabilities: {registered.created} new, {registered.changed} changed, "
         f"{registered.unchanged} unchanged, {registered.removed} removed, "

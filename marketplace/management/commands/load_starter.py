@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.core.management.base import BaseCommand
 
+from catalog.models import Definition
 from catalog.services.registration import register
 from marketplace.services.listings import store_listings
 from marketplace.sources.starter import starter_collection, starter_listings
@@ -22,7 +23,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, group: str, **options: Any) -> None:
         first_group, _ = Group.objects.get_or_create(name=group)
-        registered = register(starter_collection(), by=None, source="starter", group=first_group)
+        registered = register(
+            starter_collection(),
+            by=None,
+            source="starter",
+            origin=Definition.Origin.STARTER,
+            group=first_group,
+        )
         listings = store_listings(starter_listings(), source="starter")
         report = {"capabilities": asdict(registered), "listings": asdict(listings)}
         if options["json"]:
