@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from acl.api.serializers import StrictSerializer, Text
+from catalog.models import Definition
 
 MOST = 1_000
 
@@ -34,6 +35,12 @@ class DefinitionSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     standing = serializers.ChoiceField(["new", "changed", "returned", "gone", "rejected"])
     seen = serializers.CharField(help_text="To be sent back: names exactly this text.")
+    origin = serializers.ChoiceField(
+        [value for value, _ in Definition.Origin.choices], help_text="How the definition came."
+    )
+    file = serializers.CharField(
+        source="source", help_text="The file that it was read from, or empty."
+    )
     problem = serializers.CharField(help_text="Why it cannot be stored; empty where it can.")
     findings = FindingSerializer(many=True)
     differences = FieldSerializer(many=True, source="fields")

@@ -117,7 +117,10 @@ def hold_integrations(
     *,
     origin: Origin,
 ) -> list[str]:
-    """Write down which integrations' own texts wait, and take those out of use; their slugs."""
+    """Write down which integrations' own texts wait; their slugs.
+
+    Only the texts wait: what the integration provides has passed the gate by itself.
+    """
     held = []
     for one in described:
         row = integrations.get(one.slug)
@@ -149,19 +152,13 @@ def hold_integration(
     own.origin, own.source = origin, file_of(descriptor)[:500]
     own.findings = [finding.as_json() for finding in findings]
     own.save()
-    in_use = Integration.objects.filter(pk=row.pk, state=ReviewState.APPROVED)
-    in_use.update(state=ReviewState.QUARANTINED)
     return [row.slug]
 
 
 def _release(row: Integration) -> None:
     """An integration's texts are harmless again: forget what waited in their place."""
-    waiting = Definition.objects.filter(
-        integration=row, name="", standing__in=Definition.WAITING
-    ).delete()
-    if waiting[0]:
-        held = Integration.objects.filter(pk=row.pk, state=ReviewState.QUARANTINED)
-        held.update(state=ReviewState.APPROVED)
+    waiting = Definition.objects.filter(integration=row, name="", standing__in=Definition.WAITING)
+    waiting.delete()
 
 
 def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: Verdict) -> None:

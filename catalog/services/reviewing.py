@@ -4,7 +4,7 @@ What is new or different waits in a row of its own, so that nothing of its text 
 what was approved before is quarantined as long.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -340,7 +340,7 @@ def _accept(
     """Pin the proposed texts, and store how they read; those that the catalogue took."""
     if not rows:
         return []
-    _accept_texts(integration, [row for row in rows if not row.name], by)
+    _accept_texts(integration, [*_same_words(integration, rows)], by)
     rows = [row for row in rows if row.name]
     about = descriptor_of(integration)
     read = {row.name: _read(row, about) for row in rows}
@@ -376,16 +376,29 @@ def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition
     return UnreviewedDefinition(descriptor, Origin(row.origin), said)
 
 
+def _same_words(integration: Integration, rows: Sequence[Definition]) -> Iterator[Definition]:
+    """The integration's own row among these; or the one that waits with the words of one of them,
+    as a skill and its integration have the same description: it is decided once."""
+    own = Definition.objects.filter(
+        integration=integration, name="", standing__in=Definition.WAITING
+    ).first()
+    if own is None:
+        return
+    chosen = any(not row.name for row in rows)
+    said = {read_back(row.proposed).get("description") for row in rows if row.name}
+    only_there = all(finding["where"] == "description" for finding in own.findings)
+    if chosen or (only_there and read_back(own.proposed).get("description") in said):
+        yield next((row for row in rows if not row.name), own)
+
+
 def _accept_texts(integration: Integration, rows: Sequence[Definition], by: User | None) -> None:
-    """Store an integration's own texts, and let it be used."""
+    """Store an integration's own texts."""
     for row in rows:
         said = read_back(row.proposed)
         for name in INTEGRATION_TEXTS:
             setattr(integration, name, str(said.get(name, "")))
         integration.title = integration.title or integration.slug
         integration.save(update_fields=[*INTEGRATION_TEXTS, "updated_at"])
-        held = Integration.objects.filter(pk=integration.pk, state=ReviewState.QUARANTINED)
-        held.update(state=ReviewState.APPROVED)
         _pin(row, by)
         row.save()
 

@@ -12,7 +12,6 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from catalog.descriptors import JSONObject
-from catalog.trust.pinning import PINNED
 
 # The catalogue cuts a description at 8 kB; what stands further on reaches nobody.
 LONGEST_TEXT, MOST_LINES, MOST_WORDS = 10_000, 1_500, 1_500
@@ -23,6 +22,19 @@ _LABELS = {
     "annotations": "Annotations",
     "inputSchema": "Arguments",
     "outputSchema": "Result",
+    # Of definitions that come from elsewhere than a server.
+    "content": "Instructions",
+    "examples": "Examples",
+    "category": "Category",
+    "tags": "Tags",
+    "requiredSecrets": "Required secrets",
+    "requiredTools": "Required tools",
+    "edges": "Relations",
+    # Of integrations.
+    "publisher": "Publisher",
+    "version": "Version",
+    "licence": "Licence",
+    "homepage": "Homepage",
 }
 _FOLDED = frozenset({"inputSchema", "outputSchema"})
 
@@ -71,8 +83,8 @@ def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
     """All fields that either side has, the changed ones first."""
     found = [
         _field(name, before.get(name), after.get(name))
-        for name in PINNED
-        if name in _LABELS and (name in before or name in after)
+        for name in _LABELS
+        if name in before or name in after
     ]
     return sorted(found, key=lambda one: not one.is_changed)
 

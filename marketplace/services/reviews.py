@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeGuard
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -41,6 +42,14 @@ class Change:
     findings: list[Finding]
     fields: list[FieldDifference]
     problem: str = ""
+    origin: str = Definition.Origin.SERVER
+    source: str = ""
+
+    @property
+    def came_from(self) -> str:
+        """Where the definition came from, in words."""
+        words = str(Definition.Origin(self.origin).label)
+        return f"{words} ({self.source})" if self.source else words
 
     @property
     def is_serious(self) -> bool:
@@ -64,13 +73,17 @@ class ToReview:
 
 def to_review(integration: Integration, installation: Installation | None) -> ToReview:
     """What waits first, then what is gone and what was kept out; or what an update would change."""
-    if installation is not None and installation.kind != Installation.Kind.INSTALL:
+    if _is_update(installation) and installation.changes:
         changes = changes_of_update(installation)
         return ToReview(changes, len(changes), is_update=True)
     found = Definition.objects.filter(integration=integration, standing__in=SHOWN)
     rows = sorted(found.order_by("name", "pk"), key=lambda row: SHOWN.index(Standing(row.standing)))
     waiting = sum(row.standing in Definition.WAITING for row in rows)
     return ToReview([partial(change_of, row) for row in rows], waiting)
+
+
+def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
+    return installation is not None and installation.kind != Installation.Kind.INSTALL
 
 
 def change_of(row: Definition) -> Change:
@@ -86,6 +99,8 @@ def change_of(row: Definition) -> Change:
         [Finding.from_json(one) for one in row.findings],
         compare(before, after),
         row.problem,
+        row.origin,
+        row.source,
     )
 
 

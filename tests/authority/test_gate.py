@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -79,7 +80,7 @@ WAYS: dict[str, Callable[[Path, str], Path]] = {
 
 
 def load(path: Path) -> None:
-    call_command("import_catalog", str(path), "--json", stdout=open("/dev/null", "w"))  # noqa: SIM115
+    call_command("import_catalog", str(path), "--json", stdout=StringIO())
 
 
 def usable(caller: Caller) -> list[str]:
@@ -129,9 +130,7 @@ def test_an_admin_approves_exactly_what_was_held(way: str, caller: Caller, tmp_p
     row = Definition.objects.exclude(name="").get()
     admin: User = UserFactory.create(is_staff=True, is_superuser=True)
 
-    approve_definitions(
-        by=admin, integration=row.integration, seen={row.name: seen_digest(row)}
-    )
+    approve_definitions(by=admin, integration=row.integration, seen={row.name: seen_digest(row)})
     load(WAYS[way](tmp_path, POISON))
 
     assert len(usable(caller)) == 1
@@ -225,12 +224,11 @@ def test_an_integrations_own_texts_are_scanned(field: str, caller: Caller) -> No
     register(Loaded((poisoned,), (tool("send"),)), by=None, source="test")
 
     row = Integration.objects.get()
-    assert row.state == "quarantined"
     assert "id_rsa" not in f"{row.title} {row.description} {row.publisher} {row.homepage}"
-    assert usable(caller) == []
+    assert Definition.objects.get(name="").standing == "new"
 
 
-def test_an_integration_is_used_once_its_texts_are_approved(caller: Caller) -> None:
+def test_an_integrations_texts_are_shown_once_they_are_approved(caller: Caller) -> None:
     poisoned = IntegrationDescriptor("gmail", "mcp", "Gmail", description=POISON)
     register(Loaded((poisoned,), (tool("send"),)), by=None, source="test")
     row = Definition.objects.get(name="")
@@ -353,9 +351,9 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
 
 
 def test_samples_are_nearly_all_approved() -> None:
-    folder = Path("/work/shared/samples")
+    folder = ROOT.parent / "shared" / "samples"
     if not folder.exists():
-        pytest.skip("the samples are not on this machine")
+        pytest.skip("the folder shared is not beside the project")
     held, number = 0, 0
 
     for name in ("agent-skills", "docker-mcp-registry", "mcp-tools-list", "toolhive-registry"):
