@@ -13,10 +13,11 @@ FEWEST_WORDS, FEWEST_WORDS_AFTER_VERB = 3, 2
 
 # After a full stop, a question mark …; the Chinese and Japanese ones need no space.
 _SENTENCE_END = re.compile(r"(?<=[.!?;\u2026])\s+|[\u3002\uff01\uff1f\uff1b]|\n+")
+# A run of blanks is read once, from its beginning.
 _CONJUNCTION = re.compile(
-    r",?\s+(?:and then|and also|and|then|also|plus|after that|afterwards|finally|but"
-    r"|und dann|und|dann|danach|et ensuite|et puis|et|puis|y luego|y|luego|e depois|e poi|e|poi"
-    r"|en dan|en|daarna)\s+|,\s+",
+    r"(?:,\s++|(?<!\s)\s++)(?:and then|and also|and|then|also|plus|after that|afterwards|finally"
+    r"|but|und dann|und|dann|danach|et ensuite|et puis|et|puis|y luego|y|luego|e depois|e poi|e|poi"
+    r"|en dan|en|daarna)\s++|,\s++",
     re.IGNORECASE,
 )
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
@@ -59,15 +60,15 @@ def _tasks(sentence: str) -> list[str]:
     """The sentence cut before every conjunction that a verb follows."""
     starts, ends = [0], []
     for border in _CONJUNCTION.finditer(sentence):
-        if _starts_with_verb(sentence[border.end() :]):
+        if _starts_with_verb(sentence, border.end()):
             ends.append(border.start())
             starts.append(border.end())
     parts = (sentence[a:b] for a, b in zip(starts, [*ends, len(sentence)], strict=True))
     return [part.strip(" ,.;:!?") for part in parts]
 
 
-def _starts_with_verb(text: str) -> bool:
-    first = _FIRST_WORD.match(text)
+def _starts_with_verb(text: str, at: int = 0) -> bool:
+    first = _FIRST_WORD.match(text, at)
     return first is not None and (first[0].lower() in _VERBS or glossary.is_verb(first[0]))
 
 

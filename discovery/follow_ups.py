@@ -12,7 +12,7 @@ LONGEST_TURN = 500  # characters of an earlier message that are looked at
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 # "and to Anna", "what about tomorrow", "no, the other one": what begins so goes on.
 _GOES_ON = re.compile(
-    r"""\W*(?:and|or|but|also|plus|then|instead|actually|no|yes|ok|okay|same|again|another|now
+    r"""\W*+(?:and|or|but|also|plus|then|instead|actually|no|yes|ok|okay|same|again|another|now
     |what\ about|how\ about|what\ if|make\ (?:it|that|them)|go\ ahead|do\ (?:it|that)
     |und|oder|aber|auch|nochmal|jetzt|ja|nein|et|ou|mais|aussi|oui|non|y|o|pero|también|sí
     |e|mas|também|sim|não|ma|anche|sì|en|of|maar|ook|nee)\b""",

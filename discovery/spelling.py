@@ -60,12 +60,16 @@ transports travels twain undead updated updates verity voiced voices weakly webs
 whether white wither writer writes wrote
 """
 _KNOWN = frozenset(_REQUESTS.split())
+# A longer word is no slip of any of them; to look would cost the square of its length.
+_LONGEST = max(map(len, _KNOWN)) + 1
 _OTHERS = frozenset(_LOOKALIKES.split())
 
 
 def mend(text: str) -> str:
     """The text with its slips mended; all else as it was."""
-    return _WORD.sub(lambda found: _mended(found[0]), text)
+    return _WORD.sub(
+        lambda found: found[0] if len(found[0]) > _LONGEST else _mended(found[0]), text
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -5,14 +5,15 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from acl.api.throttling import wrong_keys
+from acl.api.throttling import check_wrong_key
 from acl.request_context import note_key
 from acl.services.keys import KeyHolder, holder_of
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer <key>`. Unknown, revoked and expired ones are refused alike, and who
-    sends many of them is not answered for a while."""
+    """`Authorization: Bearer <key>`. Unknown, revoked and expired ones are refused alike, and so
+    many a minute for each address. A valid key is always recognised, whatever else its address
+    sends: many people share one behind a proxy."""
 
     @sensitive_variables("header", "raw")
     def authenticate(self, request: Request) -> tuple[KeyHolder, KeyHolder] | None:
@@ -20,10 +21,9 @@ class KeyAuthentication(BaseAuthentication):
         scheme, _, raw = header.partition(" ")
         if scheme.lower() != "bearer":
             return None
-        wrong_keys.check(request)
         holder = holder_of(raw.strip())
         if holder is None:
-            wrong_keys.note(request)
+            check_wrong_key(request)
             raise AuthenticationFailed("The key is not valid.")
         note_key(holder)
         return holder, holder

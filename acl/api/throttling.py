@@ -1,7 +1,5 @@
 """Limits by the minute: for each key, person or address, and for wrong keys."""
 
-import time
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -15,8 +13,6 @@ from acl.services.keys import KeyHolder
 
 if TYPE_CHECKING:  # the framework imports this module while it makes APIView
     from rest_framework.views import APIView
-
-MOST_BARRED = 10_000
 
 
 class KeyThrottle(BaseThrottle):
@@ -40,39 +36,14 @@ def check_stranger(request: Request) -> None:
         raise Throttled(wait)
 
 
-class WrongKeys:
-    """Addresses that tried too many wrong keys: for a while none of theirs is looked at.
+def check_wrong_key(request: Request) -> None:
+    """Count a wrong key; raise Throttled where its address has sent too many.
 
-    Who is barred is kept in this process, so that good keys cost nothing here. Another process
-    finds out by the first wrong key that it meets.
+    Only wrong keys are refused. A key has 256 random bits, so nothing is won by trying more of
+    them, and a valid key of the same address stays as good as it was.
     """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._until: dict[str, float] = {}
-
-    def check(self, request: Request) -> None:
-        """Raise Throttled while the address is barred."""
-        until = self._until.get(_network(request), 0)
-        if (wait := until - time.time()) > 0:
-            raise Throttled(wait)
-
-    def note(self, request: Request) -> None:
-        """Count one more; raise Throttled where it is one too many."""
-        network = _network(request)
-        if wait := seconds_over(f"wrong{network}", settings.PEGBOARD_RATE_WRONG_KEYS):
-            self._bar(network, time.time() + wait)
-            raise Throttled(wait)
-
-    def _bar(self, network: str, until: float) -> None:
-        with self._lock:
-            if len(self._until) >= MOST_BARRED:
-                now = time.time()
-                self._until = {one: end for one, end in self._until.items() if end > now}
-            self._until[network] = until
-
-
-wrong_keys = WrongKeys()
+    if wait := seconds_over(f"wrong{_network(request)}", settings.PEGBOARD_RATE_WRONG_KEYS):
+        raise Throttled(wait)
 
 
 def _who(request: Request) -> tuple[str, int]:

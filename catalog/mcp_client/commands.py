@@ -65,7 +65,7 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
     program, arguments = command[0], command[1:]
     path = _path_of(program, launchers)
     _check_package(command)
-    check = _CHECKS.get(re.sub(r"[\d.]+$", "", PurePath(program).name))
+    check = _CHECKS.get(PurePath(program).name.rstrip("0123456789."))
     if check is not None:
         check(arguments)
     return (path, *arguments)

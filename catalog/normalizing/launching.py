@@ -6,6 +6,9 @@ import re
 from catalog.normalizing.entries import Entry
 from catalog.normalizing.redaction import redact_arguments
 
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][\w./:@+-]*+")
+_NPM_IDENTIFIER = re.compile(r"[@A-Za-z0-9][\w./:@+-]*+")
+
 
 def launch_command(package: Entry) -> tuple[str, ...]:
     """The command line, or nothing for packages that no launcher starts."""
@@ -65,8 +68,8 @@ def _launcher(registry: str, identifier: str, version: str) -> tuple[str, ...]:
 
 def _is_plain(registry: str, identifier: str) -> bool:
     """Whether the launcher would take the identifier for a package and for nothing else."""
-    start = r"[@A-Za-z0-9]" if registry == "npm" else r"[A-Za-z0-9]"
-    return re.fullmatch(start + r"[\w./:@+-]*", identifier) is not None
+    own = _NPM_IDENTIFIER if registry == "npm" else _IDENTIFIER
+    return own.fullmatch(identifier) is not None
 
 
 def _argument(argument: Entry) -> tuple[str, ...]:

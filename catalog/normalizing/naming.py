@@ -34,6 +34,7 @@ _SHOWN_LENGTH = 200
 _HASH_LENGTH = 8
 # What may stand between the words of a title without telling two titles apart.
 _SEPARATORS = r"\s._/@:,;!?'\"()\[\]{}&|–—-"  # noqa: RUF001 - titles do use the long dashes
+_UNSAID = re.compile(rf"[^a-zA-Z0-9{_SEPARATORS}]")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 
 
@@ -72,8 +73,7 @@ def short_form(kind: str, integration: str, action: str, declared_id: str = "") 
     if action == integration:
         return _with_hash(readable, identity, _NAME_LENGTH, separator="_")
     # `uber.ride` of the server `uber` reads as uber__ride_…, not as uber__uber_ride_….
-    own = re.match(rf"{re.escape(integration)}[_-]+(?=.)", readable, re.IGNORECASE)
-    readable = readable[own.end() :] if own else readable
+    readable = _without_prefix(readable, integration)
     prefix = f"{integration}__"
     return prefix + _with_hash(readable, identity, _NAME_LENGTH - len(prefix), separator="_")
 
@@ -92,8 +92,14 @@ def display_name_for(name: str) -> str:
     return shown[:_SHOWN_LENGTH].rstrip()
 
 
+def _without_prefix(readable: str, integration: str) -> str:
+    head, rest = readable[: len(integration)], readable[len(integration) :]
+    own = rest.lstrip("_-")
+    return own if head.lower() == integration.lower() and own and own != rest else readable
+
+
 def _says_more(name: str) -> bool:
-    return re.search(rf"[^a-zA-Z0-9{_SEPARATORS}]", name) is not None
+    return _UNSAID.search(name) is not None
 
 
 def _with_hash(readable: str, identity: str, length: int, *, separator: str) -> str:

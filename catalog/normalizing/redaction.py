@@ -15,11 +15,14 @@ _WORDS = (
 )
 _ENDS = r"key|secret|token|password|passwd|pwd"
 _SECRET_NAME = re.compile(rf"(?:^|[-_.])(?:{_WORDS})(?:$|[-_.])|(?:{_ENDS})$", re.IGNORECASE)
+# Nothing here is given back once it is read, and what is not closed is not looked for to the end:
+# sources write these texts. It is ${API_KEY}, ${input:token} and ${API_KEY:-default} first.
 _PLACEHOLDER = re.compile(
-    r"\$\{(?:[a-z]+:)?([A-Za-z_][\w.-]*)[^}]*\}"  # ${API_KEY}, ${input:token}, ${API_KEY:-default}
+    r"\$\{(?:[a-z]++:)?([A-Za-z_][\w.-]*+)[^}]{0,1000}+\}"
     r"|\$([A-Z_][A-Z0-9_]*)|\{\{?([\w.-]+)\}?\}|<([\w -]+)>"
 )
-_DEFAULT = re.compile(r"\$\{([\w.-]+):?[-=+][^}]*\}")
+# One that nobody closes is taken out to the end of the text.
+_DEFAULT = re.compile(r"\$\{([\w.-]+):?[-=+][^}]*+(?:\}|\Z)")
 _TOKENS = re.compile(
     r"sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}"

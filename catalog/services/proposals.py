@@ -21,8 +21,9 @@ from catalog.outgoing.addresses import AllowedHosts, check_address
 
 MOST_OPEN = 20
 LONGEST = {"name": 100, "endpoint": 500, "reason": 500}
-# Letters and digits mixed, too long for a word: what services put into addresses as keys.
-_OPAQUE = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}")
+# Longer than words are.
+_LONG_WORD = re.compile(r"[\w-]{20,}+")
+_DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[A-Za-z]")
 State = ServerProposal.State
 
 
@@ -103,7 +104,7 @@ def _check(argument: str, value: str) -> None:
 
 
 def _may_be_secret(argument: str, value: str) -> bool:
-    if redact_text(value) != value or _OPAQUE.search(value):
+    if redact_text(value) != value or _has_opaque_word(value):
         return True
     if argument != "endpoint":
         return False
@@ -113,3 +114,9 @@ def _may_be_secret(argument: str, value: str) -> bool:
         return False  # refused as an address
     # What an address needs beyond its path, an admin enters.
     return bool(parts.query or parts.fragment or "@" in parts.netloc)
+
+
+def _has_opaque_word(value: str) -> bool:
+    """Tell whether there is a word of letters and digits mixed, as services write their keys."""
+    words = _LONG_WORD.findall(value)
+    return any(_DIGIT.search(word) and _LETTER.search(word) for word in words)

@@ -25,7 +25,8 @@ MOST_CHARACTERS = 400_000
 # Longer texts are read in parts. They overlap by more than any rule of phrases.txt spans.
 _PART, _OVERLAP = LONGEST - 192, 800
 _OUT_OF_SIGHT = re.compile(r"(?:[ \t]*\n){15,}|[ \t]{120,}")
-_COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
+# From the last opening before an end, so that many openings are not many readings.
+_COMMENT = re.compile(r"<!--(?:(?!<!--|-->).){0,2000}+-->", re.DOTALL)
 _BLOB = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{80,}=*"
 )

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from discovery.views.frame import PageRequest, frame_of, render_page
 
-_TOKEN = re.compile(r"^  --([a-z0-9-]+): ([^;]+);", re.MULTILINE)
+_TOKEN = re.compile(r"^  --([a-z0-9-]+): ([^;]{1,200}+);", re.MULTILINE)
 _SYMBOL = re.compile(r'<symbol id="([a-z0-9-]+)"')
 TONES = (
     ("", "info", "plain"),

@@ -364,7 +364,7 @@ SETTINGS = (
     Setting(
         "PEGBOARD_RATE_WRONG_KEYS",
         60,
-        "Wrong keys a minute for each address, before no key of it is looked at",
+        "Wrong keys a minute for each address, before they get 429 instead of 401",
         1,
         10_000_000,
     ),

@@ -72,7 +72,7 @@ def _clients() -> tuple[str, str]:
 def _explained(told: str) -> PackageProblemError:
     errors = "\n".join(line for line in told.splitlines() if "error" in line.lower())
     for pattern, reason, words in _WORDS:
-        if re.search(pattern, told):
+        if pattern.search(told):
             return PackageProblemError(reason, words, errors)
     return PackageProblemError("package_failed", "npm could not install it.", errors)
 
@@ -117,20 +117,24 @@ def _write(place: Place, name: str, text: str) -> None:
 
 _WORDS = (
     (
-        r"EINTEGRITY",
+        re.compile(r"EINTEGRITY"),
         "package_changed",
         "The registry gives another file than before under the same version. It is refused.",
     ),
     (
-        r"E404|ETARGET|ENOVERSIONS|No matching version",
+        re.compile(r"E404|ETARGET|ENOVERSIONS|No matching version"),
         "package_not_found",
         "The registry has no such package, or no such version of it or of what it needs.",
     ),
-    (r"ERESOLVE", "package_conflict", "What it needs cannot be had together."),
+    (re.compile(r"ERESOLVE"), "package_conflict", "What it needs cannot be had together."),
     (
-        r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET|network",
+        re.compile(r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET|network"),
         "index_not_reachable",
         "The package registry could not be reached. Try again, or ask who runs this machine.",
     ),
-    (r"EBADENGINE|EBADPLATFORM", "package_not_found", "It is not made for this machine."),
+    (
+        re.compile(r"EBADENGINE|EBADPLATFORM"),
+        "package_not_found",
+        "It is not made for this machine.",
+    ),
 )

@@ -89,7 +89,7 @@ def _pip(place: Place, watch: Watch, wanted: Sequence[str]) -> None:
 
 def _explained(told: str) -> PackageProblemError:
     for pattern, reason, words in _WORDS:
-        if re.search(pattern, told):
+        if pattern.search(told):
             return PackageProblemError(reason, words, _errors(told))
     return PackageProblemError("package_failed", "pip could not install it.", _errors(told))
 
@@ -155,28 +155,31 @@ def _written(place: Place, name: str, lines: Sequence[str]) -> str:
 
 _WORDS = (
     (
-        r"DO NOT MATCH THE HASHES",
+        re.compile(r"DO NOT MATCH THE HASHES"),
         "package_changed",
         "The index gives another file than before under the same version. It is refused.",
     ),
     (
-        r"ResolutionImpossible|conflicting dependencies",
+        re.compile(r"ResolutionImpossible|conflicting dependencies"),
         "package_conflict",
         "What it needs cannot be had together.",
     ),
     (
-        r"(?i)connection(?:error| refused| broken)|timed? ?out|name resolution|SSLError|ProxyError",
+        re.compile(
+            r"(?i)connection(?:error| refused| broken)|timed? ?out|name resolution|SSLError"
+            r"|ProxyError"
+        ),
         "index_not_reachable",
         "The package index could not be reached. Try again, or ask who runs this machine.",
     ),
     (
-        r"No matching distribution|Could not find a version",
+        re.compile(r"No matching distribution|Could not find a version"),
         "package_not_found",
         "There is no such version, or no ready-made file (wheel) for this machine of all that it "
         "needs. Pegboard builds nothing: to build a package is to run its code.",
     ),
     (
-        r"No module named pip",
+        re.compile(r"No module named pip"),
         "client_missing",
         "pip is not installed beside Pegboard. Debian has it in the package python3-pip.",
     ),

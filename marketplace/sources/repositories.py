@@ -14,7 +14,7 @@ _FORGES = {
 }
 NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
-_TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>.+))?$")
+_TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>(?s:.+)))?\Z")
 # Names that are nothing but dots would lead to another repository.
 _PART = re.compile(r"(?!\.+$)[\w.-]{1,100}")
 

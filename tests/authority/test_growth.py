@@ -1,0 +1,104 @@
+"""Work grows with its input, and not with the square of it: expressions and whatever reads text."""
+
+import re
+from functools import lru_cache, partial
+from itertools import islice
+
+import pytest
+
+from tests.authority.attacks import attacks
+from tests.authority.growth import cpu_seconds, growth
+from tests.authority.patterns import product_patterns, unreadable_calls
+
+# Worked out from words of our own; each is escaped, or read from a file of ours at import, where
+# the first test finds it.
+WORKED_OUT = {
+    "acl.querysets": "names of our own SQL parameters",
+    "catalog.trust.phrases": "compiled at import from phrases.txt",
+    "marketplace.packages.offering": "one escaped name, which repeats nothing",
+}
+# What is exponential shows with a few characters, what is quadratic with some thousands.
+FEW, MANY = (16, 24, 32, 40), 2_000
+SUSPICIOUS = 0.001  # seconds; linear ones need less for so many characters
+
+
+def test_expressions_of_the_product_are_linear() -> None:
+    found = {}
+
+    for pattern in product_patterns():
+        if worst := slowest(pattern.compiled, anchored=pattern.is_anchored):
+            found[f"{pattern.place} {pattern.source[:60]}"] = worst
+
+    assert found == {}
+
+
+def test_no_expression_is_hidden_from_the_test() -> None:
+    worked_out = {call for call in unreadable_calls() if call.partition(":")[0] not in WORKED_OUT}
+
+    assert worked_out == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+",
+        r",?\s+(?:and|then)\s+|,\s+",
+        r"^(\w+\s?)*$",
+        r"(a|aa)+$",
+        r"[\d.]+$",
+        r"\$\{(\w[\w.-]*)[^}]*\}",
+        r"<!--.*?-->",
+        r"x*y",
+        r"(?=[\w-]*\d)[\w-]{20,}",
+        r"<\s*/?\s*system",
+        r"(?:забуд\w*).{0,40}(?:правил)",
+    ],
+)
+def test_slow_expression_is_found(source: str) -> None:
+    assert slowest(re.compile(source), anchored=False)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[_-]++[A-Za-z0-9]++)+",
+        r"[^\W_]+",
+        r"\b(?:never|always) (?:\w+ ){0,4}tell\b",
+        r"<!--(?:(?!<!--|-->).){0,200}+-->",
+    ],
+)
+def test_quick_expression_is_left_alone(source: str) -> None:
+    assert not slowest(re.compile(source), anchored=False)
+
+
+def slowest(pattern: re.Pattern[str], *, anchored: bool) -> str:
+    """Say by which text the expression is slower than linear; "" where none was found."""
+    for size in FEW:
+        for text in attacks(pattern.pattern, pattern.flags, size):
+            if cpu_seconds(partial(_use, pattern, text, anchored)) > 0.05:
+                return f"exponential: {text!r}"
+    worst, place, text = 0.0, 0, ""
+    for at, one in enumerate(attacks(pattern.pattern, pattern.flags, MANY)):
+        spent = cpu_seconds(partial(_use, pattern, one, anchored))
+        if spent > worst:
+            worst, place, text = spent, at, one
+        if worst > 10 * SUSPICIOUS:  # enough to be judged by
+            break
+    if worst < SUSPICIOUS:
+        return ""
+    told = growth(lambda size: _use(pattern, _attack(pattern, place, size), anchored), MANY)
+    return f"{text[:30]!r}…{text[-10:]!r}: {told}" if told else ""
+
+
+@lru_cache(maxsize=8)
+def _attack(pattern: re.Pattern[str], place: int, size: int) -> str:
+    return next(islice(attacks(pattern.pattern, pattern.flags, size), place, None))
+
+
+def _use(pattern: re.Pattern[str], text: str, anchored: bool) -> None:
+    if anchored:
+        pattern.match(text)
+        pattern.fullmatch(text)
+        return
+    for _ in pattern.finditer(text):
+        pass
