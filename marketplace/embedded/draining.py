@@ -19,7 +19,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
-from gunicorn.workers.gthread import ThreadWorker
+from marketplace.embedded.reception import ReceivingWorker
 
 # From <asm-generic/socket.h>; Python does not name it.
 _SO_ATTACH_FILTER = 26
@@ -36,8 +36,8 @@ _IGNORE_ATTEMPTS = (
 _HANDSHAKE_SECONDS = 0.1
 
 
-class DrainingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's threaded worker, which at its end takes whoever is in the queue with it, and then
+class DrainingWorker(ReceivingWorker):
+    """The worker, which at its end takes whoever is in the queue with it, and then
     has the graceful time to answer them."""
 
     def set_accept_enabled(self, enabled: bool) -> None:

@@ -17,6 +17,7 @@ preload_app = True
 timeout = 60
 graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_WAIT_SECONDS)
 keepalive = 5
+sendfile = False  # so that a client that reads slowly has a deadline (reception.py)
 control_socket_disable = True  # nobody asks it, and it would write into the home folder
 when_ready = ignore_attempts_at_the_end  # arranged for before the other processes begin
 accesslog = None  # the application's own log has the requests

@@ -7,8 +7,8 @@ text is a way to a repetition, what the repetition takes, many times over, and a
 import re
 from collections.abc import Iterator
 from itertools import product
-from re import _constants as ops  # type: ignore[attr-defined]  # CPython's own parser
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as ops  # CPython's own parser
+from re import _parser as parser
 from typing import Any
 
 Items = Any
@@ -110,7 +110,7 @@ def _one(operation: Any, argument: Any) -> str:
     if operation is ops.ANY:
         return "a"
     if operation is ops.IN:
-        return _members(argument)[0]
+        return str(_members(argument)[0])
     if operation is ops.BRANCH:
         return _sample(argument[1][0])
     if operation is ops.SUBPATTERN:
@@ -118,7 +118,7 @@ def _one(operation: Any, argument: Any) -> str:
     if operation is ops.ATOMIC_GROUP:
         return _sample(argument)
     if operation in _REPEATS:
-        return _sample(argument[2]) * min(argument[0], 200)
+        return str(_sample(argument[2]) * min(int(argument[0]), 200))
     return ""
 
 

@@ -11,8 +11,8 @@ from types import ModuleType
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("acl", "catalog", "discovery", "marketplace", "pegboard_client")
-FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall")
-FUNCTIONS += ("finditer",)
+FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn"}
+FUNCTIONS |= {"split", "findall", "finditer"}
 ANCHORED = {"match", "fullmatch"}
 # Started by hand, or by a server that forks at once when it is imported.
 _NOT_IMPORTED = ("manage", "__main__")
@@ -136,14 +136,8 @@ def _constant(call: ast.Call) -> str | None:
 def _flags(call: ast.Call) -> int:
     """The flags by their names, wherever they stand in the call."""
     values = (*call.args, *(word.value for word in call.keywords))
-    names = (node.attr for value in values for node in ast.walk(value) if _is_flag(node))
     flags = 0
-    for name in names:
-        flags |= getattr(re, name)
+    for node in (node for value in values for node in ast.walk(value)):
+        flag = getattr(re, node.attr, None) if isinstance(node, ast.Attribute) else None
+        flags |= flag if isinstance(flag, re.RegexFlag) else 0
     return flags
-
-
-def _is_flag(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(
-        getattr(re, node.attr, None), re.RegexFlag
-    )

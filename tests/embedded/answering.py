@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from marketplace.embedded.web import graceful_timeout, threads, when_ready, worker_class, workers
 
@@ -11,7 +12,9 @@ __all__ = ["application", "graceful_timeout", "threads", "when_ready", "worker_c
 def application(
     environ: dict[str, object], start_response: Callable[[str, list[tuple[str, str]]], object]
 ) -> Iterable[bytes]:
-    """A few milliseconds of work, so that there is a queue."""
+    """A few milliseconds of work, so that there is a queue; at /hold until a file is there."""
     time.sleep(0.003)
+    while environ["PATH_INFO"] == "/hold" and not Path(str(environ["QUERY_STRING"])).exists():
+        time.sleep(0.05)
     start_response("200 OK", [("Content-Length", "2")])
     return [b"ok"]

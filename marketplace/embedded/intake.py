@@ -1,0 +1,113 @@
+"""Receiving one HTTP request without a thread: bytes in, a whole request or a refusal out.
+
+Pure: whoever calls it owns the socket and the clock. Only the framing is read here (RFC 9112, 6);
+gunicorn's own parser reads the request again, and is the one that decides about everything else.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+# Of a head: gunicorn's limits for a line (4,094 bytes) and for fields apply within it.
+MOST_HEAD_BYTES = 65_536
+# Whoever sends a body has this long, and a second more for each so many bytes.
+HEAD_SECONDS, BODY_SECONDS, LEAST_BYTES_A_SECOND = 10.0, 10.0, 10_000
+# As gunicorn divides a head: what ends lines in another way is refused there.
+_END_OF_LINE, _END_OF_HEAD = b"\r\n", b"\r\n\r\n"
+# A method, RFC 9110, 5.6.2. TLS and other protocols begin differently.
+_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}+(?: |\Z)")
+_LENGTH = re.compile(rb"[0-9]{1,12}")
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Exception):
+    """An answer in place of the application's: a status, and what is wrong."""
+
+    status: int
+    detail: str
+
+
+@dataclass(slots=True)
+class Intake:
+    """One request while it is received. `most_body` bounds its body, in bytes."""
+
+    started: float
+    most_body: int
+    received: bytearray = field(default_factory=bytearray)
+    head_bytes: int = 0
+    body_bytes: int = 0
+    expects_continue: bool = False
+    _searched: int = 0
+    _fields: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether there is a byte of it."""
+        return bool(self.received)
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether all of it is there."""
+        return bool(self.head_bytes) and len(self.received) >= self.head_bytes + self.body_bytes
+
+    @property
+    def deadline(self) -> float:
+        """The time by which it has to be complete, however it is divided into packets."""
+        if not self.head_bytes:
+            return self.started + HEAD_SECONDS
+        return self.started + HEAD_SECONDS + BODY_SECONDS + self.body_bytes / LEAST_BYTES_A_SECOND
+
+    def receive(self, data: bytes) -> None:
+        """Take some bytes; raises Refusal for what can be no request."""
+        self.received += data
+        if not self.head_bytes:
+            self._read_head()
+
+    def take(self) -> tuple[bytes, bytes]:
+        """Return the whole request, and what came after it."""
+        end = self.head_bytes + self.body_bytes
+        return bytes(self.received[:end]), bytes(self.received[end:])
+
+    def values(self, name: bytes) -> list[bytes]:
+        """Return the values of a header field, in their order."""
+        return [value for known, value in self._fields if known == name]
+
+    def _read_head(self) -> None:
+        if not self._searched:
+            del self.received[: len(self.received) - len(self.received.lstrip(b"\r\n"))]
+        if not _METHOD.match(self.received[:21]) and self.received:
+            raise Refusal(400, "The request does not begin with a method.")
+        # An end may begin in the bytes that were searched before.
+        end = self.received.find(_END_OF_HEAD, max(0, self._searched - 3))
+        self._searched = len(self.received)
+        if (end if end >= 0 else len(self.received)) > MOST_HEAD_BYTES:
+            raise self._too_large()
+        if end >= 0:
+            self.head_bytes = end + len(_END_OF_HEAD)
+            lines = bytes(self.received[:end]).split(_END_OF_LINE)[1:]
+            self._fields = [_field(line) for line in lines]
+            self._read_framing()
+
+    def _too_large(self) -> Refusal:
+        if _END_OF_LINE not in self.received[:MOST_HEAD_BYTES]:
+            return Refusal(414, "The request line is too long.")
+        return Refusal(431, "The header fields are too large.")
+
+    def _read_framing(self) -> None:
+        lengths, coded = self.values(b"content-length"), self.values(b"transfer-encoding")
+        if coded and lengths:
+            raise Refusal(400, "A request has a Content-Length or a Transfer-Encoding, not both.")
+        if coded:
+            raise Refusal(411, "The body needs a Content-Length.")
+        if len(lengths) > 1 or not all(_LENGTH.fullmatch(length) for length in lengths):
+            raise Refusal(400, "The Content-Length is not one number.")
+        self.body_bytes = int(lengths[0]) if lengths else 0
+        if self.body_bytes > self.most_body:
+            raise Refusal(413, f"The body is larger than {self.most_body} bytes.")
+        expected = [value.lower() for value in self.values(b"expect")]
+        self.expects_continue = expected == [b"100-continue"] and not self.is_complete
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    name, _, value = line.partition(b":")
+    return name.strip().lower(), value.strip()
