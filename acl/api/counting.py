@@ -29,14 +29,14 @@ class LocalCounts:
         self._now: dict[str, int] = {}
         self._before: dict[str, int] = {}
 
-    def add(self, who: str, window: int) -> tuple[int, int]:
+    def add(self, who: str, window: int, amount: int = 1) -> tuple[int, int]:
         """Requests of `who` in the window before this one and in this one, with the one at hand."""
         with self._lock:
             if window != self._window:
                 self._before = self._now if window == self._window + 1 else {}
                 self._now, self._window = {}, window
             who = self._counter_of(who)
-            self._now[who] = self._now.get(who, 0) + 1
+            self._now[who] = self._now.get(who, 0) + amount
             return self._before.get(who, 0), self._now[who]
 
     def take_back(self, who: str) -> None:
@@ -73,6 +73,36 @@ def seconds_over(who: str, limit: int) -> float:
     return _seconds_to_wait(before, now, share, limit)
 
 
+_spent = LocalCounts()
+# What Redis has not been told yet: with the next request of the same payer, so that a request costs
+# one more round trip and not two.
+_untold: dict[str, int] = {}
+_untold_lock = Lock()
+
+
+def charge(payer: str, amount: int) -> None:
+    """Add what a request has cost, in microseconds of CPU time."""
+    _spent.add(payer, int(time.time() // WINDOW), amount)
+    with _untold_lock:
+        if payer in _untold or len(_untold) < MOST_COUNTED:
+            _untold[payer] = _untold.get(payer, 0) + amount
+
+
+def seconds_over_budget(payer: str, limit: int) -> tuple[int, float]:
+    """Return what `payer` has used in the last minute, and how long to wait: 0 within `limit`."""
+    seconds = time.time()
+    window, share = int(seconds // WINDOW), (seconds % WINDOW) / WINDOW
+    with _untold_lock:
+        amount = _untold.pop(payer, 0)
+    local = _spent.add(payer, window, 0)
+    shared = attempt(partial(_add, f"cpu:{payer}", window, amount=amount), default=None)
+    if shared is None:
+        limit = _share_of(limit)
+    before, now = shared or local
+    used = int(before * (1 - share) + now)
+    return used, _seconds_to_wait(before, now, share, limit) if used > limit else 0
+
+
 def _share_of(limit: int) -> int:
     """What one process allows by itself: together they stay within twice the limit, and who always
     meets the same process still gets something."""
@@ -83,10 +113,10 @@ def _name(who: str, window: int) -> str:
     return f"pegboard:rate:{who}:{window}"
 
 
-def _add(who: str, window: int, redis: Redis) -> tuple[int, int]:
+def _add(who: str, window: int, redis: Redis, amount: int = 1) -> tuple[int, int]:
     pipeline = redis.pipeline(transaction=False)
     pipeline.get(_name(who, window - 1))
-    pipeline.incr(_name(who, window))
+    pipeline.incrby(_name(who, window), amount)
     pipeline.expire(_name(who, window), 2 * WINDOW)
     before, now, _ = pipeline.execute()
     return int(before or 0), int(now)

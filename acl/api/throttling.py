@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from acl.api.addresses import client_address, network_of
+from acl.api.budgets import check_budget, payer_of
 from acl.api.counting import seconds_over
 from acl.services.keys import KeyHolder
 
@@ -20,6 +21,8 @@ class KeyThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         self._wait = seconds_over(*_who(request))
+        if not self._wait:
+            check_budget(*payer_of(request._request))
         return not self._wait
 
     def wait(self) -> float:
@@ -34,6 +37,7 @@ def check_stranger(request: Request) -> None:
     """
     if wait := seconds_over(*_address(request)):
         raise Throttled(wait)
+    check_budget(*payer_of(request._request))
 
 
 def check_wrong_key(request: Request) -> None:

@@ -369,6 +369,20 @@ SETTINGS = (
         10_000_000,
     ),
     Setting(
+        "PEGBOARD_CPU_PER_KEY",
+        30_000,
+        "Milliseconds of CPU time a minute for each key, and each person in a web session",
+        100,
+        100_000_000,
+    ),
+    Setting(
+        "PEGBOARD_CPU_PER_ADDRESS",
+        20_000,
+        "Milliseconds of CPU time a minute for each address that shows neither key nor session",
+        100,
+        100_000_000,
+    ),
+    Setting(
         "PEGBOARD_MAX_FILE_BYTES", 5_242_880, "Larger source files are refused", 1000, 1_000_000_000
     ),
     Setting(

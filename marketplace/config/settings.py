@@ -73,6 +73,8 @@ PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
 PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
 PEGBOARD_RATE_PER_ADDRESS: int = _env["PEGBOARD_RATE_PER_ADDRESS"]
 PEGBOARD_RATE_WRONG_KEYS: int = _env["PEGBOARD_RATE_WRONG_KEYS"]
+PEGBOARD_CPU_PER_KEY: int = _env["PEGBOARD_CPU_PER_KEY"]
+PEGBOARD_CPU_PER_ADDRESS: int = _env["PEGBOARD_CPU_PER_ADDRESS"]
 PEGBOARD_TRUST_PROXY: bool = _env["PEGBOARD_TRUST_PROXY"]
 PEGBOARD_INVITATION_DAYS: int = _env["PEGBOARD_INVITATION_DAYS"]
 PEGBOARD_OIDC_ISSUER: str = _env["PEGBOARD_OIDC_ISSUER"]
@@ -160,6 +162,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "acl.api.request_ids.RequestIdMiddleware",
+    "acl.api.budgets.BudgetMiddleware",
     "marketplace.config.metrics.MetricsMiddleware",
     "marketplace.pausing.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -77,6 +77,7 @@ def _environment(data: Path, database: str, queue: str) -> dict[str, str]:
         "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
         "PEGBOARD_LOG_LEVEL": "WARNING",
         "PEGBOARD_RATE_PER_KEY": "1000000",
+        "PEGBOARD_CPU_PER_KEY": "100000000",
         "PEGBOARD_ECHO_PORT": str(echo),
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS": f"127.0.0.1:{echo}",
         "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
