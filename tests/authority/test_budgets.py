@@ -80,7 +80,7 @@ def test_budget_refills(key: str) -> None:
     client = client_with(key)
     spend(client)
 
-    with time_machine.travel("2032-01-01T00:01:30Z", tick=False):
+    with time_machine.travel("2032-01-01T00:02:30Z", tick=False):
         answer = client.post(URL, BODY, "application/json")
 
     assert answer.status_code == 200
