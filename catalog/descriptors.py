@@ -113,7 +113,11 @@ class Loaded:
 def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """One text for equal values: sorted keys, no spaces, 1.0 written as 1."""
     return json.dumps(
-        _plain_numbers(value), sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only
+        _plain_numbers(value),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=ascii_only,
+        allow_nan=False,
     )
 
 

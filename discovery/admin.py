@@ -7,9 +7,12 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
 from acl.admin.parts import ReadOnlyAdmin
+from discovery.argument_rendering import render_call, text_of
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 from discovery.services.learning import forget
 
@@ -37,9 +40,15 @@ class CallAdmin(ReadOnlyAdmin):
     list_filter = ("state", "group", "side_effect", "created_at")
     list_select_related = ("user", "group")
     search_fields = ("id", "full_name", "user__username", "group__name")
-    exclude = ("result_json", "idempotency_key", *CHAIN)
+    exclude = ("arguments_json", "result_json", "idempotency_key", *CHAIN)
     raw_id_fields = ("space",)
+    readonly_fields = ("rendered_arguments",)
     date_hierarchy = "created_at"
+
+    @admin.display(description="Arguments")
+    def rendered_arguments(self, call: Call) -> SafeString:
+        """Render the arguments as the approval page does."""
+        return format_html("<pre>{}</pre>", text_of(render_call(call)))
 
 
 class CalledInline(TabularInline):  # type: ignore[misc]  # unfold has no types

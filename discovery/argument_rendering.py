@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from acl.strict_json import NumberLiteral, StrictJSONError, parse_json, write_json
-from catalog.visible_text.pieces import Piece, join_pieces, split_into_pieces
+from catalog.visible_text.pieces import Piece, join_pieces, show_text, split_into_pieces
 from discovery.models import Call
 
 Kind = Literal["text", "number", "boolean", "null", "object", "list"]
@@ -24,7 +24,7 @@ BEGINNING = 80
 _DEEPEST = 64  # arguments are refused at 16
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 WORDS: dict[Kind, str] = {
-    "text": "text", "number": "number", "boolean": "true or false", "null": "nothing",
+    "text": "text", "number": "number", "boolean": "yes or no", "null": "nothing",
     "object": "object", "list": "list",
 }  # fmt: skip
 
@@ -61,6 +61,11 @@ class Line:
             Piece(piece.text.rstrip("\n"), piece.kind)
             for piece in split_into_pieces(self.text[:BEGINNING])
         )
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it only says how many parts follow."""
+        return self.kind == "object" or (self.kind == "list" and self.value[0].text[0] != "[")
 
     @property
     def word(self) -> str:
@@ -166,15 +171,29 @@ def digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_DIGITS]
 
 
-def render_value(value: Any) -> tuple[Line, ...]:
-    """Render one value of Python's, as of a row of the audit log."""
+def text_of_value(value: Any) -> str:
+    """Render one value as text on few lines, as of a row of the audit log. Never raises."""
+    match value:
+        case str():
+            return f'"{show_text(value)}"'
+        case dict():
+            parts = (
+                f"{join_pieces(list(_name(str(k))))}: {text_of_value(v)}" for k, v in value.items()
+            )
+            return f"{{{', '.join(parts)}}}" if value else "empty object"
+        case list() | tuple():
+            return f"[{', '.join(map(text_of_value, value))}]" if value else "empty list"
+        case None | bool() | int() | float():
+            return json_number(value)
+    return f'"{show_text(str(value))}"'
+
+
+def json_number(value: float | bool | None) -> str:
+    """Return a number, flag or null as JSON; what JSON has no word for, by Python's."""
     try:
-        parsed = parse_json(
-            write_json(value), max_depth=_DEEPEST, any_text=True, literal_numbers=True
-        )
-    except (ValueError, TypeError, RecursionError):
-        return (Line(0, (), "text", tuple(_quoted(repr(value)[:LONG]))),)
-    return tuple(_lines((), parsed, 0))
+        return write_json(value)
+    except ValueError:
+        return str(value)
 
 
 def _argument(name: str, value: Any, part: Any) -> Argument:

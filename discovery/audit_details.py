@@ -1,11 +1,13 @@
 """The details of an audit entry as rows to read, with what was before and after."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from catalog.visible_text.pieces import show_text
+from discovery.argument_rendering import text_of_value
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$")
 # How services name the two sides of a change.
@@ -37,7 +39,7 @@ def _rows(details: dict[str, Any]) -> Iterator[DetailRow]:
     for name, value in details.items():
         if name in sides or value in (None, "", [], {}):
             continue
-        label = name.replace("_", " ")
+        label = show_text(name.replace("_", " "))
         inner = _sides_of(value) if isinstance(value, dict) else ()
         if inner:
             yield from _compared(label, *(value[side] for side in inner))
@@ -59,19 +61,20 @@ def _compared(label: str, before: Any, after: Any) -> Iterator[DetailRow]:
         if old != new:
             where = f"{label}: {name}" if label else name
             sides = {"before": _text(old), "after": _text(new)}
-            yield DetailRow(where.replace("_", " "), **sides, changed=True)
+            yield DetailRow(show_text(where.replace("_", " ")), **sides, changed=True)
 
 
 def _text(value: Any) -> str:
+    """Moments and nothing in words, everything else in the canonical rendering."""
     match value:
-        case None | "" | [] | {}:
+        case None:
             return "none"
         case bool():
             return "yes" if value else "no"
         case str() if MOMENT.match(value):
-            return f"{datetime.fromisoformat(value).astimezone(UTC):%-d %b %Y, %H:%M} UTC"
-        case str() | int() | float():
-            return str(value)
-        case list() if all(isinstance(one, str | int | float) for one in value):
-            return ", ".join(str(one) for one in value)
-    return json.dumps(value, ensure_ascii=False)
+            try:
+                moment = datetime.fromisoformat(value).astimezone(UTC)
+            except (ValueError, OverflowError):  # a day that no calendar has
+                return text_of_value(value)
+            return f"{moment:%-d %b %Y, %H:%M} UTC"
+    return text_of_value(value)

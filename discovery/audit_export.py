@@ -1,10 +1,10 @@
 """The audit log for other programs: CSV for spreadsheets, JSON lines for everything else."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from acl.models import AuditEntry
+from acl.strict_json import write_json
 from discovery.csv_lines import csv_lines as lines_of
 
 COLUMNS = (
@@ -22,12 +22,12 @@ def csv_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
 def json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
     """One object a line."""
     for entry in entries:
-        yield json.dumps(_fields(entry), ensure_ascii=False) + "\n"
+        yield write_json(_fields(entry), ensure_ascii=False, compact=False) + "\n"
 
 
 def _row(entry: AuditEntry) -> list[Any]:
     fields = _fields(entry)
-    fields["details"] = json.dumps(fields["details"], ensure_ascii=False)
+    fields["details"] = write_json(fields["details"], ensure_ascii=False, compact=False)
     return [fields[name] for name in COLUMNS]
 
 

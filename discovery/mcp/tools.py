@@ -1,6 +1,5 @@
 """The meta-tools as an MCP server lists and calls them."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from acl.callers import Caller
+from acl.strict_json import write_json
 from catalog.descriptors import JSONObject
 from discovery.api.meta_permissions import may_call
 from discovery.arguments import ArgumentsRefusedError
@@ -52,7 +52,7 @@ def call_tool(
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
     blocks, result = _blocks_of(result)
-    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+    text = write_json(result, ensure_ascii=False)
     return CallToolResult(
         content=[TextContent(text=text), *blocks],
         structured_content=result,

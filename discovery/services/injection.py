@@ -3,12 +3,12 @@
 Whatever is in it, it is what the caller may use at this moment.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from acl.callers import Caller
+from acl.strict_json import write_json
 from catalog.tokens import token_counter
 from discovery import everything
 from discovery.metatools.definition import MetaTool
@@ -187,7 +187,7 @@ def _loaded(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cost(written: list[dict[str, Any]] | None, prompt: str) -> int:
-    definitions = json.dumps(written, ensure_ascii=False) if written else ""
+    definitions = write_json(written, ensure_ascii=False, compact=False) if written else ""
     return token_counter().count(definitions) + token_counter().count(prompt)
 
 

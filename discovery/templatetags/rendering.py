@@ -1,5 +1,6 @@
 """Text from outside on a page, with a mark for each character that is not what it seems."""
 
+import re
 from collections.abc import Iterable
 
 from django import template
@@ -9,6 +10,7 @@ from django.utils.safestring import SafeString
 from catalog.visible_text.pieces import Piece, split_into_pieces
 
 register = template.Library()
+_MARK = re.compile(r"(\[(?:U\+|xn--)[^\]]*+\])")
 
 
 @register.filter
@@ -21,6 +23,20 @@ def pieces(value: Iterable[Piece]) -> SafeString:
 def visible(text: object) -> SafeString:
     """Render a text with marks in it."""
     return pieces(split_into_pieces(str(text)))
+
+
+@register.filter
+def marked(rendered: str) -> SafeString:
+    """Wrap the marks of a text that is rendered already; nothing else can look like one."""
+    parts = _MARK.split(rendered)
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (_element(Piece(part, "hidden" if at % 2 else "plain")),)
+            for at, part in enumerate(parts)
+        ),
+    )
 
 
 def _element(piece: Piece) -> SafeString:

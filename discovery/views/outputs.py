@@ -1,7 +1,6 @@
 """What a chat backend would send, and what it would get, as text to read and copy; and the address
 that asks the same again."""
 
-import json
 import shlex
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from acl.strict_json import write_json
 from discovery.playground_forms import CALLER, PlaygroundForm
 from discovery.rendering.fitting import cost
 from discovery.rendering.formats import render_tools
@@ -64,7 +64,7 @@ def output_of(*, request: PageRequest, form: PlaygroundForm, tried: Tried) -> Ou
 def curl(*, request: HttpRequest, body: dict[str, Any], key: str = KEY_PLACEHOLDER) -> str:
     """A question to the selector's API, ready for a shell."""
     address = request.build_absolute_uri(reverse("api-select"))
-    written = json.dumps(body, ensure_ascii=False, indent=2)
+    written = write_json(body, ensure_ascii=False, indent=2)
     return "\n".join(
         [
             f"curl {shlex.quote(address)} \\",
@@ -88,7 +88,7 @@ def link_to(request: PageRequest, form: PlaygroundForm) -> Link:
 def _rendered(name: str, selection: Selection) -> str:
     if name == "prompt":
         return render_prompt(selection) or "Nothing is added to the prompt when no tool is sent."
-    return json.dumps(render_tools(selection, name), ensure_ascii=False, indent=2)
+    return write_json(render_tools(selection, name), ensure_ascii=False, indent=2)
 
 
 def _tiers(tried: Tried) -> Output:

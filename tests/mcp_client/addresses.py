@@ -83,6 +83,10 @@ class Evil(BaseHTTPRequestHandler):
                     self.wfile.write(b"1\r\n \r\n")
             elif mode == "garbage":
                 self._body(b"<html>no JSON</html>")
+            elif mode == "infinite":
+                result = b'{"content":[],"structuredContent":{"a":1e999}}'
+                told = (b"%d" % message["id"], result)
+                self._body(b'{"jsonrpc":"2.0","id":%s,"result":%s}' % told)
             elif mode == "page":
                 self._body(b"<html></html>", kind="text/html")
             elif mode == "huge":

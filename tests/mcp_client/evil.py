@@ -25,6 +25,11 @@ ORPHAN = (
     "import subprocess as s;"
     " print(s.Popen(['sleep', '300'], start_new_session=True, stdout=s.DEVNULL).pid)"
 )
+# Results that Python would read, and no two parsers alike.
+NOT_STRICT = {
+    "infinite": b'{"content":[],"structuredContent":{"a":1e999}}',
+    "twice": b'{"content":[],"structuredContent":{"a":1,"a":2}}',
+}
 called = 0
 
 
@@ -167,6 +172,9 @@ def call(number: int, params: dict[str, Any]) -> None:
     if MODE == "garbage":
         while True:
             write(b"this is no JSON\n")
+    if MODE in NOT_STRICT:
+        write(b'{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (number, NOT_STRICT[MODE]))
+        return
     if MODE == "flood":
         while True:
             say(
