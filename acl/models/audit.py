@@ -8,6 +8,8 @@ They are in the migration `0002_audit_chain`, and `docs/audit.md` says what they
 from django.conf import settings
 from django.db import models
 
+from acl.stored_json import StoredJSONField
+
 
 class AuditEntry(models.Model):
     """One change to rights, keys, installs or approvals, written in the transaction of the
@@ -33,7 +35,7 @@ class AuditEntry(models.Model):
     subject_name = models.CharField(max_length=150, blank=True, default="", db_default="")
     action = models.CharField(max_length=60)
     target = models.CharField(max_length=200)
-    details = models.JSONField(default=dict, blank=True)
+    details = StoredJSONField(default=dict, blank=True)
     request_id = models.CharField(max_length=64, blank=True, default="")
     key_prefix = models.CharField(max_length=12, blank=True, default="")
     address = models.CharField(max_length=45, blank=True, default="")

@@ -5,6 +5,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from acl.stored_json import StoredJSONField
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
 
@@ -47,14 +48,14 @@ class Capability(models.Model):
         default=False, help_text="Worked out from name and description, not declared."
     )
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
-    input_schema = models.JSONField(null=True, blank=True)
-    output_schema = models.JSONField(null=True, blank=True)
+    input_schema = StoredJSONField(null=True, blank=True)
+    output_schema = StoredJSONField(null=True, blank=True)
     content = models.TextField(blank=True, help_text="A skill's Markdown.")
-    examples = models.JSONField(default=list, blank=True)
+    examples = StoredJSONField(default=list, blank=True)
     required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     required_tools = ArrayField(models.CharField(max_length=200), default=list, blank=True)
-    declared_edges = models.JSONField(default=list, blank=True)
-    annotations = models.JSONField(default=dict, blank=True)
+    declared_edges = StoredJSONField(default=list, blank=True)
+    annotations = StoredJSONField(default=dict, blank=True)
     parameters_summary = models.CharField(max_length=500, blank=True)
     side_effect = models.CharField(
         max_length=8, choices=SideEffect.choices, default=SideEffect.READ
@@ -67,7 +68,7 @@ class Capability(models.Model):
     )
     core = models.BooleanField(default=False, help_text="Competes for the places kept for core.")
     pinned = models.BooleanField(default=False, help_text="Part of every selection.")
-    source_ref = models.JSONField(default=dict, blank=True)
+    source_ref = StoredJSONField(default=dict, blank=True)
     hidden_characters = models.PositiveIntegerField(default=0)
     definition_hash = models.CharField(max_length=64)
     reviewed = models.CharField(

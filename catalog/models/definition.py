@@ -4,6 +4,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 
+from acl.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 
 
@@ -47,7 +48,7 @@ class Definition(models.Model):
     approved_at = models.DateTimeField(null=True, blank=True)
     proposed = models.TextField(blank=True)
     proposed_hash = models.CharField(max_length=64, blank=True)
-    findings = models.JSONField(default=list, blank=True)
+    findings = StoredJSONField(default=list, blank=True)
     problem = models.CharField(max_length=500, blank=True, help_text="Why it cannot be stored.")
     changed_at = models.DateTimeField(auto_now=True)
 

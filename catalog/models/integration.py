@@ -4,6 +4,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
 
+from acl.stored_json import StoredJSONField
+
 
 class ReviewState(models.TextChoices):
     """Only what is approved can be used; a quarantined definition waits for a person."""
@@ -52,7 +54,7 @@ class Integration(models.Model):
     own_secrets = models.BooleanField(
         default=False, help_text="People may use secrets and accounts of their own."
     )
-    source_ref = models.JSONField(default=dict, blank=True)
+    source_ref = StoredJSONField(default=dict, blank=True)
     command_digest = models.CharField(
         max_length=64, blank=True, help_text="Of the command that was confirmed; no other starts."
     )
@@ -65,7 +67,7 @@ class Integration(models.Model):
         default=False,
         help_text="Imported: nothing is sent to it or started before an admin confirms it.",
     )
-    package = models.JSONField(
+    package = StoredJSONField(
         default=dict,
         blank=True,
         help_text="Where its package is, how it is started from there, and of which files it is.",

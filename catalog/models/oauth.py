@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 
+from acl.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 
 # A sign-in that takes longer has been left.
@@ -117,7 +118,7 @@ class OAuthSignIn(models.Model):
     )
     redirect_uri = models.CharField(max_length=500)
     authorization_url = models.TextField(blank=True)
-    details = models.JSONField(default=dict, help_text="What was discovered; nothing secret.")
+    details = StoredJSONField(default=dict, help_text="What was discovered; nothing secret.")
     sealed_verifier = models.BinaryField(default=b"")
     sealed_code = models.BinaryField(default=b"")
     message = models.TextField(blank=True)

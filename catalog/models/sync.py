@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from acl.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 
 
@@ -17,10 +18,10 @@ class Sync(models.Model):
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="syncs")
     cause = models.CharField(max_length=9, choices=Cause.choices)
     synced_at = models.DateTimeField(auto_now_add=True)
-    new = models.JSONField(default=list, blank=True)
-    changed = models.JSONField(default=list, blank=True)
-    gone = models.JSONField(default=list, blank=True)
-    returned = models.JSONField(default=list, blank=True)
+    new = StoredJSONField(default=list, blank=True)
+    changed = StoredJSONField(default=list, blank=True)
+    gone = StoredJSONField(default=list, blank=True)
+    returned = StoredJSONField(default=list, blank=True)
     unreadable = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=32, blank=True, help_text="Empty where it could be read.")
 

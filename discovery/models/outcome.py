@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from acl.models import ChainColumns, Space
+from acl.stored_json import StoredJSONField
 from catalog.models import Capability
 from discovery.models.turn import Turn
 
@@ -37,7 +38,7 @@ class Outcome(ChainColumns):
     status = models.CharField(max_length=8, choices=Status.choices)
     score = models.FloatField(help_text="0 to 1.")
     source = models.CharField(max_length=10, choices=Source.choices)
-    called = models.JSONField(default=list, blank=True, help_text="Names as they were reported.")
+    called = StoredJSONField(default=list, blank=True, help_text="Names as they were reported.")
     called_known = models.PositiveSmallIntegerField(
         default=0, help_text="How many of them the caller may use."
     )

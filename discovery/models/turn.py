@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from acl.models import ChainColumns, Space
+from acl.stored_json import StoredJSONField
 
 
 class Turn(ChainColumns):
@@ -34,13 +35,13 @@ class Turn(ChainColumns):
     space = models.ForeignKey(Space, models.SET_NULL, null=True, blank=True, related_name="+")
     message = models.TextField(blank=True)
     mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.DISCOVERED)
-    plan = models.JSONField(default=dict, blank=True, help_text="Empty for a mere selection.")
-    selected = models.JSONField(
+    plan = StoredJSONField(default=dict, blank=True, help_text="Empty for a mere selection.")
+    selected = StoredJSONField(
         default=list, help_text="Ids and scores, best first; empty where the mode is all."
     )
     tokens_all = models.PositiveIntegerField(default=0)
     tokens_selected = models.PositiveIntegerField(default=0)
-    degraded = models.JSONField(default=list, help_text="What the answer did without.")
+    degraded = StoredJSONField(default=list, help_text="What the answer did without.")
     milliseconds = models.FloatField(default=0)
     discovery_calls = models.PositiveSmallIntegerField(default=0)
     discovery_empty = models.PositiveSmallIntegerField(

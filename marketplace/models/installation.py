@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from acl.models import Space
+from acl.stored_json import StoredJSONField
 from catalog.models import Integration
 
 
@@ -50,7 +51,7 @@ class Installation(models.Model):
     groups = models.ManyToManyField(Group, blank=True, related_name="+")
     spaces = models.ManyToManyField(Space, blank=True, related_name="+")
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.INSTALL)
-    descriptor = models.JSONField(default=dict, help_text="What is installed, as it was confirmed.")
+    descriptor = StoredJSONField(default=dict, help_text="What is installed, as it was confirmed.")
     constraints = ArrayField(
         models.CharField(max_length=200),
         default=list,
@@ -70,9 +71,9 @@ class Installation(models.Model):
         help_text="Bounds that may help, after it crashed.",
     )
     place = models.CharField(max_length=36, blank=True, help_text="The folder of its package.")
-    package = models.JSONField(default=dict, blank=True, help_text="How the package was installed.")
-    tools = models.JSONField(default=list, blank=True, help_text="What the server says it has.")
-    changes = models.JSONField(
+    package = StoredJSONField(default=dict, blank=True, help_text="How the package was installed.")
+    tools = StoredJSONField(default=list, blank=True, help_text="What the server says it has.")
+    changes = StoredJSONField(
         default=list, blank=True, help_text="How that differs from what is installed."
     )
     approved_tools = models.CharField(

@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from acl.stored_json import StoredJSONField
 from marketplace.models.source import Source
 
 
@@ -28,13 +29,13 @@ class Listing(models.Model):
     category = models.CharField(max_length=60, blank=True, db_index=True)
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     readme = models.TextField(blank=True, help_text="Markdown, as the source gives it.")
-    tools = models.JSONField(
+    tools = StoredJSONField(
         default=list, blank=True, help_text="Known beforehand: name, title, description of each."
     )
-    needs = models.JSONField(
+    needs = StoredJSONField(
         default=dict, blank=True, help_text="Variables, program and hosts that it needs."
     )
-    details = models.JSONField(default=dict, blank=True)
+    details = StoredJSONField(default=dict, blank=True)
     run = models.PositiveIntegerField(default=0, help_text="The reading that last saw it.")
     vanished_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when its source no longer offers it."
@@ -76,7 +77,7 @@ class ListingVersion(models.Model):
 
     listing = models.ForeignKey(Listing, models.CASCADE, related_name="versions")
     version = models.CharField(max_length=80, blank=True)
-    descriptor = models.JSONField(help_text="The fields of an IntegrationDescriptor.")
+    descriptor = StoredJSONField(help_text="The fields of an IntegrationDescriptor.")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.ACTIVE)
     is_latest = models.BooleanField(default=False)
     published_at = models.DateTimeField(null=True, blank=True)

@@ -5,6 +5,8 @@ from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from acl.stored_json import StoredJSONField
+
 
 class Source(models.Model):
     """A place that offers listings. Workers read it; the web only asks for it, by `queued`."""
@@ -49,7 +51,7 @@ class Source(models.Model):
     total = models.PositiveIntegerField(null=True, blank=True)
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
     message = models.TextField(blank=True, help_text="How it stands, in words.")
-    report = models.JSONField(default=dict, blank=True, help_text="What the last reading found.")
+    report = StoredJSONField(default=dict, blank=True, help_text="What the last reading found.")
     etag = models.CharField(max_length=200, blank=True)
     last_modified = models.CharField(max_length=80, blank=True)
     tried_at = models.DateTimeField(null=True, blank=True)
