@@ -126,6 +126,7 @@ def test_nothing_that_is_not_json_is_written() -> None:
 OWN = "written by Pegboard itself, into its cache or its own row, and read back"
 OTHERS = {
     "acl/strict_json.py json.loads": "the strict parser",
+    "acl/stored_json.py json.loads": "jsonb, of which it replaces what cannot be read",
     "acl/patient_cache.py json.loads": OWN,
     "catalog/oauth/keeping.py json.loads": OWN,
     "catalog/oauth/revoking.py json.loads": OWN,
