@@ -1,6 +1,7 @@
 """A skill's Markdown as HTML that cannot do harm: no raw HTML, no pictures, few kinds of links."""
 
 import nh3
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
@@ -8,11 +9,16 @@ _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
     "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
+# markdown-it looks for the end of a link from every bracket on: 50,000 of them take four seconds.
+_MOST_BRACKETS = 1_000
 _OUTLINE = 2  # a skill's own title comes below the page's and the section's
 
 
 def safe_html(markdown: str) -> SafeString:
-    """The HTML of `markdown`, its headings set below those of the page."""
+    """The HTML of `markdown`, its headings set below those of the page; as it stands where it has
+    more brackets than any document needs."""
+    if markdown.count("[") > _MOST_BRACKETS:
+        return format_html("<pre>{}</pre>", markdown)
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
     for token in tokens:

@@ -6,6 +6,7 @@ from itertools import islice
 
 import pytest
 
+from discovery.markdown import safe_html
 from tests.authority.attacks import attacks
 from tests.authority.growth import cpu_seconds, growth
 from tests.authority.patterns import product_patterns, unreadable_calls
@@ -70,6 +71,13 @@ def test_slow_expression_is_found(source: str) -> None:
 )
 def test_quick_expression_is_left_alone(source: str) -> None:
     assert not slowest(re.compile(source), anchored=False)
+
+
+def test_brackets_without_end_are_shown_as_they_stand() -> None:
+    shown = safe_html("[<b>" * 50_000)
+
+    assert shown.startswith("<pre>[&lt;b&gt;[")
+    assert "<a " in safe_html("[a](https://example.com) " * 100)
 
 
 def slowest(pattern: re.Pattern[str], *, anchored: bool) -> str:
