@@ -28,3 +28,4 @@ class ServerProposalAdmin(ReadOnlyAdmin):
     list_filter = ("state",)
     list_select_related = ("user", "group")
     search_fields = ("name", "endpoint", "user__username", "group__name")
+    exclude = ("actor", "key")  # they may be gone; the kinds, the prefix and the name stay

@@ -4,8 +4,10 @@ from django.contrib.auth.models import Group, User
 from django.db import models
 from django.db.models import Q
 
+from acl.models import ChainColumns
 
-class ServerProposal(models.Model):
+
+class ServerProposal(ChainColumns):
     """An address that an admin may install or not. Nothing is sent there before, and it holds no
     secret."""
 

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from acl.callers import Caller
+from acl.models import chain_columns
 from acl.services.audit import record
 from catalog.models import ServerProposal
 from catalog.normalizing.cleaning import clean_name
@@ -59,19 +60,24 @@ def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = ""
         raise ProposalRefusedError("", f"There are {MOST_OPEN} open proposals of yours already.")
     record(by=by, action="server.propose", target=name, details={"endpoint": endpoint})
     return ServerProposal.objects.create(
-        name=name, endpoint=endpoint, reason=reason, user=by, group_id=caller.group_id
+        name=name,
+        endpoint=endpoint,
+        reason=reason,
+        user=by,
+        group_id=caller.group_id,
+        **chain_columns(),
     )
 
 
 def open_proposals() -> QuerySet[ServerProposal]:
     """What waits for an admin, the oldest first."""
-    return ServerProposal.objects.filter(state=State.OPEN).select_related("user", "group")
+    return ServerProposal.objects.filter(state=State.OPEN).select_related("user", "group", "actor")
 
 
 def answered_proposals() -> QuerySet[ServerProposal]:
     """What has an answer, the newest first."""
     answered = ServerProposal.objects.exclude(state=State.OPEN).order_by("-answered_at", "-pk")
-    return answered.select_related("user", "group", "answered_by")
+    return answered.select_related("user", "group", "actor", "answered_by")
 
 
 @transaction.atomic

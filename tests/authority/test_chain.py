@@ -11,7 +11,7 @@ from django.test import Client
 from acl.models import ApiKey, AuditEntry
 from acl.services.audit_check import check_log
 from acl.services.keys import create_key
-from catalog.models import Capability
+from catalog.models import Capability, ServerProposal
 from discovery.models import Call, Outcome, Turn
 from tests.access.people import People
 from tests.authority.conftest import Staff, session_of
@@ -266,6 +266,9 @@ def test_audit_entry_has_the_chain_of_a_proposal(people: People) -> None:
     entry = AuditEntry.objects.get(action="server.propose")
     assert (entry.by, entry.actor_kind, entry.subject_name) == (people.bob, "person", "alice")
     assert (entry.credential, entry.key_id, entry.key_name) == ("key", key.pk, "backend")
+    row = ServerProposal.objects.get()
+    assert chain_of(row) == (people.bob.pk, "person", "key", key.pk, key.prefix, "backend")
+    assert row.user == people.alice
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as a commit does
     assert check_log().fault is None
