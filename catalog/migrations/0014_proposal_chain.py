@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('acl', '0009_chain'),
-        ('catalog', '0012_revocations'),
+        ('catalog', '0013_gate'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
