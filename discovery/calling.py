@@ -39,7 +39,9 @@ State = Call.State
 # A read that may have been carried out may be repeated; whatever changes something never is.
 REPEATS_OF_READS = 2
 # Its server has said something about the call itself, so that what it did is no riddle.
-ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK})
+_SCOPES = frozenset({Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED})
+ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK}) | _SCOPES
+_WITH_DETAIL = frozenset({Reason.REFUSED}) | _SCOPES
 log = structlog.get_logger(__name__)
 
 
@@ -100,8 +102,7 @@ def _sent(call: Call) -> "Future[Result] | None":
             needs=getattr(capability, "needs", None),
         )
     except ServerProblemError as problem:
-        note_call(integration, problem, user_id=_account_of(call))
-        _fail(call, problem)
+        _fail(call, note_call(integration, problem, user_id=_account_of(call)) or problem)
     except SecretUnavailableError as problem:
         end_call(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
@@ -133,7 +134,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
     except ServerProblemError as failure:
         problem = failure
     if call.capability is not None:
-        note_call(call.capability.integration, problem, user_id=_account_of(call))
+        problem = note_call(call.capability.integration, problem, user_id=_account_of(call))
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
         return
@@ -147,7 +148,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
 def _fail(call: Call, problem: ServerProblemError) -> None:
     """Failed where nothing can have happened; where something may have, the outcome is unknown."""
     # A server that says no says why; other last words are for whoever looks after it.
-    own_words = problem.detail if problem.reason == Reason.REFUSED else ""
+    own_words = problem.detail if problem.reason in _WITH_DETAIL else ""
     message = f"{problem}\n{own_words}".strip()
     may_have_been = problem.sent and problem.reason not in ANSWERED
     if may_have_been and call.side_effect != "read":

@@ -15,6 +15,7 @@ from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.mcp_client.session import Result, Tools
 from catalog.models import Integration, Secret
 from catalog.needs import Needs, needs_of
+from catalog.oauth.scopes import step_up
 from catalog.oauth.tokens import distrust
 from catalog.secrets.sealing import values_for
 
@@ -35,8 +36,8 @@ def call_tool(
         calling = begin_call(integration, name, arguments, user_id=user_id, seconds=seconds)
         result = calling.result()
     except ServerProblemError as problem:
-        note_call(integration, problem, user_id=user_id)
-        raise
+        told = note_call(integration, problem, user_id=user_id)
+        raise (told or problem) from None
     note_call(integration, None)
     return result
 
@@ -78,16 +79,20 @@ def begin_call(
 
 def note_call(
     integration: Integration, problem: ServerProblemError | None, *, user_id: int | None = None
-) -> None:
-    """Write down what a call says about the server's health. A failure with secrets of one's own
-    says nothing: a wrong one would take the server from everybody else."""
+) -> ServerProblemError | None:
+    """Write down what a call says about the server's health, and return what to tell of it. A
+    failure with secrets of one's own says nothing: a wrong one would take the server from
+    everybody else."""
     if problem is not None:
+        if problem.reason is Reason.SCOPE_NEEDED:
+            problem = step_up(integration, problem, user_id=user_id)
         if problem.reason is Reason.SIGN_IN_NEEDED:
             distrust(integration, user_id=user_id)
         if problem.reason not in _NOT_NEWS and not _has_own(integration, user_id):
             note_health(integration, problem)
     elif integration.connection != Integration.Connection.CONNECTED:
         note_health(integration)
+    return problem
 
 
 def check_server(integration: Integration) -> Tools:

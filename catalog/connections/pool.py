@@ -20,7 +20,9 @@ from catalog.outgoing.addresses import AllowedHosts
 
 T = TypeVar("T")
 # A server that says no works.
-NO_FAILURE = frozenset({Reason.REFUSED, Reason.ASKS_BACK})
+NO_FAILURE = frozenset(
+    {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
+)
 
 
 class Connections:

@@ -30,7 +30,8 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
             return ServerProblemError(_OUTGOING.get(type(cause), Reason.NOT_REACHABLE))
     if traffic.refusal is not None:
         reason, traffic.refusal = traffic.refusal, None
-        return ServerProblemError(reason)
+        detail, traffic.refusal_detail = traffic.refusal_detail, ""
+        return ServerProblemError(reason, detail)
     for cause in _flat(problem):
         if isinstance(cause, TimeoutError):
             return ServerProblemError(Reason.NO_ANSWER, traffic.detail)

@@ -8,6 +8,7 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from catalog.mcp_client.challenges import challenged_scope
 from catalog.mcp_client.limits import Limits
 from catalog.mcp_client.problems import Reason
 from catalog.mcp_client.servers import HttpServer
@@ -52,7 +53,10 @@ def _client(
     headers: Mapping[str, str], limits: Limits, traffic: Traffic, allowed: AllowedHosts
 ) -> httpx2.AsyncClient:
     async def note_refusals(response: httpx2.Response) -> None:
-        if response.status_code in (401, 403):
+        scope = challenged_scope(response)
+        if scope is not None:
+            traffic.refusal, traffic.refusal_detail = Reason.SCOPE_NEEDED, scope
+        elif response.status_code in (401, 403):
             traffic.refusal = Reason.SIGN_IN_NEEDED
         elif response.status_code in (429, 502, 503, 504):
             traffic.refusal = Reason.NOT_REACHABLE

@@ -16,6 +16,8 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     NOT_REACHABLE = "not_reachable"
     SIGN_IN_NEEDED = "sign_in_needed"
+    SCOPE_NEEDED = "scope_needed"
+    SCOPE_REFUSED = "scope_refused"
     NO_ANSWER = "no_answer"
     WRONG_ANSWER = "wrong_answer"
     REFUSED = "refused"
@@ -40,6 +42,10 @@ WORDS = {
     Reason.CRASHED: "It ended by itself. Read its last words; another version may work.",
     Reason.NOT_REACHABLE: "It could not be reached. Check its address, and whether it runs.",
     Reason.SIGN_IN_NEEDED: "It wants a sign-in. Set its secrets, or connect the account again.",
+    Reason.SCOPE_NEEDED: "It asks for more rights than the account has given. "
+    "Connect the account again to grant them:",
+    Reason.SCOPE_REFUSED: "The account lacks rights that this tool needs, and signing in again "
+    "would not change that. Ask whoever runs the server to allow them:",
     Reason.NO_ANSWER: "It did not answer in time. Try again; if it stays silent, restart it.",
     Reason.WRONG_ANSWER: "Its answer is not MCP. Check its address and its version.",
     Reason.REFUSED: "It refused the request. Its own words say why.",

@@ -22,6 +22,7 @@ class Traffic:
         self.detail = ""
         # What the last HTTP status said, which the SDK does not hand on.
         self.refusal: Reason | None = None
+        self.refusal_detail = ""  # the scopes that are missing
         self.over = anyio.Event()
         self._limits = limits
         self._asked: set[str | int] = set()

@@ -52,6 +52,12 @@ class OAuthConnection(models.Model):
     )
     resource = models.CharField(max_length=500)
     scope = models.CharField(max_length=2000, blank=True)
+    asked_scope = models.CharField(
+        max_length=2000, blank=True, db_default="", help_text="What its sign-in asked for."
+    )
+    wanted_scope = models.CharField(
+        max_length=2000, blank=True, db_default="", help_text="What the next sign-in asks for."
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     can_refresh = models.BooleanField(default=False)
     problem = models.CharField(

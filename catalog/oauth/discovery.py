@@ -10,7 +10,6 @@ from mcp.client.auth.utils import (
     extract_resource_metadata_from_www_auth,
     extract_scope_from_www_auth,
     get_client_metadata_scopes,
-    issuers_match,
 )
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
@@ -48,40 +47,43 @@ class Found:
 def discover(endpoint: str, ask: Asker) -> Found:
     """Ask the server, then whom it names."""
     challenge = ask.post_json(endpoint, _HELLO)
-    named = _resource_metadata(endpoint, challenge, ask)
+    named, issuer = _resource_metadata(endpoint, challenge, ask)
     resource = resource_url_from_server_url(endpoint)
     if named is not None:
         if not check_resource_allowed(resource, str(named.resource)):
             raise SignInError("wrong_resource")
         resource = str(named.resource)
-    metadata = _server_metadata(endpoint, named, ask)
+    issuer, metadata = _server_metadata(endpoint, issuer, ask)
     _check(metadata, ask)
     scope = get_client_metadata_scopes(
         extract_scope_from_www_auth(challenge), named, metadata, GRANTS
     )
-    return Found(str(metadata.issuer), resource, metadata, scope or "")
+    return Found(issuer, resource, metadata, scope or "")
 
 
 def _resource_metadata(
     endpoint: str, challenge: httpx2.Response, ask: Asker
-) -> ProtectedResourceMetadata | None:
+) -> tuple[ProtectedResourceMetadata | None, str | None]:
+    """Return what the server says of itself, and its authorization server as it is written."""
     hint = extract_resource_metadata_from_www_auth(challenge)
     for url in build_protected_resource_metadata_discovery_urls(hint, endpoint):
         answer = ask.get(url)
         if answer.status_code == 200:
             try:
-                return ProtectedResourceMetadata.model_validate(parse_json(answer.content))
+                named = ProtectedResourceMetadata.model_validate(parse_json(answer.content))
             except ValueError:
                 continue
-    return None
+            return named, _written(answer, "authorization_servers")
+    return None, None
 
 
-def _server_metadata(
-    endpoint: str, named: ProtectedResourceMetadata | None, ask: Asker
-) -> OAuthMetadata:
-    """What the authorization server says of itself. It must be the one that was named: a document
-    that speaks for another issuer is how one server is mixed up with another."""
-    issuer = str(named.authorization_servers[0]) if named else None
+def _server_metadata(endpoint: str, issuer: str | None, ask: Asker) -> tuple[str, OAuthMetadata]:
+    """Return the issuer and what it says of itself. It must be the one that was named: a document
+    that speaks for another issuer is how one server is mixed up with another.
+
+    Issuers are compared as they are written (RFC 8414, section 3.3): the models would put a slash
+    behind some of them.
+    """
     expected = issuer or _origin(endpoint)
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint):
         answer = ask.get(url)
@@ -91,10 +93,16 @@ def _server_metadata(
             metadata = OAuthMetadata.model_validate(parse_json(answer.content))
         except ValueError:
             continue
-        if not issuers_match(str(metadata.issuer), expected):
+        if (written := _written(answer, "issuer")) != expected:
             raise SignInError("wrong_issuer")
-        return metadata
+        return written, metadata
     raise SignInError("not_offered")
+
+
+def _written(answer: httpx2.Response, name: str) -> str:
+    """Return a text of the document, or the first of several, letter by letter."""
+    value = parse_json(answer.content)[name]
+    return str(value[0] if isinstance(value, list) else value)
 
 
 def _check(metadata: OAuthMetadata, ask: Asker) -> None:

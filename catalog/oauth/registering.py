@@ -10,7 +10,6 @@ from mcp.client.auth.oauth2 import check_registration_usable
 from mcp.client.auth.utils import (
     create_client_registration_request,
     handle_registration_response,
-    issuers_match,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
 from pydantic import AnyUrl
@@ -46,7 +45,7 @@ def client_for(integration: Integration, found: Found, redirect_uri: str, ask: A
     row = OAuthClient.objects.filter(integration=integration).first()
     if row is not None and row.by_hand:
         return _by_hand(row, found)
-    same = row is not None and issuers_match(row.issuer, found.issuer)
+    same = row is not None and row.issuer == found.issuer
     if row is None or not same or row.redirect_uri != redirect_uri:
         row = _registered(integration, found, redirect_uri, ask)
     return _client(row)
@@ -55,7 +54,7 @@ def client_for(integration: Integration, found: Found, redirect_uri: str, ask: A
 def client_at(integration: Integration, issuer: str) -> Client:
     """The client that is known there; if it is of another issuer by now, nothing is sent."""
     row = OAuthClient.objects.filter(integration=integration).first()
-    if row is None or not issuers_match(row.issuer, issuer):
+    if row is None or row.issuer != issuer:
         raise SignInError("other_issuer")
     return _client(row)
 
@@ -67,7 +66,7 @@ def _client(row: OAuthClient) -> Client:
 
 def _by_hand(row: OAuthClient, found: Found) -> Client:
     """It is bound to the first issuer that it is used at: its secret goes nowhere else."""
-    if row.issuer and not issuers_match(row.issuer, found.issuer):
+    if row.issuer and row.issuer != found.issuer:
         raise SignInError("other_issuer")
     has_secret = bool(kept(row.integration, None, CLIENT))
     offered = found.metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]

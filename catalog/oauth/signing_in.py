@@ -1,11 +1,11 @@
 """The worker's two parts of a sign-in: before the person is sent away, and after they come back."""
 
 import json
+from dataclasses import replace
 
 import httpx2
 from django.db import transaction
 from mcp.client.auth.oauth2 import PKCEParameters
-from mcp.client.auth.utils import issuers_match
 
 from acl.services.audit import record
 from catalog.models import OAuthConnection, OAuthSignIn
@@ -13,6 +13,7 @@ from catalog.oauth.asking import Asker
 from catalog.oauth.discovery import Found, discover
 from catalog.oauth.problems import SignInError
 from catalog.oauth.registering import Client, client_at, client_for
+from catalog.oauth.scopes import scope_to_ask
 from catalog.oauth.tokens import exchange, store
 from catalog.outgoing.problems import OutgoingError
 from catalog.secrets.keys import SecretUnavailableError
@@ -32,6 +33,8 @@ def prepare(pk: int, ask: Asker | None = None) -> None:
     try:
         _require_confirmed(row)
         found = discover(row.integration.endpoint, ask)
+        scope = scope_to_ask(row.integration, row.user_id, found.scope)
+        found = replace(found, scope=scope)
         client = client_for(row.integration, found, row.redirect_uri, ask)
     except _KNOWN as problem:
         _fail(row, problem)
@@ -73,7 +76,8 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
                 for name in ("endpoint", "issuer", "token_endpoint", "resource", "scope")
             }
             # One that was begun before an upgrade does not have it.
-            | {"revocation_endpoint": row.details.get("revocation_endpoint", "")},
+            | {"revocation_endpoint": row.details.get("revocation_endpoint", "")}
+            | {"asked_scope": row.details["scope"], "wanted_scope": ""},
         )
         store(connection, token)
         OAuthSignIn.objects.filter(pk=pk).update(
@@ -103,7 +107,7 @@ def _take(pk: int) -> tuple[OAuthSignIn | None, bytes]:
 
 def _check_issuer(row: OAuthSignIn, issuer: str) -> None:
     """RFC 9207: a code that another server has given is not shown to this one."""
-    if issuer and not issuers_match(issuer, row.details["issuer"]):
+    if issuer and issuer != row.details["issuer"]:
         raise SignInError("wrong_issuer")
     if not issuer and row.details["tells_issuer"]:
         raise SignInError("wrong_issuer")

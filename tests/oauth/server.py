@@ -71,6 +71,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(message, protocolVersion=version, capabilities={}, serverInfo=about)
         elif message["method"] == "tools/list":
             self._answer(message, tools=[{"name": "whoami", "inputSchema": {"type": "object"}}])
+        elif message["method"] == "tools/call" and not self.server.allows(token):
+            challenge = f'Bearer error="insufficient_scope", scope="{self.server.needs}"'
+            self._send(403, WWW_Authenticate=challenge)
         elif message["method"] == "tools/call":
             said = {
                 "type": "text",
@@ -118,6 +121,9 @@ class SignInServer(ThreadingHTTPServer):
         self.expires_in: int | None = 3600
         self.waits = 0.0
         self.is_ill = False
+        self.needs = ""  # scopes that calling takes
+        self.grants: set[str] | None = None  # scopes that it gives, or all that it is asked for
+        self.scopes: dict[str, set[str]] = {}  # by access token
         self.issues: str | None = None  # the issuer that it sends people back with
         self._codes: dict[str, dict[str, str]] = {}
         self._refresh: set[str] = set()
@@ -168,17 +174,23 @@ class SignInServer(ThreadingHTTPServer):
         time.sleep(self.waits)
         if not self._is_known(form, authorization):
             return 401, {"error": "invalid_client"}
+        asked = set(self._codes.get(form.get("code", ""), {}).get("scope", "").split())
         with self._lock:
             good = self._good_code(form) if "code" in form else self._good_refresh(form)
         if not good:
             return 400, {"error": "invalid_grant", "error_description": "<b>canary</b>"}
         access, refresh = self._new("access"), self._new("refresh")
         self.good.add(access)
+        self.scopes[access] = asked if self.grants is None else asked & self.grants
         self._refresh.add(refresh)
         token: dict[str, Any] = {"access_token": access, "token_type": "bearer"}
         if self.expires_in is not None:
             token["expires_in"] = self.expires_in
         return 200, {**token, "refresh_token": refresh}
+
+    def allows(self, token: str) -> bool:
+        """Whether the token has every scope that calling takes."""
+        return set(self.needs.split()) <= self.scopes.get(token, set())
 
     def revoke(self, form: dict[str, str], authorization: str) -> int:
         """It ends exactly the token that it is told, as the least of servers."""
