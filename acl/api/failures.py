@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 
+import structlog
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
 from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY, plain_problem, wants_problem
 
+logger = structlog.get_logger(__name__)
+
 
 class FailureMiddleware:
-    """503 while the database is gone, and 411 for a body that does not tell its length."""
+    """503 while the database is gone, 400 for a value that no column has room for, and 411 for a
+    body that does not tell its length."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -22,6 +27,9 @@ class FailureMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """For pages: the REST framework's views have turned theirs into problems already."""
+        if isinstance(error, DataError):
+            logger.warning("a value has no place in the database", exc_info=error)
+            return bad_request(request, error)
         if not isinstance(error, DATABASE_GONE):
             return None
         if wants_problem(request):

@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -47,6 +47,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         known = _limited(known, context)
     if known is None:
         return None
+    if isinstance(error, DataError):
+        logger.warning("a value has no place in the database", exc_info=error)
     if known.status_code == 503:
         logger.error("database does not answer", exc_info=error)
     set_rollback()
@@ -89,7 +91,8 @@ def wants_problem(request: HttpRequest) -> bool:
 def _as_api_exception(error: Exception) -> exceptions.APIException | None:
     for kinds, status in _STATUS_OF:
         if isinstance(error, kinds):
-            known = exceptions.APIException(str(error) if status in {400, 403} else None)
+            told = status in {400, 403} and not isinstance(error, DataError)
+            known = exceptions.APIException(str(error) if told else None)
             known.status_code = status
             return known
     if isinstance(error, CallerMissing | KeyRefused):
@@ -115,6 +118,7 @@ _STATUS_OF: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((CallerRefused, PermissionDenied), 403),
     ((RequestDataTooBig,), 413),
     ((SuspiciousOperation,), 400),
+    ((DataError,), 400),  # a number or a date that no column has room for
     (DATABASE_GONE, 503),
 )
 

@@ -163,6 +163,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "acl.api.request_ids.RequestIdMiddleware",
     "acl.api.budgets.BudgetMiddleware",
+    "acl.api.plain_text.PlainTextMiddleware",
     "marketplace.config.metrics.MetricsMiddleware",
     "marketplace.pausing.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -40,11 +40,19 @@ def open_data_folder(data: Path) -> None:
             )
         data.chmod(0o711)
         (data / "logs").mkdir(mode=0o700, exist_ok=True)
+        _close_files(data)
     except OSError as problem:
         raise CannotRun(
             f"The data folder {data} cannot be written ({problem.strerror}): "
             "choose another by PEGBOARD_DATA_DIR."
         ) from problem
+
+
+def _close_files(data: Path) -> None:
+    """Take from others what an earlier version let them read."""
+    for path in data.iterdir():
+        if path.is_file() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
+            path.chmod(path.stat().st_mode & 0o700)
 
 
 class Lock:

@@ -44,6 +44,17 @@ def test_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
         open_data_folder(tmp_path)
 
 
+def test_what_an_earlier_version_left_open_is_closed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    open_data_folder(data)
+    schedule = data / "beat-schedule"
+    schedule.touch(mode=0o644)
+
+    open_data_folder(data)
+
+    assert schedule.stat().st_mode & 0o777 == 0o600
+
+
 def test_key_is_made_once_and_private(tmp_path: Path) -> None:
     key = key_in(tmp_path, "secret_key")
 

@@ -122,6 +122,24 @@ def test_second_run_on_the_same_folder_is_refused(run: Run) -> None:
     assert answer.count("\n") == 1
 
 
+def test_nobody_else_reads_what_is_in_the_data_folder(run: Run) -> None:
+    """Others pass through the folder itself, as the account of Postgres does; of what is below,
+    the model is a public file that every account of ours may read."""
+    deadline = time.monotonic() + PATIENCE
+    while not list(run.data.glob("beat-schedule*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+    open_to_others = [
+        f"{path.relative_to(run.data)}: {path.lstat().st_mode:o}"
+        for path in run.data.iterdir()
+        if not path.is_symlink() and path.name != "model" and path.lstat().st_mode & 0o077
+    ]
+
+    assert open_to_others == []
+    assert run.data.stat().st_mode & 0o777 == 0o711
+
+
 def test_dead_worker_is_told_and_started_again(run: Run) -> None:
     worker = next(child for child in run.descendants() if "--beat" in child.cmdline())
 

@@ -34,6 +34,8 @@ class Command(BaseCommand):
         data = Path(settings.PEGBOARD_DATA_DIR).resolve()
         lock = Lock(data)
         supervisor = Supervisor(self._write)
+        # Celery's schedule and the like are made with whatever mode is left to them.
+        os.umask(0o077)
         with stopping_on_signals():
             try:
                 check_port(host, port)
