@@ -40,7 +40,7 @@ class PlainTextMiddleware:
             return self._refused(request)
         if wants_problem(request) or not str(request.content_type).startswith(_FORMS):
             return None
-        names = (file.name or "" for files in request.FILES.listvalues() for file in files)
+        names = (file.name or "" for _, files in request.FILES.lists() for file in files)
         if _is_unstorable(request.POST) or any(map(_UNSTORABLE.search, names)):
             return self._refused(request)
         return None
