@@ -32,20 +32,19 @@ class RightsTables:
     capability_group: str
 
 
-# Ends in `usable(id, tokens, always, mode)`; mode is 1 for "asks first" and 2 for "runs", always
-# marks core and pinned. Arrays, not joins, carry the sets: CTEs have no statistics, and an array is
-# one index scan whatever the planner guesses.
-_RIGHTS = """
+# Who asks, and the rules that speak about them. {user}, {group} and {space} are parameters, or the
+# columns of an outer query that asks for one group after the other.
+_RULES = """
 who AS MATERIALIZED (          -- no row: nobody, nothing
   SELECT u.id AS user_id, m.group_id, COALESCE(p.open_default, false) AS open_default,
          s.id AS space_id
   FROM auth_user u
-  JOIN auth_user_groups m ON m.user_id = u.id AND m.group_id = %(group)s::bigint
+  JOIN auth_user_groups m ON m.user_id = u.id AND m.group_id = {group}
   LEFT JOIN acl_grouppolicy p ON p.group_id = m.group_id
   LEFT JOIN acl_space s ON s.group_id = m.group_id
-   AND CASE WHEN %(space)s::bigint IS NULL THEN s.parent_id IS NULL
-            ELSE s.id = %(space)s::bigint END
-  WHERE u.id = %(user)s::bigint AND u.is_active AND (%(space)s::bigint IS NULL OR s.id IS NOT NULL)
+   AND CASE WHEN {space} IS NULL THEN s.parent_id IS NULL
+            ELSE s.id = {space} END
+  WHERE u.id = {user} AND u.is_active AND ({space} IS NULL OR s.id IS NOT NULL)
 ),
 path AS (                      -- the space and those above it; the bound stops a cycle
   SELECT s.id, s.group_id, s.parent_id, 0 AS distance
@@ -61,12 +60,6 @@ hit AS MATERIALIZED (          -- every rule on the path that speaks about this 
   WHERE (r.user_id IS NULL AND r.group_id IS NULL) OR r.user_id = who.user_id
      OR r.group_id IN (SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = who.user_id)
 ),
-permission AS MATERIALIZED (   -- by model too: another model may have a permission of that name
-  SELECT p.id, p.codename
-  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
-  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
-     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
-),
 integration_rule AS (
   SELECT integration_id AS id, min(rank) AS rank FROM hit
   WHERE integration_id IS NOT NULL GROUP BY 1
@@ -74,6 +67,17 @@ integration_rule AS (
 capability_rule AS (
   SELECT capability_id AS id, min(rank) AS rank FROM hit
   WHERE capability_id IS NOT NULL GROUP BY 1
+)
+"""
+# Grants, the group's default, and the verdict. Ends in `usable(id, tokens, always, mode)`; mode is
+# 1 for "asks first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the
+# sets: CTEs have no statistics, and an array is one index scan whatever the planner guesses.
+_VERDICTS = """
+permission AS MATERIALIZED (   -- by model too: another model may have a permission of that name
+  SELECT p.id, p.codename
+  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
+  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
+     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
 ),
 integration_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
@@ -124,6 +128,46 @@ usable AS MATERIALIZED (
   FROM decided
 )
 """
+# Several groups together: each answers for itself, by the same text, and the answers are united.
+# The rules of the space that was asked for come last: where one of them decides, it limits the
+# answers of all groups, so a deny there holds whatever another group allows.
+_UNITED = """
+each AS MATERIALIZED (
+  SELECT g.id AS group_id, g.place, s.id AS space_id
+  FROM unnest(%(groups)s::bigint[]) WITH ORDINALITY AS g (id, place)
+  LEFT JOIN acl_space s ON s.id = %(space)s::bigint AND s.group_id = g.id
+),
+{rules},
+together AS MATERIALIZED (
+  SELECT answer.id, min(answer.tokens) AS tokens, bool_or(answer.always) AS always,
+         max(answer.mode) AS mode,
+         (array_agg(each.group_id ORDER BY answer.mode DESC, each.place))[1] AS group_id
+  FROM each CROSS JOIN LATERAL (
+    WITH RECURSIVE {answer} SELECT id, tokens, always, mode FROM usable) answer
+  WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who)
+  GROUP BY answer.id
+),
+usable AS MATERIALIZED (
+  SELECT t.id, t.tokens, t.always, LEAST(t.mode, decided.verdict) AS mode, t.group_id
+  FROM together t JOIN {capability} c ON c.id = t.id
+  LEFT JOIN capability_rule own ON own.id = t.id
+  LEFT JOIN integration_rule whole ON whole.id = c.integration_id
+  CROSS JOIN LATERAL (SELECT COALESCE(LEAST(own.rank, whole.rank) %% 4, 2) AS verdict) decided
+  WHERE decided.verdict > 0
+)
+"""
+_ONE = {
+    "user": "%(user)s::bigint",
+    "group": "%(group)s::bigint",
+    "space": "%(space)s::bigint",
+}
+_EACH = {"user": "%(user)s::bigint", "group": "each.group_id", "space": "each.space_id"}
+# Without a space nothing limits the groups: no group has the id 0.
+_OF_THE_SPACE = {
+    "user": "%(user)s::bigint",
+    "group": "COALESCE((SELECT group_id FROM each WHERE space_id IS NOT NULL), 0)",
+    "space": "%(space)s::bigint",
+}
 # Neither a grant nor a rule brings these back.
 _IN_A_STATE = (
     "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access <> 'blocked'"
@@ -133,16 +177,26 @@ USABLE_AT_ALL = _IN_A_STATE.format("approved")
 _USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
 
 
-def rights_sql(tables: RightsTables, *, named: bool = False, kept_out: bool = False) -> str:
-    """The common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
+def rights_sql(
+    tables: RightsTables, *, united: bool = False, named: bool = False, kept_out: bool = False
+) -> str:
+    """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
-    `named` adds to `hit` which rule it was and how far away, for those who explain an answer.
-    `kept_out` asks instead for what the caller could use if it were not in quarantine: to say of a
-    name that it waits, never to use it.
+    `united` asks in several groups together, for callers that are; then `usable` also has the
+    `group_id` that gives each. `named` adds to `hit` which rule it was and how far away, for those
+    who explain an answer. `kept_out` asks instead for what the caller could use if it were not in
+    quarantine: to say of a name that it waits, never to use it.
     """
-    also = ", r.id AS rule_id, path.distance" if named else ""
-    condition = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
-    return _RIGHTS.format(usable_at_all=condition, named=also, **names_in(tables))
+    names = {
+        **names_in(tables),
+        "named": ", r.id AS rule_id, path.distance" if named else "",
+        "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
+    }
+    answer = f"{_RULES.rstrip()},{_VERDICTS}"
+    if not united:
+        return answer.format(**_ONE, **names)
+    rules = _RULES.format(**_OF_THE_SPACE, **names)
+    return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names_in(tables))
 
 
 def names_in(tables: RightsTables) -> dict[str, str]:
@@ -158,6 +212,7 @@ def rights_parameters(
     return {
         "user": caller.user_id,
         "group": caller.group_id,
+        "groups": list(caller.group_ids),
         "space": caller.space_id,
         "unavailable": unavailable,
         "kind": kind,
@@ -186,10 +241,9 @@ class UsableQuerySet(models.QuerySet):
     def _usable(self, caller: Caller, condition: str, *, unavailable: bool) -> RawSQL:
         """The ids as a subquery that does not look at the row outside, so it runs once a
         statement."""
-        statement = (
-            f"WITH RECURSIVE {rights_sql(self.rights_tables())} "  # noqa: S608 - names are ours
-            f"SELECT id FROM usable WHERE {condition}"
-        )
+        rights = rights_sql(self.rights_tables(), united=caller.is_united)
+        # The names in it are our own.
+        statement = f"WITH RECURSIVE {rights} SELECT id FROM usable WHERE {condition}"  # noqa: S608
         parameters = rights_parameters(caller, unavailable=unavailable)
         # Every value is a parameter.
         return RawSQL(*_positional(statement, parameters))  # noqa: S611

@@ -5,6 +5,7 @@ belong together.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import psycopg
 from django.db import connection
@@ -16,8 +17,12 @@ from catalog.querysets import TABLES
 # The row's xmin tells apart states that share a number: one that was rolled back, one from before a
 # backup was restored.
 VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id = 1"
-_STATEMENT = f"""
-WITH RECURSIVE {rights_sql(TABLES)}
+
+
+@cache
+def _all_ids(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT ARRAY(SELECT id FROM usable WHERE mode = 2), ARRAY(SELECT id FROM usable WHERE mode = 1),
        ARRAY(SELECT slug FROM catalog_integration WHERE connection = 'disconnected'),
        COALESCE(({VERSION_SQL}), '')
@@ -37,7 +42,7 @@ class Usable:
 def usable_ids(caller: Caller) -> Usable:
     """What `caller` may use at this moment."""
     with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, rights_parameters(caller))
+        cursor.execute(_all_ids(united=caller.is_united), rights_parameters(caller))
         runs, asks_first, disconnected, version = cursor.fetchone()
     return Usable(frozenset(runs), frozenset(asks_first), frozenset(disconnected), version)
 
@@ -50,8 +55,10 @@ def catalog_version() -> str:
     return row[0] if row else ""
 
 
-_MODES = f"""
-WITH RECURSIVE {rights_sql(TABLES)}
+@cache
+def _modes(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT id, mode FROM usable
 WHERE %(integrations)s::bigint[] IS NULL OR id = ANY (ARRAY(
   SELECT c.id FROM catalog_capability c WHERE c.integration_id = ANY (%(integrations)s::bigint[])))
@@ -64,5 +71,5 @@ def modes_of(caller: Caller, integrations: list[int] | None) -> dict[int, int]:
     connection.ensure_connection()
     # Prepared, since previews ask it a hundred times: planning is a good part of it.
     with psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(_MODES, parameters, prepare=True, binary=True)
+        cursor.execute(_modes(united=caller.is_united), parameters, prepare=True, binary=True)
         return dict(cursor.fetchall())

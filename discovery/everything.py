@@ -1,6 +1,7 @@
 """Everything that a caller may use, for the modes that show all of it."""
 
 import json
+from functools import cache
 from typing import Any
 
 from acl.callers import Caller
@@ -9,11 +10,19 @@ from acl.querysets import rights_parameters, rights_sql
 from catalog.querysets import TABLES
 from discovery.rendering.common import Tool
 
-_MEASURE = f"""
-WITH RECURSIVE {rights_sql(TABLES)} SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
+
+@cache
+def _measure(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
 """  # noqa: S608 - the names of our own tables
-_READ = f"""
-WITH RECURSIVE {rights_sql(TABLES)}
+
+
+@cache
+def _read(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT c.full_name, c.display_name, c.description, c.side_effect, usable.mode = 1,
        CASE WHEN %(schemas)s::bool THEN c.input_schema::text END
 FROM usable JOIN catalog_capability c ON c.id = usable.id
@@ -23,7 +32,7 @@ ORDER BY c.full_name COLLATE "C", c.id
 
 def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
     """How many capabilities there are, and what their definitions cost."""
-    [(count, tokens)] = _rows(_MEASURE, caller, kind, {})
+    [(count, tokens)] = _rows(_measure(united=caller.is_united), caller, kind, {})
     return count, int(tokens)
 
 
@@ -39,7 +48,7 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
             asks_first=asks_first,
         )
         for name, title, description, side_effect, asks_first, schema in _rows(
-            _READ, caller, kind, {"schemas": schemas}
+            _read(united=caller.is_united), caller, kind, {"schemas": schemas}
         )
     ]
 

@@ -7,6 +7,7 @@ from django import forms
 from django.contrib.auth.models import Group, User
 
 from acl.clock import database_now
+from acl.delegation import DelegationRefused
 from acl.models import ApiKey
 from acl.services.key_list import WantedKeys
 from acl.services.keys import KeyRefused, check_key
@@ -16,20 +17,20 @@ SHOWN = [
     ("usable", "Can be used"),
     ("ending", "Ends within a week"),
     ("expired", "Expired"),
-    ("resting", "Owner deactivated"),
+    ("resting", "Stopped by its owner"),
     ("revoked", "Revoked"),
 ]
 WHOM = [
-    ("users", "Any user of the group", "Each request names the user. For chat backends."),
+    ("users", "Any user of its groups", "Each request names the user. For chat backends."),
     ("owner", "One person or service account", "Requests need not name anybody."),
     ("account", "A new service account", "A user that is a program: nobody can sign in as it."),
-    ("nobody", "Nobody", "Only to manage the group's keys: the scope admin alone."),
+    ("nobody", "Nobody", "Only to manage the groups' keys: the scope admin alone."),
 ]
 SCOPES = [
     ("select", "Select", "choose tools for a message"),
     ("discover", "Discover", "list and look up tools"),
     ("execute", "Execute", "call tools"),
-    ("admin", "Admin", "manage the group's keys, read metrics"),
+    ("admin", "Admin", "manage the groups' keys and rights"),
 ]
 LIFETIMES = [("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never")]
 RENEWALS = [("", "when the old one would"), *LIFETIMES[:-1]]
@@ -62,10 +63,12 @@ class NewKeyForm(forms.Form):
     name = forms.CharField(
         max_length=120, error_messages={"required": "Give the key a name that says what it is for."}
     )
-    group = forms.ModelChoiceField(
+    groups = forms.ModelMultipleChoiceField(
         queryset=Group.objects.order_by("name"),
-        error_messages={"required": "Choose the group that the key works in."},
+        required=False,
+        error_messages={"invalid_choice": "There is no such group."},
     )
+    all_groups = forms.BooleanField(required=False)
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices,
         initial=[ApiKey.Scope.SELECT],
@@ -82,6 +85,12 @@ class NewKeyForm(forms.Form):
         """Say beside each field what the services would refuse."""
         data = super().clean() or {}
         whom = data.get("whom")
+        if not data.get("groups") and not data.get("all_groups"):
+            self.add_error("groups", "Choose the groups that the key works in.")
+        if data.get("all_groups"):
+            data["groups"] = []
+            if whom in {"account", "nobody"}:
+                self.add_error("whom", "For all groups, the key has to act for people.")
         if whom == "owner":
             data["owner"] = self._owner(data)
         if whom == "account" and not data.get("account"):
@@ -99,24 +108,31 @@ class NewKeyForm(forms.Form):
         """The new key as the services take it."""
         data = self.cleaned_data
         days = data["lifetime"]
-        key = {name: data[name] for name in ("name", "group", "scopes")}
+        key = {name: data[name] for name in ("name", "scopes")}
+        key["groups"] = list(data["groups"])
         key["acts_for_users"] = data["whom"] == "users" or (
             data["whom"] in {"owner", "account"} and data["also_users"]
         )
         key["expires_at"] = database_now() + timedelta(days=int(days)) if days else None
         if self.makes_account:
             return {**key, "account": data["account"], "description": data["description"]}
-        return {**key, "owner": data["owner"] if data["whom"] == "owner" else None}
+        owner = data["owner"] if data["whom"] == "owner" else None
+        return {**key, "owner": owner, "all_groups": data["all_groups"]}
+
+    def refuse(self, refused: DelegationRefused) -> None:
+        """Put a refusal of the service beside the field that asks for too much."""
+        field = _FIELD_OF.get(refused.field, refused.field)
+        self.add_error(field if field in self.fields else None, str(refused))
 
     def _owner(self, data: dict[str, Any]) -> User | None:
-        name, group = data.get("owner"), data.get("group")
+        name, groups = data.get("owner"), list(data.get("groups") or ())
         if not name:
             self.add_error("owner", "Say whose key it is.")
-        if not name or not group:
             return None
-        owner = User.objects.filter(username=name, groups=group, is_active=True).first()
+        people = User.objects.filter(username=name, is_active=True)
+        owner = (people.filter(groups__in=groups) if groups else people).first()
         if owner is None:
-            self.add_error("owner", f"No active user of this name belongs to {group}.")
+            self.add_error("owner", "No active user of this name belongs to these groups.")
         return owner
 
     def _check_scopes(self, scopes: list[str]) -> None:
@@ -124,6 +140,9 @@ class NewKeyForm(forms.Form):
             check_key(scopes=scopes, owner=None, acts_for_users=False)
         except KeyRefused:
             self.add_error("whom", "With other scopes than admin the key has to act for somebody.")
+
+
+_FIELD_OF = {"acts_for_users": "whom", "expires_at": "lifetime"}
 
 
 class ReplaceForm(forms.Form):

@@ -125,7 +125,8 @@ def find_candidates(
     }
     if most and vectors is not None:
         parameters["h0"] = _OnTheWire(HalfVector(vectors[0]).to_binary())
-    rows = _run(_statement(count, len(words), use_graph, most), parameters)
+    shape = (count, len(words), use_graph, most)
+    rows = _run(_statement(*shape, united=caller.is_united), parameters)
     usable, tokens = rows[0][:_TOTALS] if rows else (0, 0)
     rows = [row[_TOTALS:] for row in rows if row[_TOTALS] is not None]
     return _candidates(rows, usable, int(tokens or 0), use_graph)
@@ -164,7 +165,7 @@ def _candidates(
 
 
 @lru_cache(maxsize=32)
-def _statement(vectors: int, texts: int, use_graph: bool, experiences: int) -> str:
+def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, united: bool) -> str:
     """The statement for so many vectors and lexical queries, with relations or without, reading so
     many experiences; it stays the same, so that it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
@@ -176,7 +177,7 @@ def _statement(vectors: int, texts: int, use_graph: bool, experiences: int) -> s
     if experiences:
         arms.append(memory.arms(experiences))
     return _STATEMENT.format(
-        rights=rights_sql(TABLES),
+        rights=rights_sql(TABLES, united=united),
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",
         cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),

@@ -75,6 +75,8 @@ class World:
 
     def answer(self, caller: Caller, capability: int) -> Effect:
         """Whether `caller` may use one capability."""
+        if caller.other_groups:
+            return self._united_answer(caller, capability)
         path = self._path(caller)
         if not self.users.get(caller.user_id) or path is None:
             return "no"
@@ -92,6 +94,26 @@ class World:
         if effect == ALLOW and facts.ai_access == "propose":
             effect = PROPOSE
         return EFFECTS[effect]
+
+    def _united_answer(self, caller: Caller, capability: int) -> Effect:
+        """The best of what each group answers, and no more than the rules of the space asked for
+        say."""
+        space = caller.space_id
+        owner = self.spaces.get(space, (None, None))[0] if space is not None else None
+        if space is not None and (
+            owner not in caller.group_ids or (caller.user_id, owner) not in self.members
+        ):
+            return "no"
+        answers = []
+        for group in caller.group_ids:
+            alone = Caller(caller.user_id, group, space if group == owner else None)
+            answers.append(EFFECTS.index(self.answer(alone, capability)))
+        best = max(answers)
+        if owner is not None:
+            path = self._path(Caller(caller.user_id, owner, space)) or []
+            decided = self._nearest_rule(caller, capability, path)
+            best = best if decided is None else min(best, decided)
+        return EFFECTS[best]
 
     def _path(self, caller: Caller) -> list[int] | None:
         """The caller's space and those above it, nearest first; None for another group's space."""

@@ -5,15 +5,17 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.cache import patch_cache_control
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from acl.admin.parts import AuditedAdmin
+from acl.delegation import DelegationRefused
 from acl.models import ApiKey
-from acl.services.keys import create_key, revoke_key, rotate_key
+from acl.services.keys import KeyRefused, check_new_key, create_key, revoke_key, rotate_key
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -27,30 +29,57 @@ class ApiKeyForm(forms.ModelForm):
 
     class Meta:
         model = ApiKey
-        fields = ("name", "group", "scopes", "acts_for_users", "owner", "expires_at")
+        fields = (
+            "name", "groups", "all_groups", "scopes", "acts_for_users", "owner", "expires_at",
+        )  # fmt: skip
+
+    by: User  # who fills in the form; the admin's class sets it
 
     def clean(self) -> dict[str, Any]:
-        """Say what the service would refuse beside the form."""
+        """Say beside the field what the service would refuse."""
         data = super().clean() or {}
-        somebody = data.get("owner") or data.get("acts_for_users")
-        if not somebody and set(data.get("scopes", ())) != {ApiKey.Scope.ADMIN}:
-            raise forms.ValidationError("Choose an owner, or let the key act for users.")
+        if not self.errors:
+            self._check(data)
         return data
+
+    def _check(self, data: dict[str, Any]) -> None:
+        power = {name: value for name, value in data.items() if name != "name"}
+        try:
+            check_new_key(by=self.by, **power)
+        except DelegationRefused as refused:
+            self.add_error(refused.field if refused.field in self.fields else None, str(refused))
+        except KeyRefused as refused:
+            self.add_error(None, f"Change this: {refused}.")
+
+
+MADE = (
+    "prefix", "rank", "created_by", "made_with", "created_at", "last_used_at", "revoked_at",
+)  # fmt: skip
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(AuditedAdmin):
     form = ApiKeyForm
-    list_display = ("name", "prefix", "group", "owner", "acts_for_users", "last_used_at", "ends")
-    list_filter = ("group", "acts_for_users", "revoked_at", "expires_at")
-    list_select_related = ("group", "owner")
-    search_fields = ("name", "prefix", "group__name", "owner__username")
-    autocomplete_fields = ("group", "owner")
+    list_display = ("name", "prefix", "scope_of_groups", "owner", "acts_for_users", "ends")
+    list_filter = ("groups", "all_groups", "acts_for_users", "revoked_at", "expires_at")
+    list_select_related = ("owner",)
+    search_fields = ("name", "prefix", "groups__name", "owner__username")
+    autocomplete_fields = ("groups", "owner")
     actions = ("replace", "withdraw")
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        made = ("prefix", "created_at", "last_used_at", "revoked_at")
-        return ApiKeyForm.Meta.fields + (made if obj else ())
+        return ApiKeyForm.Meta.fields + (MADE if obj else ())
+
+    def get_form(self, request: HttpRequest, obj: ApiKey | None = None, **kwargs: Any) -> Any:
+        """The form knows who fills it in."""
+        form = super().get_form(request, obj, **kwargs)
+        form.by = cast(User, request.user)
+        return form
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        """With the groups, which the list names."""
+        keys: QuerySet[ApiKey] = super().get_queryset(request)
+        return keys.prefetch_related("groups")
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         return self.get_fields(request, obj) if obj else ()
@@ -80,13 +109,17 @@ class ApiKeyAdmin(AuditedAdmin):
 
     @admin.action(description="Replace: a new key, and a day until the old one ends")
     def replace(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> HttpResponse:
-        by = cast(User, request.user)
-        keys = chosen.filter(revoked_at=None).select_related("group", "owner")
-        return self._show_once(request, [rotate_key(by=by, key=key) for key in keys])
+        try:
+            with transaction.atomic():
+                keys = [_replace(request, key) for key in chosen.filter(revoked_at=None)]
+        except DelegationRefused as refused:
+            messages.error(request, str(refused))
+            return HttpResponseRedirect(request.get_full_path())
+        return self._show_once(request, keys)
 
     @admin.action(description="Withdraw: the next request is refused")
     def withdraw(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
-        for key in chosen.filter(revoked_at=None).select_related("group", "owner"):
+        for key in chosen.filter(revoked_at=None):
             revoke_key(by=cast(User, request.user), key=key)
         messages.success(request, "Withdrawn.")
 
@@ -102,3 +135,7 @@ class ApiKeyAdmin(AuditedAdmin):
         response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
         patch_cache_control(response, no_store=True)
         return response
+
+
+def _replace(request: HttpRequest, key: ApiKey) -> tuple[ApiKey, str]:
+    return rotate_key(by=cast(User, request.user), key=key)

@@ -1,6 +1,6 @@
 """Users and groups, with what Pegboard knows of a group beside Django's own fields."""
 
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
@@ -12,9 +12,12 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from unfold.admin import StackedInline, TabularInline
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.forms import AdminPasswordChangeForm
 
 from acl.admin.parts import AuditedAdmin, ReadOnlyAdmin
+from acl.admin.power import GroupPowerForm, NewPersonForm, PersonPowerForm
+from acl.delegation import authority_of, may_act_as, may_change_person
+from acl.delegation.authority import permissions_by
 from acl.models import GroupPolicy, ServiceAccount, Space
 from acl.services.people import end_sessions
 
@@ -28,14 +31,34 @@ for theirs in (Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToke
 
 @admin.register(User)
 class UserAdmin(AuditedAdmin, DjangoUserAdmin):
-    form = UserChangeForm
-    add_form = UserCreationForm
+    """Nobody changes here who may do more than they, or gives anybody more than they have."""
+
+    form = PersonPowerForm
+    add_form = NewPersonForm
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
     list_filter = ("is_active", "is_staff", "is_superuser", "groups")
     filter_horizontal = ()
     autocomplete_fields = ("groups",)
     readonly_fields = ("last_login", "date_joined")
+
+    def get_form(
+        self, request: HttpRequest, obj: User | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form knows who fills it in."""
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.by = request.user
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """A password or an address that one sets is an account that one has. The People page has
+        what does not need that."""
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_act_as(cast(User, request.user), obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_change_person(cast(User, request.user), obj))
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Whoever is deactivated here is signed out for good, as on the People page."""
@@ -87,6 +110,20 @@ class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
     filter_horizontal = ()
     autocomplete_fields = ("permissions",)
     inlines = (PolicyInline, SpaceInline)
+    form = GroupPowerForm
+
+    def get_form(
+        self, request: HttpRequest, obj: Group | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form knows who fills it in."""
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.by = request.user
+        return form
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        """Members lose what the group brings: only who has it may take it away."""
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or _has_all_of(request, obj))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
         groups: QuerySet[Group] = super().get_queryset(request)
@@ -100,3 +137,8 @@ class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
     def open_default(self, group: Group) -> bool:
         policy = getattr(group, "policy", None)
         return bool(policy and policy.open_default)
+
+
+def _has_all_of(request: HttpRequest, group: Group) -> bool:
+    own = authority_of(cast(User, request.user))
+    return own.has_permissions(permissions_by([group]))

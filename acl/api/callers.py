@@ -1,13 +1,15 @@
 """The caller of a request, for every view that answers for somebody."""
 
 from django.contrib.auth.models import User
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.request import Request
 
 from acl.callers import Caller
+from acl.delegation import person_behind
+from acl.key_holder import KeyHolder
+from acl.rank import Rank, rank_of
 from acl.request_context import note_subject
 from acl.services.callers import caller_for, check_acting
-from acl.services.keys import KeyHolder
 from acl.services.looks import record_look
 
 SESSION_GROUP = "group"  # the group that a person works in at the moment, by name
@@ -22,11 +24,33 @@ def principal_of(request: Request) -> KeyHolder | User:
 
 
 def person_of(request: Request) -> User | None:
-    """Whom the audit log names: the person, or the owner of the key."""
+    """Return whom the audit log names: the person, or the owner of the key."""
+    return person_behind(principal_of(request))
+
+
+def installation_admin(request: Request) -> User:
+    """Return the admin who acts on the whole installation: in a session, or by a key that belongs
+    to one. A key without an owner, or one that was made when its owner had a lower rank, acts on
+    its groups only.
+    """
     principal = principal_of(request)
-    if isinstance(principal, KeyHolder):
-        return User.objects.filter(pk=principal.owner_id).first() if principal.owner_id else None
-    return principal
+    person = person_behind(principal)
+    if person is None or rank_of(person) == Rank.MEMBER:
+        raise PermissionDenied("This takes an admin, or a key that belongs to one.")
+    if isinstance(principal, KeyHolder) and principal.rank < rank_of(person):
+        raise PermissionDenied(
+            "This key was made when its owner had fewer rights. Create a new one for this."
+        )
+    return person
+
+
+def is_installation_admin(request: Request) -> bool:
+    """Return True if `installation_admin` would answer."""
+    try:
+        installation_admin(request)
+    except PermissionDenied:
+        return False
+    return True
 
 
 def caller_of(

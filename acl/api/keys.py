@@ -1,10 +1,10 @@
-"""Keys by API: an admin key sees and changes those of its own group, staff those of every group."""
+"""Keys by API: an admin key sees and changes those within its own groups, staff all of them."""
 
 from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group, User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
@@ -12,19 +12,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import person_of, principal_of
+from acl.api.callers import principal_of
 from acl.api.serializers import Flag, Number, StrictSerializer, Text
+from acl.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.services.callers import CallerRefused
-from acl.services.keys import OVERLAP, KeyHolder, create_key, revoke_key, rotate_key
+from acl.services.keys import OVERLAP, create_key, revoke_key, rotate_key
 
 MOST_OVERLAP = 30 * 24 * 60  # minutes
+MOST_GROUPS = 200
 
 
 class KeySerializer(serializers.ModelSerializer[ApiKey]):
     """A key as it can be seen: never the key itself."""
 
-    group = serializers.CharField(source="group.name")
+    group = serializers.SerializerMethodField(help_text="The first of its groups.")
+    groups: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
     owner = serializers.CharField(source="owner.username", allow_null=True, default=None)
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiKey.Scope.choices))
 
@@ -34,6 +37,8 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
             "id",
             "name",
             "group",
+            "groups",
+            "all_groups",
             "owner",
             "acts_for_users",
             "scopes",
@@ -44,6 +49,10 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
             "last_used_at",
         )
         read_only_fields = fields
+
+    def get_group(self, key: ApiKey) -> str | None:
+        """Return the first group by name; None for a key of all groups."""
+        return min((group.name for group in key.groups.all()), default=None)
 
 
 class NewKeySerializer(KeySerializer):
@@ -56,10 +65,18 @@ class NewKeySerializer(KeySerializer):
 
 
 class CreateKeySerializer(StrictSerializer):
-    """What a new key may do, and for whom."""
+    """The power of a new key: its scopes, its groups, and for whom it acts."""
 
     name = Text(max_length=120)
-    group = Text(max_length=150)
+    group = Text(
+        max_length=150, required=False, default=None, help_text="Short for one of `groups`."
+    )
+    groups = serializers.ListField(
+        child=Text(max_length=150), required=False, default=list, max_length=MOST_GROUPS
+    )
+    all_groups = Flag(
+        default=False, help_text="All groups of whoever it acts for, also those joined later."
+    )
     owner = Text(max_length=150, required=False, allow_null=True, default=None)
     acts_for_users = Flag(default=False)
     scopes = serializers.ListField(
@@ -99,17 +116,19 @@ class KeysView(APIView):
         responses={201: NewKeySerializer},
     )
     def post(self, request: Request) -> Response:
-        """The new key, with the only sight of its text."""
+        """Create a key and return it with its text, this once. It gets at most what the sender
+        holds now: scopes, groups, rank, acting for users, and time."""
         serializer = CreateKeySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        group = _group(request, wanted["group"])
+        groups = _groups(request, {*wanted["groups"], *filter(None, [wanted["group"]])})
         key, raw = create_key(
-            by=person_of(request),
+            by=principal_of(request),
             name=wanted["name"],
-            group=group,
+            groups=groups,
+            all_groups=wanted["all_groups"],
             scopes=wanted["scopes"],
-            owner=_owner(group, wanted["owner"]),
+            owner=_owner(request, groups, wanted["owner"]),
             acts_for_users=wanted["acts_for_users"],
             expires_at=wanted["expires_at"],
         )
@@ -126,7 +145,7 @@ class KeyView(APIView):
     )
     def delete(self, request: Request, pk: int) -> Response:
         """From the next request on it is refused."""
-        revoke_key(by=person_of(request), key=get_object_or_404(_keys(request), pk=pk))
+        revoke_key(by=principal_of(request), key=get_object_or_404(_keys(request), pk=pk))
         return Response(status=204)
 
 
@@ -148,31 +167,49 @@ class RotateKeyView(APIView):
         serializer.is_valid(raise_exception=True)
         overlap = timedelta(minutes=serializer.validated_data["overlap_minutes"])
         key = get_object_or_404(_keys(request).filter(revoked_at=None), pk=pk)
-        rotated = rotate_key(by=person_of(request), key=key, overlap=overlap)
+        rotated = rotate_key(by=principal_of(request), key=key, overlap=overlap)
         return Response(_with_text(*rotated), status=201)
 
 
 def _keys(request: Request) -> QuerySet[ApiKey]:
-    keys = ApiKey.objects.select_related("group", "owner").order_by("-created_at", "pk")
-    principal = principal_of(request)
-    return keys.filter(group=principal.group_id) if isinstance(principal, KeyHolder) else keys
+    keys = ApiKey.objects.select_related("owner").prefetch_related("groups")
+    return keys.filter(_within(request)).order_by("-created_at", "pk")
 
 
-def _group(request: Request, name: str) -> Group:
+def _within(request: Request) -> Q:
+    """Limit keys to those that work in the sender's groups and in no other."""
     principal = principal_of(request)
-    groups = Group.objects.filter(name=name)
+    if not isinstance(principal, KeyHolder) or principal.group_ids is None:
+        return Q()
+    links = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
+    mine = links.filter(group__in=principal.group_ids)
+    others = links.exclude(group__in=principal.group_ids)
+    return Q(Exists(mine), ~Exists(others), all_groups=False)
+
+
+def _groups(request: Request, names: set[str]) -> list[Group]:
+    """Return the groups named; a foreign one is refused as an unknown one is."""
+    principal = principal_of(request)
+    groups = Group.objects.filter(name__in=names).order_by("name")
     if isinstance(principal, KeyHolder):
-        groups = groups.filter(pk=principal.group_id)
-    group = groups.first()
-    if group is None:
+        groups = groups.filter(principal.in_groups("pk"))
+    found = list(groups)
+    if len(found) != len(names):
         raise CallerRefused
-    return group
+    return found
 
 
-def _owner(group: Group, name: str | None) -> User | None:
+def _owner(request: Request, groups: list[Group], name: str | None) -> User | None:
+    """Return an active member of one of the groups, or of any group for a key of all of them."""
     if name is None:
         return None
-    owner = User.objects.filter(groups=group, username=name, is_active=True).first()
+    principal = principal_of(request)
+    people = User.objects.filter(username=name, is_active=True)
+    if groups:
+        people = people.filter(groups__in=groups)
+    elif isinstance(principal, KeyHolder):
+        people = people.filter(principal.in_groups("groups"))
+    owner = people.first()
     if owner is None:
         raise CallerRefused
     return owner

@@ -6,13 +6,11 @@ from django.contrib.auth.models import AnonymousUser, User
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from acl.models import ApiKey
-from acl.services.keys import KeyHolder
+from acl.delegation.authority import OWN_SCOPES
+from acl.key_holder import KeyHolder
 
 if TYPE_CHECKING:  # the framework imports this module while it makes APIView
     from rest_framework.views import APIView
-
-OWN_SCOPES = frozenset({ApiKey.Scope.SELECT, ApiKey.Scope.DISCOVER, ApiKey.Scope.EXECUTE})
 
 
 def has_scope(principal: KeyHolder | User | AnonymousUser | None, scope: str) -> bool:

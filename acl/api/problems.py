@@ -14,7 +14,8 @@ from rest_framework.views import set_rollback
 
 from acl.api.request_ids import current_request_id
 from acl.api.throttling import check_stranger
-from acl.services.callers import CallerMissing, CallerRefused
+from acl.delegation import DelegationRefused
+from acl.services.callers import CallerAmbiguous, CallerMissing, CallerRefused
 from acl.services.keys import KeyRefused
 
 CONTENT_TYPE = "application/problem+json"
@@ -95,11 +96,17 @@ def _as_api_exception(error: Exception) -> exceptions.APIException | None:
             known = exceptions.APIException(str(error) if told else None)
             known.status_code = status
             return known
-    if isinstance(error, CallerMissing | KeyRefused):
-        return exceptions.ValidationError(
-            {"user" if isinstance(error, CallerMissing) else "scopes": [str(error)]}
-        )
+    for kind, field in _FIELD_OF.items():
+        if isinstance(error, kind):
+            return exceptions.ValidationError({field: [str(error)]})
+    if isinstance(error, DelegationRefused):
+        refused = exceptions.ValidationError({error.field: [str(error)]})
+        refused.status_code = 403
+        return refused
     return error if isinstance(error, exceptions.APIException) else None
+
+
+_FIELD_OF = {CallerMissing: "user", CallerAmbiguous: "group", KeyRefused: "scopes"}
 
 
 def _limited(

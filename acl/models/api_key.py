@@ -5,10 +5,12 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from acl.rank import Rank
+
 
 class ApiKey(models.Model):
-    """A key bound to a group. It acts for its owner, or, where allowed, for any user of the
-    group."""
+    """A key that works in some groups, or in all groups of whoever it acts for: its owner or,
+    where allowed, any user that a request names."""
 
     class Scope(models.TextChoices):
         SELECT = "select"
@@ -17,7 +19,12 @@ class ApiKey(models.Model):
         ADMIN = "admin"
 
     name = models.CharField(max_length=120)
-    group = models.ForeignKey(Group, models.CASCADE, related_name="api_keys")
+    groups = models.ManyToManyField(
+        Group, blank=True, related_name="api_keys", help_text="The groups that the key works in."
+    )
+    all_groups = models.BooleanField(
+        default=False, help_text="It works in every group of the person that it acts for."
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
@@ -32,6 +39,28 @@ class ApiKey(models.Model):
         max_length=12, help_text="The key's first characters, to tell keys apart."
     )
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    rank = models.PositiveSmallIntegerField(
+        choices=Rank.choices,
+        default=Rank.MEMBER,
+        editable=False,
+        help_text="Its owner's rank when it was made: the key never gets a higher one.",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="The person who made it, or who owned the key that did.",
+    )
+    made_with = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="made",
+        help_text="The key that it was made with.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -46,3 +75,10 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def scope_of_groups(self) -> str:
+        """The groups in words. Prefetch `groups` for lists."""
+        if self.all_groups:
+            return "all groups"
+        return ", ".join(sorted(group.name for group in self.groups.all())) or "no group"

@@ -7,6 +7,7 @@ it ends after a while, after one use, and with the admin who sent it.
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import cast
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 
 from acl.clock import database_now
+from acl.delegation import DelegationRefused, check_groups, check_role
 from acl.models import Invitation
 from acl.services.audit import record
 from acl.services.keys import digest_of
@@ -31,9 +33,8 @@ def invite(
 ) -> tuple[Invitation, str]:
     """The invitation and the secret of its link, which is the only time that it can be seen. An
     earlier one to the same address ends."""
-    email = email.strip().lower()
-    if role == Invitation.Role.ADMIN and not by.is_superuser:
-        raise PeopleRefused("Only an admin who may do everything can invite another one.")
+    email, chosen = email.strip().lower(), list(groups)
+    _check_power(by, role, chosen)
     if is_address_taken(email):
         raise PeopleRefused("Somebody with this address has an account already.")
     Invitation.objects.filter(OPEN, email__iexact=email).update(withdrawn_at=Now())
@@ -45,7 +46,7 @@ def invite(
         digest=digest_of(raw),
         expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
     )
-    invitation.groups.set(groups)
+    invitation.groups.set(chosen)
     record(by=by, action="person.invited", target=email, details=_details(invitation))
     return invitation, raw
 
@@ -75,11 +76,31 @@ def accept(*, raw: str, username: str, password: str) -> User:
     invitation = _acceptable().select_for_update(of=("self",)).filter(digest=digest_of(raw)).first()
     if invitation is None or is_address_taken(invitation.email):
         raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
+    if not _may_still_invite(invitation):
+        raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
     person = _create(invitation, username, password)
     Invitation.objects.filter(pk=invitation.pk).update(accepted_at=Now(), person=person)
     details = _details(invitation)
     record(by=person, action="invitation.accepted", target=person.username, details=details)
     return person
+
+
+def _may_still_invite(invitation: Invitation) -> bool:
+    """Ask again at acceptance: the sender or the groups may have changed since."""
+    try:
+        _check_power(cast(User, invitation.by), invitation.role, invitation.groups.all())
+    except PeopleRefused:
+        return False
+    return True
+
+
+def _check_power(by: User, role: str, groups: Iterable[Group]) -> None:
+    """Raise PeopleRefused if the invited person would have more power than the sender."""
+    try:
+        check_role(by, role)
+        check_groups(by, groups)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
 
 
 def _acceptable() -> QuerySet[Invitation]:

@@ -3,17 +3,29 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Case, CharField, Q, QuerySet, Value, When
+from django.contrib.auth.models import User
+from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
+from acl.rank import Rank
 
+_LINKS = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
+_MEMBERS = User.groups.through.objects.filter(
+    group=OuterRef("group"), user=OuterRef("apikey__owner")
+)
+COVERED = _LINKS.filter(Q(apikey__owner=None) | Q(Exists(_MEMBERS)))
 SOON = timedelta(days=7)
 # How a key stands, by the database's clock, as the key is recognised by it.
 STATES = {
     "revoked": Q(revoked_at__isnull=False),
     "expired": Q(expires_at__lte=Now()),
-    "resting": Q(owner__is_active=False),  # until its owner is active again
+    # Until its owner is active, an admin, or a member again.
+    "resting": (
+        Q(owner__is_active=False)
+        | Q(rank__gt=Rank.MEMBER, owner__is_staff=False)
+        | (Q(all_groups=False) & ~Q(Exists(COVERED)))
+    ),
     "ending": Q(expires_at__lte=Now() + SOON),
 }
 USABLE = ("active", "ending")
@@ -36,7 +48,7 @@ def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
         output_field=CharField(),
     )
     found = ApiKey.objects.annotate(standing=standing).select_related(
-        "group", "owner", "owner__service_account"
+        "owner", "owner__service_account", "created_by"
     )
     if wanted.words:
         found = found.filter(
@@ -45,11 +57,11 @@ def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
             | Q(owner__username__icontains=wanted.words)
         )
     if wanted.group:
-        found = found.filter(group__name=wanted.group)
+        found = found.filter(groups__name=wanted.group)
     if wanted.show:
         found = found.filter(standing__in=USABLE if wanted.show == "usable" else [wanted.show])
     first = Case(When(standing__in=USABLE, then=Value(0)), default=Value(1))
-    return found.order_by(first, "-created_at", "pk")
+    return found.prefetch_related("groups").order_by(first, "-created_at", "pk")
 
 
 def usable_keys() -> QuerySet[ApiKey]:

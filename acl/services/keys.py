@@ -1,11 +1,11 @@
-"""API keys: made, replaced, withdrawn and recognised.
+"""API keys: creation, rotation, revocation and recognition.
 
-A raw key is shown once and never stored. It is random, so one fast hash is enough, and looking for
-the hash tells nothing about the key by its timing.
+A raw key is shown once and never stored. It is random, so one fast hash is enough, and looking up
+the hash reveals nothing about the key by its timing.
 """
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -16,9 +16,15 @@ from django.db.models.functions import Coalesce, Least, Now
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.clock import database_now
+from acl.delegation import Actor, WantedKey, authority_of, check_key_authority, person_behind
+from acl.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.prepared import rows_of
+from acl.rank import Rank
 from acl.services.audit import record
+
+__all__ = ["KeyHolder", "KeyRefused", "check_key", "create_key", "digest_of", "holder_of",
+           "revoke_key", "rotate_key"]  # fmt: skip
 
 RANDOM_BYTES = 32
 PREFIX = "pb_"
@@ -27,52 +33,36 @@ OVERLAP = timedelta(hours=24)
 
 
 class KeyRefused(Exception):
-    """A key was asked for that could never act for anybody, or that has no scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyHolder:
-    """Whoever sent a valid key: what the key may do, in which group, and for whom."""
-
-    key_id: int
-    name: str
-    prefix: str
-    group_id: int
-    owner_id: int | None
-    acts_for_users: bool
-    scopes: frozenset[str]
-    is_authenticated: bool = True
-    is_active: bool = True
-    is_staff: bool = False
-    is_anonymous: bool = False
+    """The key could never act for anybody, or has no scope."""
 
 
 @sensitive_variables("raw")
 @transaction.atomic
 def create_key(
     *,
-    by: User | None,
+    by: Actor,
     name: str,
-    group: Group,
-    scopes: list[str],
+    scopes: Iterable[str],
+    group: Group | None = None,
+    groups: Iterable[Group] = (),
+    all_groups: bool = False,
     owner: User | None = None,
     acts_for_users: bool = False,
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """The new key and its raw text, which is the only time that it can be seen."""
-    check_key(scopes=scopes, owner=owner, acts_for_users=acts_for_users)
-    raw = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
-    key = ApiKey.objects.create(
-        name=name,
-        group=group,
-        owner=owner,
-        acts_for_users=acts_for_users,
-        scopes=sorted(set(scopes)),
-        prefix=raw[:SHOWN_CHARACTERS],
-        digest=digest_of(raw),
-        expires_at=expires_at,
-    )
-    record(by=by, action="key.created", target=str(key), details=_details(key))
+    """Create a key for `group`, `groups` or all groups; return it with its raw text, which cannot
+    be seen again. Without `expires_at` it ends when the key of `by` does.
+
+    Raises KeyRefused for a key that could do nothing, DelegationRefused for one that could do
+    more than `by`.
+    """
+    covered = [one for one in (group, *groups) if one is not None]
+    wanted, rank = check_new_key(
+        by=by, scopes=scopes, groups=covered, all_groups=all_groups, owner=owner,
+        acts_for_users=acts_for_users, expires_at=expires_at,
+    )  # fmt: skip
+    key, raw = _store(by, name=name, wanted=wanted, rank=rank, groups=covered)
+    record(by=person_behind(by), action="key.created", target=str(key), details=_details(key))
     return key, raw
 
 
@@ -80,70 +70,154 @@ def create_key(
 @transaction.atomic
 def rotate_key(
     *,
-    by: User | None,
+    by: Actor,
     key: ApiKey,
     overlap: timedelta = OVERLAP,
     lifetime: timedelta | None = None,
 ) -> tuple[ApiKey, str]:
-    """A successor with the same rights. The old key goes on for `overlap`; the new one ends with
-    its `lifetime`, or else when the old one would have."""
-    successor, raw = create_key(
-        by=by,
-        name=key.name,
-        group=key.group,
-        scopes=key.scopes,
-        owner=key.owner,
-        acts_for_users=key.acts_for_users,
-        expires_at=database_now() + lifetime if lifetime else key.expires_at,
-    )
-    end = Now() + overlap
-    ApiKey.objects.filter(pk=key.pk).update(expires_at=Least(Coalesce(F("expires_at"), end), end))
-    details = {"successor": successor.prefix, "overlap_minutes": overlap // timedelta(minutes=1)}
-    record(by=by, action="key.rotated", target=str(key), details=details)
+    """Create a successor with the same power. The old key goes on for `overlap`; the new one ends
+    after `lifetime`, or else when the old one would have.
+
+    Whoever rotates a key gets its successor, and so must hold all that it can do: raises
+    DelegationRefused otherwise.
+    """
+    end = database_now() + lifetime if lifetime else key.expires_at
+    groups = {group.pk: group for group in key.groups.all()}
+    reach = None if key.all_groups else frozenset(groups)
+    wanted = WantedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
+    rank = min(check_key_authority(by, wanted), Rank(key.rank))
+    successor, raw = _store(by, name=key.name, wanted=wanted, rank=rank, groups=groups.values())
+    limit = Now() + overlap
+    ends_at = Least(Coalesce(F("expires_at"), limit), limit)
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at)
+    details = {
+        **_details(successor),
+        "successor": successor.prefix,
+        "overlap_minutes": overlap // timedelta(minutes=1),
+    }
+    record(by=person_behind(by), action="key.rotated", target=str(key), details=details)
     return successor, raw
 
 
 @transaction.atomic
-def revoke_key(*, by: User | None, key: ApiKey) -> None:
-    """The key's very next request is refused."""
+def revoke_key(*, by: Actor, key: ApiKey) -> None:
+    """End the key: its very next request is refused."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=Now())
-    record(by=by, action="key.revoked", target=str(key), details=_details(key))
+    record(by=person_behind(by), action="key.revoked", target=str(key), details=_details(key))
 
 
-def check_key(*, scopes: list[str], owner: User | None, acts_for_users: bool) -> None:
-    """Raise KeyRefused where such a key could do nothing."""
-    unknown = set(scopes) - set(ApiKey.Scope.values)
-    if unknown or not scopes:
+def check_new_key(
+    *,
+    by: Actor,
+    scopes: Iterable[str],
+    groups: Iterable[Group],
+    all_groups: bool,
+    owner: User | None,
+    acts_for_users: bool,
+    expires_at: datetime | None,
+) -> tuple[WantedKey, Rank]:
+    """Return the power and the rank of the key that `create_key` would make; raise as it does."""
+    covered, end = {one.pk: one for one in groups}, expires_at or authority_of(by).ends_at
+    if owner is not None:
+        owner = User.objects.get(pk=owner.pk)  # with the flags of this moment
+    check_key(scopes=scopes, owner=owner, acts_for_users=acts_for_users)
+    _check_groups(covered, all_groups=all_groups, owner=owner, acts_for_users=acts_for_users)
+    reach = None if all_groups else frozenset(covered)
+    wanted = WantedKey(frozenset(scopes), reach, owner, acts_for_users, end)
+    return wanted, check_key_authority(by, wanted)
+
+
+def check_key(*, scopes: Iterable[str], owner: User | None, acts_for_users: bool) -> None:
+    """Raise KeyRefused if such a key could do nothing."""
+    wanted = set(scopes)
+    if wanted - set(ApiKey.Scope.values) or not wanted:
         raise KeyRefused(f"scopes must be some of {', '.join(ApiKey.Scope.values)}")
-    if not owner and not acts_for_users and set(scopes) != {ApiKey.Scope.ADMIN}:
+    if not owner and not acts_for_users and wanted != {ApiKey.Scope.ADMIN}:
         raise KeyRefused("the key needs an owner, or must be allowed to act for users")
+
+
+def _check_groups(
+    groups: dict[int, Group], *, all_groups: bool, owner: User | None, acts_for_users: bool
+) -> None:
+    if all_groups and groups:
+        raise KeyRefused("a key is for all groups or for those that are named, not for both")
+    if not all_groups and not groups:
+        raise KeyRefused("the key needs a group")
+    if all_groups and not owner and not acts_for_users:
+        raise KeyRefused("a key for all groups needs an owner, or must be allowed to act for users")
+    if owner is None or all_groups:
+        return
+    if outside := set(groups) - set(owner.groups.values_list("pk", flat=True)):
+        named = ", ".join(sorted(groups[pk].name for pk in outside))
+        raise KeyRefused(f"{owner.get_username()} does not belong to {named}")
+
+
+@sensitive_variables("raw")
+def _store(
+    by: Actor, *, name: str, wanted: WantedKey, rank: Rank, groups: Iterable[Group]
+) -> tuple[ApiKey, str]:
+    raw = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+    key = ApiKey.objects.create(
+        name=name,
+        all_groups=wanted.groups is None,
+        owner=wanted.owner,
+        acts_for_users=wanted.acts_for_users,
+        scopes=sorted(wanted.scopes),
+        rank=rank,
+        prefix=raw[:SHOWN_CHARACTERS],
+        digest=digest_of(raw),
+        expires_at=wanted.expires_at,
+        created_by=person_behind(by),
+        made_with_id=by.key_id if isinstance(by, KeyHolder) else None,
+    )
+    key.groups.set(groups)
+    return key, raw
 
 
 @sensitive_variables("raw")
 def digest_of(raw: str) -> str:
-    """What is stored of a key."""
+    """Return what is stored of a key."""
     return sha256(raw.encode()).hexdigest()
 
 
 @sensitive_variables("raw")
 def holder_of(raw: str) -> KeyHolder | None:
-    """Who sent this key, in one statement; None when it, or its owner, may not act any more."""
+    """Recognise a raw key in one statement. None if it, or its owner, may not act any more."""
     rows = rows_of(_RECOGNISE, {"digest": digest_of(raw)}, twice=True)
     if not rows:
         return None
-    [(key_id, name, prefix, group_id, owner_id, acts_for_users, scopes)] = rows
-    return KeyHolder(key_id, name, prefix, group_id, owner_id, acts_for_users, frozenset(scopes))
+    [row] = rows
+    key_id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, end = row
+    return KeyHolder(
+        key_id, name, prefix, owner_id, acts_for_users, frozenset(scopes),
+        group_ids=None if groups is None else frozenset(groups),
+        all_groups=all_groups,
+        rank=Rank(rank),
+        expires_at=end,
+    )  # fmt: skip
 
 
-# Recognising a key and noting its use are one statement. The note is taken once a minute, by the
-# database's clock, and never waits for a lock.
+# Recognising a key and noting its use are one statement, so a key stops in the instant in which its
+# owner is deactivated, loses the staff flag that the key was made with, or leaves its last group.
+# A key covers no group that its owner has left. Use is noted once a minute, by the database's
+# clock, and never waits for a lock.
 _RECOGNISE = """
 WITH known AS (
-  SELECT k.id, k.name, k.prefix, k.group_id, k.owner_id, k.acts_for_users, k.scopes
+  SELECT k.id, k.name, k.prefix, k.owner_id, k.acts_for_users, k.scopes, k.all_groups, k.expires_at,
+         CASE WHEN k.all_groups AND k.acts_for_users THEN NULL
+              WHEN k.all_groups THEN ARRAY(
+                SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = k.owner_id)
+              ELSE ARRAY(
+                SELECT g.group_id FROM acl_apikey_groups g
+                WHERE g.apikey_id = k.id AND (k.owner_id IS NULL OR g.group_id IN (
+                  SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = k.owner_id)))
+         END AS groups,
+         CASE WHEN NOT COALESCE(owner.is_staff, false) THEN 0
+              WHEN owner.is_superuser THEN k.rank ELSE LEAST(k.rank, 1) END AS rank
   FROM acl_apikey k LEFT JOIN auth_user owner ON owner.id = k.owner_id
   WHERE k.digest = %(digest)s::text AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())
-    AND COALESCE(owner.is_active, true)
+    AND COALESCE(owner.is_active, true) AND (k.rank = 0 OR owner.is_staff)
 ), stale AS (
   SELECT k.id FROM acl_apikey k JOIN known ON known.id = k.id
   WHERE k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute'
@@ -151,13 +225,14 @@ WITH known AS (
 ), noted AS (
   UPDATE acl_apikey SET last_used_at = now() WHERE id IN (SELECT id FROM stale)
 )
-SELECT id, name, prefix, group_id, owner_id, acts_for_users, scopes FROM known
+SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at
+FROM known WHERE groups IS NULL OR cardinality(groups) > 0
 """
 
 
 def _details(key: ApiKey) -> dict[str, object]:
     return {
-        "group": key.group.name,
+        "groups": key.scope_of_groups,
         "scopes": key.scopes,
         "owner": key.owner.get_username() if key.owner else None,
         "acts_for_users": key.acts_for_users,

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.delegation import DelegationRefused, check_groups, check_person
 from acl.models import Invitation
 from acl.services.audit import record
 
@@ -90,7 +91,7 @@ def deactivate(*, by: User, person: User) -> None:
     """The person cannot sign in, their sessions end, and so do the invitations they sent."""
     if by.pk == person.pk:
         raise PeopleRefused("You cannot deactivate yourself. Ask another admin.")
-    _check_rank(by, person)
+    _check_power(by, person)
     if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
         return
     sessions = end_sessions(person)
@@ -102,7 +103,7 @@ def deactivate(*, by: User, person: User) -> None:
 @transaction.atomic
 def reactivate(*, by: User, person: User) -> None:
     """The person may sign in again, with the groups that they had."""
-    _check_rank(by, person)
+    _check_power(by, person)
     if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
         record(by=by, action="person.reactivated", target=person.username)
 
@@ -110,7 +111,7 @@ def reactivate(*, by: User, person: User) -> None:
 @transaction.atomic
 def add_to_group(*, by: User, person: User, group: Group) -> None:
     """The group's rights are the person's from the next request on."""
-    _check_rank(by, person)
+    _check_power(by, person, joins=[group])
     if not person.groups.filter(pk=group.pk).exists():
         person.groups.add(group)
         _record_group(by, "person.joined_group", person, group)
@@ -119,7 +120,7 @@ def add_to_group(*, by: User, person: User, group: Group) -> None:
 @transaction.atomic
 def take_out_of_group(*, by: User, person: User, group: Group) -> None:
     """The group's rights are gone from the next request on."""
-    _check_rank(by, person)
+    _check_power(by, person)
     if person.groups.filter(pk=group.pk).exists():
         person.groups.remove(group)
         _record_group(by, "person.left_group", person, group)
@@ -132,7 +133,7 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
     if by is not None:
         if by.pk == person.pk:
             raise PeopleRefused("Turn your own codes off under Your account.")
-        _check_rank(by, person)
+        _check_power(by, person)
     removed, _ = Authenticator.objects.filter(user=person).delete()
     if removed:
         record(by=by, action="person.two_factor_off", target=person.username)
@@ -151,10 +152,13 @@ def end_sessions(person: User) -> int:
     return len(theirs)
 
 
-def _check_rank(by: User, person: User) -> None:
-    """Only who may do everything changes those who may."""
-    if person.is_superuser and not by.is_superuser:
-        raise PeopleRefused("Only an admin who may do everything can change this person.")
+def _check_power(by: User, person: User, *, joins: Iterable[Group] = ()) -> None:
+    """Nobody changes a person who may do more than they, or gives away more than they have."""
+    try:
+        check_person(by, person)
+        check_groups(by, joins)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
 
 
 def _record_group(by: User, action: str, person: User, group: Group) -> None:

@@ -1,11 +1,13 @@
 """Service accounts: users that are programs."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from acl.delegation import Actor, check_groups, person_behind
 from acl.models import ApiKey, ServiceAccount
 from acl.services.audit import record
 from acl.services.keys import create_key
@@ -17,9 +19,13 @@ class ServiceAccountRefused(Exception):
 
 @transaction.atomic
 def create_service_account(
-    *, by: User | None, name: str, group: Group, description: str = ""
+    *, by: Actor, name: str, groups: Sequence[Group], description: str = ""
 ) -> User:
-    """A user of the group that keys can belong to, and that nobody can sign in as."""
+    """Create a user of the groups that keys can belong to, and that nobody can sign in as.
+
+    Raises DelegationRefused where membership would bring power that `by` does not have.
+    """
+    check_groups(by, groups)
     user = User(username=User.normalize_username(name))
     user.set_unusable_password()
     try:
@@ -27,13 +33,13 @@ def create_service_account(
     except ValidationError as problem:
         raise ServiceAccountRefused(" ".join(problem.messages)) from problem
     user.save()
-    user.groups.add(group)
+    user.groups.add(*groups)
     ServiceAccount.objects.create(user=user, description=description)
     record(
-        by=by,
+        by=person_behind(by),
         action="service_account.created",
         target=name,
-        details={"group": group.name, "description": description},
+        details={"groups": [one.name for one in groups], "description": description},
     )
     return user
 
@@ -41,21 +47,21 @@ def create_service_account(
 @transaction.atomic
 def create_account_with_key(
     *,
-    by: User | None,
+    by: Actor,
     account: str,
     description: str,
     name: str,
-    group: Group,
+    groups: Sequence[Group],
     scopes: list[str],
     acts_for_users: bool = False,
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new service account and its first key, with the key's text; or neither."""
-    owner = create_service_account(by=by, name=account, group=group, description=description)
+    """Create a service account and its first key, with the key's text; or neither."""
+    owner = create_service_account(by=by, name=account, groups=groups, description=description)
     return create_key(
         by=by,
         name=name,
-        group=group,
+        groups=groups,
         scopes=scopes,
         owner=owner,
         acts_for_users=acts_for_users,

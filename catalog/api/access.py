@@ -10,9 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.api.callers import principal_of
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer
 from acl.callers import Caller
+from acl.key_holder import KeyHolder
 from acl.models import ApiKey
 from catalog.api import access_serializers as serializers
 from catalog.api.access_callers import asked_about, is_admin, own_group
@@ -87,7 +89,7 @@ class HoldersView(APIView):
         """By group, space and name, a page at a time; to a key, in its own group."""
         wanted = _read(request, serializers.HoldersQuerySerializer)
         capabilities = Capability.objects.select_related("integration")
-        group = own_group(request)
+        group = own_group(request, wanted["group"])
         if group is not None:
             capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
         found = capabilities.filter(full_name=wanted["capability"]).first()
@@ -113,7 +115,7 @@ def _explained(request: Request, caller: Caller, full_name: str) -> Explanation 
     """All of it to staff, to a key with the scope what its group has, to others their own."""
     if not is_admin(request):
         return explain_own(caller=caller, full_name=full_name)
-    group = own_group(request)
+    group = caller.group_id if isinstance(principal_of(request), KeyHolder) else None
     if group is not None and not capabilities_of(group).filter(full_name=full_name).exists():
         return explain_own(caller=caller, full_name=full_name)
     return explain(caller=caller, full_name=full_name)

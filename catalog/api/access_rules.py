@@ -15,7 +15,7 @@ from acl.api.callers import person_of
 from acl.models import ApiKey, Space
 from acl.services.callers import CallerRefused
 from catalog.api import access_serializers as serializers
-from catalog.api.access_callers import own_group
+from catalog.api.access_callers import groups_known, own_group
 from catalog.models import Capability, Integration, Rule
 from catalog.services.remit import capabilities_of, integrations_of
 from catalog.services.rules import add_rule, remove_rule, warnings_about
@@ -89,8 +89,7 @@ class RuleView(APIView):
 
 
 def _rules(request: Request) -> QuerySet[Rule]:
-    group = own_group(request)
-    return Rule.objects.filter(space__group=group) if group is not None else Rule.objects.all()
+    return Rule.objects.filter(groups_known(request, "space__group"))
 
 
 def _that_fit(wanted: dict[str, Any]) -> Q:
@@ -105,7 +104,7 @@ def _that_fit(wanted: dict[str, Any]) -> Q:
 
 def _said(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
     """The rule by its objects; what a key may not know of is refused as if it were not there."""
-    own = own_group(request)
+    own = own_group(request, wanted["group"])
     space = _space(own, wanted["group"], wanted["space"])
     integrations = Integration.objects.all() if own is None else integrations_of(own)
     capabilities = Capability.objects.all() if own is None else capabilities_of(own)

@@ -119,7 +119,7 @@ class GraphView(LookupView):
         """For admins. The weight replaces what was worked out; both must be the caller's. Staff
         decide for everybody, a key for the callers of its group."""
         source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
-        group = _own_group(request)
+        group = _own_group(request, wanted)
         try:
             edge, is_new = relate(
                 by=person_of(request),
@@ -155,7 +155,7 @@ class GraphView(LookupView):
                 source=source,
                 target=target,
                 kind=wanted["type"],
-                group=_own_group(request),
+                group=_own_group(request, wanted),
             )
         except EdgeRefused as refused:
             raise ValidationError({"target": str(refused)}) from refused
@@ -176,9 +176,9 @@ class GraphView(LookupView):
         return found[names[0]], found[names[1]], wanted
 
 
-def _own_group(request: Request) -> Group | None:
-    """The group that a key decides for; None for staff."""
-    own = own_group(request)
+def _own_group(request: Request, wanted: dict[str, Any]) -> Group | None:
+    """Return the group that a key decides for; None for staff."""
+    own = own_group(request, wanted.get("group") or "")
     return None if own is None else Group.objects.get(pk=own)
 
 

@@ -6,6 +6,7 @@ counted among what this caller may use, so that whatever is hidden makes no edge
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from django.db import connection
@@ -23,7 +24,7 @@ LARGEST_CATEGORY = 8
 MOST_WITH_A_TAG = "GREATEST(5, LEAST(50, {usable} / 10))"
 _MOST_WITH_A_TAG = MOST_WITH_A_TAG.format(usable="(SELECT count(*) FROM usable)")
 # Everybody's edges, and those that an admin of the caller's group has decided, which come first.
-FOR_THE_GROUP = "(group_id IS NULL OR group_id = (SELECT group_id FROM who))"
+FOR_THE_GROUP = "(group_id IS NULL OR group_id = ANY (%(groups)s::bigint[]))"
 Direction = Literal["out", "in", "both"]
 
 
@@ -55,7 +56,7 @@ def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourh
     """At most twenty of each type; None where there is no such one that the caller may use."""
     parameters = {**rights_parameters(caller), "name": full_name, "type": type_}
     with connection.cursor() as cursor:
-        cursor.execute(_NEIGHBOURS, parameters)
+        cursor.execute(_neighbours(united=caller.is_united), parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if not rows:
         return None
@@ -69,7 +70,7 @@ def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourh
 def count_edges(caller: Caller) -> int:
     """How many edges there are among what the caller may use and what is connected."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, rights_parameters(caller))
+        cursor.execute(_count(united=caller.is_united), rights_parameters(caller))
         return int(cursor.fetchone()[0])
 
 
@@ -102,8 +103,10 @@ def _first(some: Sequence[Neighbour]) -> Sequence[Neighbour]:
     return some[:MOST_OF_A_KIND]
 
 
-_NEIGHBOURS = f"""
-WITH RECURSIVE {rights_sql(TABLES)},
+@cache
+def _neighbours(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)},
 own AS MATERIALIZED (
   SELECT id FROM catalog_capability
   WHERE full_name = %(name)s::text AND id IN (SELECT id FROM usable)
@@ -144,8 +147,12 @@ FROM own LEFT JOIN (
   JOIN catalog_integration i ON i.id = c.integration_id
 ) ON true
 """  # noqa: S608 - names and numbers of our own
-_COUNT = f"""
-WITH RECURSIVE {rights_sql(TABLES)},
+
+
+@cache
+def _count(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)},
 shown AS MATERIALIZED (
   SELECT c.id FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
   WHERE c.id IN (SELECT id FROM usable) AND i.connection <> 'disconnected'

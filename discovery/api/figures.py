@@ -128,7 +128,7 @@ def _fields(report: Any) -> dict[str, Any]:
 
 def group_asked(request: Request, name: str) -> Group | None:
     """The group that is named, else the key's own, else all; to a key there is only its own."""
-    own = own_group(request)
+    own = own_group(request, name)
     if own is None and not name:
         return None
     groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)

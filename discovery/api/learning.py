@@ -107,7 +107,7 @@ class LearningView(LookupView):
 
 
 def _group(request: Request, name: str) -> Group:
-    own = own_group(request)
+    own = own_group(request, name)
     if own is None and not name:
         raise ValidationError({"group": "Name the group."})
     groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)

@@ -10,8 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.api.callers import principal_of
+from acl.key_holder import KeyHolder
 from acl.models import ApiKey
-from catalog.api.access_callers import own_group
 from discovery.api import tool_use_serializers as bodies
 from discovery.api.figures import group_asked, time_asked
 from discovery.services.insights.searches import lost_turns
@@ -45,7 +46,7 @@ class ToolUseView(APIView):
             since=since,
             until=until,
             group_id=group.pk if group else None,
-            stranger=own_group(request) is not None,
+            stranger=isinstance(principal_of(request), KeyHolder),
         )
         use = tool_use(sight, most=wanted["limit"], most_never=wanted["limit"])
         told = {name: getattr(use, name) for name in use.__slots__}

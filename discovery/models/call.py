@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -59,6 +60,8 @@ class Call(ChainColumns):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    # The group of the space, where another one gives the tool: its rules count, too.
+    other_groups = ArrayField(models.BigIntegerField(), default=list, blank=True, editable=False)
     # Kept when the space is gone: the root, which is empty here, may allow more than it did.
     space = models.ForeignKey(
         Space,
@@ -167,7 +170,7 @@ class Call(ChainColumns):
     @property
     def caller(self) -> Caller:
         """For whom it was asked."""
-        return Caller(self.user_id, self.group_id, self.space_id)
+        return Caller(self.user_id, self.group_id, self.space_id, tuple(self.other_groups))
 
     @property
     def acts_for_other(self) -> bool:

@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
@@ -33,6 +34,12 @@ class Turn(ChainColumns):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, models.CASCADE, related_name="+", db_index=False)
     space = models.ForeignKey(Space, models.SET_NULL, null=True, blank=True, related_name="+")
+    other_groups = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        help_text="The user's other groups, where several answered together.",
+    )
     message = models.TextField(blank=True)
     mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.DISCOVERED)
     plan = StoredJSONField(default=dict, blank=True, help_text="Empty for a mere selection.")

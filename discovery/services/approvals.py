@@ -41,7 +41,7 @@ def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
         "user", "group", "actor", "decided_by", "capability__integration"
     )
     if isinstance(principal, KeyHolder):
-        return calls.filter(group=principal.group_id)
+        return calls.filter(principal.in_groups())
     return calls if principal.is_staff else calls.none()
 
 

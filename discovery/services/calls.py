@@ -38,7 +38,7 @@ def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
     """
     calls = Call.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
-        calls = calls.filter(group=principal.group_id)
+        calls = calls.filter(principal.in_groups())
         return calls if principal.acts_for_users else calls.filter(user=principal.owner_id)
     mine = Q(user=principal)
     if acts_for_others(principal):
@@ -56,7 +56,7 @@ def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call 
     """The same among the calls that were made for the caller in their group.
 
     Whoever acts as the caller finds only what they asked for themselves."""
-    own = Call.objects.filter(user=caller.user_id, group=caller.group_id)
+    own = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
     chain = current_chain()
     if chain.acts_for_other(caller.user_id):
         own = own.filter(actor=chain.actor.id, credential=chain.credential.kind)
@@ -102,7 +102,9 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
     may use the tools now."""
     if caller is None:
         return []
-    calls = Call.objects.filter(user=caller.user_id, group=caller.group_id, needs_approval=True)
+    calls = Call.objects.filter(
+        user=caller.user_id, group__in=caller.group_ids, needs_approval=True
+    )
     newest = list(
         calls.select_related("group", "actor", "decided_by", "user").order_by("-created_at")[:50]
     )

@@ -91,7 +91,7 @@ def execute(
     capability = find_usable(caller=caller, full_name=full_name)
     check_arguments(capability.input_schema, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
-    call, is_new = _stored(call)
+    call, is_new = _stored(call, caller)
     if call.state in Call.UNDER_WAY:
         seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
         call = wait_for_end(call, seconds)
@@ -134,8 +134,7 @@ def _new_call(
 ) -> Call:
     call = Call(
         user_id=caller.user_id,
-        group_id=caller.group_id,
-        space_id=caller.space_id,
+        **_place(caller, capability),
         **chain_columns(),
         capability=capability,
         full_name=capability.full_name,
@@ -146,7 +145,7 @@ def _new_call(
         arguments_hash=hash_of(arguments),
         idempotency_key=idempotency_key,
     )
-    call.turn_id = _own_turn(call, turn_id)
+    call.turn_id = _own_turn(call, caller, turn_id)
     asks_first = bool(getattr(capability, "asks_first", True))
     if waits_for_person(capability, asks_first=asks_first):
         call.needs_approval, call.state = True, State.WAITING
@@ -159,28 +158,40 @@ def _new_call(
     return call
 
 
-def _own_turn(call: Call, turn_id: UUID | None) -> UUID | None:
+def _place(caller: Caller, capability: Capability) -> dict[str, Any]:
+    """Bind the call to the one group that gives the tool, with the group of the space if that is
+    another: a deny there still holds when the call is approved and sent."""
+    group_id: int = getattr(capability, "given_in", caller.group_id)
+    limited = caller.space_id is not None and group_id != caller.group_id
+    others = [caller.group_id] if limited else []
+    return {"group_id": group_id, "space_id": caller.space_id, "other_groups": others}
+
+
+def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
     """Return the id of the turn if it is the caller's; another's is as good as none.
 
     Whoever acts as another person counts nothing into that person's own turns.
     """
     if turn_id is None:
         return None
-    turns = Turn.objects.filter(pk=turn_id, user=call.user_id, group=call.group_id)
+    turns = Turn.objects.filter(pk=turn_id, user=call.user_id, group__in=caller.group_ids)
     if call.acts_for_other:
         turns = turns.filter(actor=call.actor_id, credential=call.credential)
     return turns.values_list("pk", flat=True).first()
 
 
-def _stored(call: Call) -> tuple[Call, bool]:
+def _stored(call: Call, caller: Caller) -> tuple[Call, bool]:
     """Store the call; return the row, and False where its key was used before: that call is it."""
+    # Another group may give the tool by now; the constraint below is for one group.
+    if caller.is_united and (known := _earlier(call, caller)):
+        return known, False
     try:
         # Without a key nothing can be there before: one statement needs no transaction.
         plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
         with nullcontext() if plain else transaction.atomic():
             if call.state == State.WAITING:
                 people = lock_queue_of(call)
-                if (earlier := _earlier(call)) is not None:
+                if (earlier := _earlier(call, caller)) is not None:
                     return earlier, False
                 check_places(call, people)
             if call.state == State.QUEUED:
@@ -190,7 +201,7 @@ def _stored(call: Call) -> tuple[Call, bool]:
             if call.acts_for_other:
                 _record_acting(call)
     except IntegrityError:
-        earlier = _earlier(call)
+        earlier = _earlier(call, caller)
         if earlier is None:
             raise
         return earlier, False
@@ -206,7 +217,7 @@ def _record_acting(call: Call) -> None:
     record(by=None, action="call.acted_for", target=target_of(call), details=details)
 
 
-def _earlier(call: Call) -> Call | None:
+def _earlier(call: Call, caller: Caller) -> Call | None:
     """Return the call that the key has begun. Raises KeyUsedError where it was another one.
 
     A key is looked for among the calls of the same actor: somebody else who acts for the same user
@@ -216,6 +227,7 @@ def _earlier(call: Call) -> Call | None:
         return None
     same_key = {name: getattr(call, name) for name in _ONE_KEY}
     earlier = Call.objects.filter(
+        group__in=caller.group_ids,
         **{name: value for name, value in same_key.items() if value is not None},
         **{f"{name}__isnull": True for name, value in same_key.items() if value is None},
     ).first()
@@ -224,7 +236,8 @@ def _earlier(call: Call) -> Call | None:
     return earlier
 
 
-_ONE_KEY = ("user_id", "group_id", "actor_id", "credential", "idempotency_key")
+# Beside the groups: the call is in the one that gives the tool.
+_ONE_KEY = ("user_id", "actor_id", "credential", "idempotency_key")
 
 
 def _asked(call: Call) -> tuple[str, int | None, str]:

@@ -56,6 +56,7 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
         space_id=asked.caller.space_id,
+        other_groups=list(asked.caller.other_groups),
         message=asked.message if settings.PEGBOARD_KEEP_MESSAGES else "",
         **chain_columns(),
         **{**told, **more},
@@ -68,7 +69,7 @@ def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
     # Whoever has left the group or was deactivated is nobody to act for.
     turns = Turn.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
-        turns = turns.filter(group=principal.group_id)
+        turns = turns.filter(principal.in_groups())
         return turns if principal.acts_for_users else turns.filter(user=principal.owner_id)
     if principal.is_staff and not acting:
         return turns
@@ -80,7 +81,7 @@ def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
 
 def caller_of_turn(turn: Turn) -> Caller:
     """Whom the turn was for."""
-    return Caller(turn.user_id, turn.group_id, turn.space_id)
+    return Caller(turn.user_id, turn.group_id, turn.space_id, tuple(turn.other_groups))
 
 
 def start_turn(turn: Turn) -> Turn:
@@ -99,7 +100,7 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
     """
     if current_chain().acts_for_other(caller.user_id):
         return
-    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group=caller.group_id)
+    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group__in=caller.group_ids)
     turns.update(
         discovery_calls=F("discovery_calls") + 1,
         discovery_empty=F("discovery_empty") + (0 if found else 1),

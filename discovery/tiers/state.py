@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from acl.callers import Caller
@@ -30,19 +31,28 @@ _KEY = f"""
                     sum(hashint8extended(id * 4 + mode, 2))) FROM usable),
   (SELECT concat_ws('/', count(*), sum(hashint8extended(id, 1)))
    FROM catalog_integration WHERE connection = 'disconnected')"""  # noqa: S608 - our own tables
-_STATE = f"""
-WITH RECURSIVE {rights_sql(TABLES)},
+
+
+@cache
+def _state(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)},
 keyed AS MATERIALIZED (SELECT {_KEY})
 SELECT keyed.*, c.id, c.required_tools, c.required_secrets, c.examples::text,
        CASE WHEN c.id = ANY (%(full)s::bigint[]) THEN c.content ELSE '' END
 FROM keyed LEFT JOIN catalog_capability c
   ON c.id = ANY (%(shown)s::bigint[]) AND c.id IN (SELECT id FROM usable)
 """  # noqa: S608 - the names of our own tables
-_IDS = f"""
-WITH RECURSIVE {rights_sql(TABLES)}
+
+
+@cache
+def _ids(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT {_KEY}, ARRAY(SELECT id FROM usable),
        ARRAY(SELECT slug FROM catalog_integration WHERE connection = 'disconnected')
 """  # noqa: S608 - the names of our own tables
+
 
 Key = tuple[str, str, str]
 
@@ -67,7 +77,9 @@ class State:
 
 def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> State:
     """In one statement; contents only of those that are told in full."""
-    rows = _rows(_STATE, caller, {"shown": list(shown), "full": list(full)})
+    rows = _rows(
+        _state(united=caller.is_united), caller, {"shown": list(shown), "full": list(full)}
+    )
     facts = {
         pk: Facts(tuple(tools), tuple(secrets), _texts(examples), content)
         for _, _, _, pk, tools, secrets, examples, content in rows
@@ -84,7 +96,7 @@ def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
 
 def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
     """With the key of the very rows that were read: rights may have changed since it was asked."""
-    [(version, usable, off, ids, disconnected)] = _rows(_IDS, caller, {})
+    [(version, usable, off, ids, disconnected)] = _rows(_ids(united=caller.is_united), caller, {})
     listing = listing_cache.at(version).entries
     entries = (listing[pk] for pk in ids if pk in listing)
     connected = (entry for entry in entries if entry.integration not in disconnected)

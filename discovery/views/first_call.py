@@ -30,7 +30,9 @@ def first_call(request: HttpRequest, key: ApiKey, raw: str, by: User) -> str:
 
 def _somebody_in(key: ApiKey, by: User) -> str:
     """Of those that the key may act for: whoever makes it, or else the first."""
-    people = User.objects.filter(is_active=True, groups=key.group)
+    people = User.objects.filter(is_active=True, service_account=None)
+    if not key.all_groups:
+        people = people.filter(groups__in=key.groups.all()).distinct()
     names = list(people.order_by("username").values_list("username", flat=True)[:1])
     own = people.filter(pk=by.pk).exists()
     return by.get_username() if own else "".join(names)

@@ -12,9 +12,10 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods
 
+from acl.delegation import DelegationRefused
 from acl.models import ApiKey
 from acl.services.key_list import list_keys, usable_keys
-from acl.services.keys import create_key, revoke_key, rotate_key
+from acl.services.keys import KeyRefused, create_key, revoke_key, rotate_key
 from acl.services.service_accounts import ServiceAccountRefused, create_account_with_key
 from discovery.key_forms import SCOPES, WHOM, KeysForm, NewKeyForm, ReplaceForm
 from discovery.views.access.admins import admins_only
@@ -50,13 +51,17 @@ def new_key(request: PageRequest) -> HttpResponse:
     """The form; or the new key, with its text this once."""
     frame = frame_of(request)
     given = request.POST if request.method == "POST" else None
-    form = NewKeyForm(given, initial={"group": frame.group.pk if frame.group else None})
+    form = NewKeyForm(given, initial={"groups": [frame.group.pk] if frame.group else []})
     if form.is_bound and form.is_valid():
         create = create_account_with_key if form.makes_account else create_key
         try:
             key, raw = create(by=request.user, **form.key())
         except ServiceAccountRefused as problem:
             form.add_error("account", str(problem))
+        except DelegationRefused as refused:
+            form.refuse(refused)
+        except KeyRefused as problem:
+            form.add_error("groups", f"This does not work: {problem}.")
         else:
             return _shown_once(request, key, raw, "Your new key")
     context = {"form": form, "whom": WHOM, "scopes": SCOPES, "chosen": _chosen(form)}
@@ -72,8 +77,12 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
     key = get_object_or_404(usable_keys(), pk=pk)
     form = ReplaceForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        new, raw = rotate_key(by=request.user, key=key, **form.times())  # type: ignore[arg-type]
-        return _shown_once(request, new, raw, f"The new key of {key.name}")
+        try:
+            new, raw = rotate_key(by=request.user, key=key, **form.times())  # type: ignore[arg-type]
+        except DelegationRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            return _shown_once(request, new, raw, f"The new key of {key.name}")
     context = {"form": form, "key": key}
     frame, status = frame_of(request), 422 if form.errors else 200
     return render_page(request, "discovery/keys/replace.html", context, frame=frame, status=status)
@@ -83,7 +92,7 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """Asks once, saying what is lost; then the key's next request is refused."""
-    key = get_object_or_404(ApiKey.objects.select_related("group", "owner"), pk=pk, revoked_at=None)
+    key = get_object_or_404(ApiKey.objects.select_related("owner"), pk=pk, revoked_at=None)
     if request.method == "POST":
         revoke_key(by=request.user, key=key)
         messages.success(request, f"{key.name} is revoked. Its next request is refused.")
@@ -103,5 +112,6 @@ def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> Http
 
 def _chosen(form: NewKeyForm) -> dict[str, object]:
     """What is checked when the form is shown: what was sent, or what is usual."""
-    names = ("scopes", "whom", "lifetime", "group")
-    return {name: form[name].value() for name in names}
+    names = ("scopes", "whom", "lifetime", "all_groups")
+    groups = {str(pk) for pk in form["groups"].value() or ()}
+    return {**{name: form[name].value() for name in names}, "groups": groups}

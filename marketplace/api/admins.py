@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.api.callers import person_of
+from acl.api.callers import installation_admin
 from acl.models import ApiKey
 
 
@@ -25,12 +24,4 @@ class AdminView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuses everybody else before anything is read."""
         super().initial(request, *args, **kwargs)
-        person_who_installs(request)
-
-
-def person_who_installs(request: Request) -> User:
-    """The admin who asks; a key asks for the one whom it belongs to."""
-    person = person_of(request)
-    if person is None or not person.is_active or not person.is_staff:
-        raise exceptions.PermissionDenied("This takes an admin, or a key that belongs to one.")
-    return person
+        installation_admin(request)

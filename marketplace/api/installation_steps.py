@@ -7,8 +7,9 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.api.callers import installation_admin
 from marketplace.api import installation_serializers as bodies
-from marketplace.api.admins import AdminView, Conflict, person_who_installs
+from marketplace.api.admins import AdminView, Conflict
 from marketplace.api.installation_calls import (
     IDEMPOTENCY,
     PROBLEMS,
@@ -44,7 +45,7 @@ class CancelView(StepView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Nothing of it stays."""
-        by, installation = person_who_installs(request), one(pk)
+        by, installation = installation_admin(request), one(pk)
         return self.done(installs.cancel_install(by=by, installation=installation), pk)
 
 
@@ -61,7 +62,7 @@ class RetryView(StepView):
     def post(self, request: Request, pk: UUID) -> Response:
         """From the beginning, with bounds on what its package needs, where they are given."""
         wanted = valid(bodies.RetrySerializer, request.data)
-        by, installation = person_who_installs(request), one(pk)
+        by, installation = installation_admin(request), one(pk)
         with refusals_as_problems():
             happened = installs.retry_install(
                 by=by, installation=installation, constraints=wanted.get("constraints")
@@ -81,7 +82,7 @@ class ApproveView(StepView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """The tools as they are told, and no others."""
-        by, installation = person_who_installs(request), one(pk)
+        by, installation = installation_admin(request), one(pk)
         return self.done(installs.approve_install(by=by, installation=installation), pk)
 
 
@@ -98,7 +99,7 @@ class ConfirmView(StepView):
     def post(self, request: Request, pk: UUID) -> Response:
         """`confirmed` is the `command_digest` of the command that was shown."""
         wanted = valid(bodies.ConfirmSerializer, request.data)
-        by, installation = person_who_installs(request), one(pk)
+        by, installation = installation_admin(request), one(pk)
         with refusals_as_problems():
             happened = installs.confirm_install(
                 by=by, installation=installation, confirmed=wanted["confirmed"]
@@ -138,7 +139,7 @@ class UpdateView(AdminView):
         wanted = valid(bodies.UpdateSerializer, request.data)
         with refusals_as_problems():
             installation = managing.start_update(
-                by=person_who_installs(request),
+                by=installation_admin(request),
                 integration=one(pk).integration,
                 confirmed=wanted["confirmed"],
                 idempotency_key=key_of(request),
@@ -160,7 +161,7 @@ class RollBackView(AdminView):
         """To the version before this one, from its own files, with the tools that it had."""
         with refusals_as_problems():
             installation = managing.roll_back(
-                by=person_who_installs(request), integration=one(pk).integration
+                by=installation_admin(request), integration=one(pk).integration
             )
         return told(installation, status=202)
 
@@ -179,6 +180,6 @@ class RepairView(AdminView):
         """From the index, where its files were changed or lost: made of the very same ones."""
         with refusals_as_problems():
             installation = managing.repair(
-                by=person_who_installs(request), integration=one(pk).integration
+                by=installation_admin(request), integration=one(pk).integration
             )
         return told(installation, status=202)

@@ -10,9 +10,10 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.api.callers import installation_admin
 from acl.models import Space
 from marketplace.api import installation_serializers as bodies
-from marketplace.api.admins import AdminView, person_who_installs
+from marketplace.api.admins import AdminView
 from marketplace.api.installation_calls import (
     IDEMPOTENCY,
     PROBLEMS,
@@ -63,7 +64,7 @@ class InstallationsView(AdminView):
         wanted = valid(bodies.StartSerializer, request.data)
         with refusals_as_problems():
             installation = installs.start_install(
-                by=person_who_installs(request),
+                by=installation_admin(request),
                 descriptor=managing.descriptor_of_listing(*_listing(wanted)),
                 groups=_groups(wanted["groups"]),
                 spaces=_spaces(wanted["spaces"]),
@@ -126,7 +127,7 @@ class InstallationView(AdminView):
         installation = one(pk)
         with refusals_as_problems():
             managing.set_enabled(
-                by=person_who_installs(request),
+                by=installation_admin(request),
                 integration=installation.integration,
                 enabled=wanted["enabled"],
             )
@@ -141,7 +142,7 @@ class InstallationView(AdminView):
     def delete(self, request: Request, pk: UUID) -> Response:
         """Removes it with all its traces: tools, rights, secrets, files, and its installations."""
         integration = one(pk).integration
-        managing.uninstall(by=person_who_installs(request), integration=integration)
+        managing.uninstall(by=installation_admin(request), integration=integration)
         return Response(status=204)
 
 

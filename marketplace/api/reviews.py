@@ -10,12 +10,13 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.api.callers import installation_admin
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer
 from catalog.models import Integration
 from catalog.services.reviewing import ChangedSinceError, NotReadableError
 from marketplace import review_serializers as bodies
-from marketplace.api.admins import AdminView, Conflict, person_who_installs
+from marketplace.api.admins import AdminView, Conflict
 from marketplace.services import reviews
 
 MOST_SHOWN = 100
@@ -60,7 +61,7 @@ class ApproveView(AdminView):
         """409 where the server says something else by now; nothing is approved then."""
         row = get_object_or_404(Integration, slug=slug)
         wanted = _valid(bodies.ApprovalSerializer, request.data)
-        by = person_who_installs(request)
+        by = installation_admin(request)
         with _refusals_as_problems():
             if wanted.get("seen"):
                 decided = reviews.approve_all(by=by, integration=row, seen=wanted["seen"])
@@ -85,7 +86,7 @@ class RejectView(AdminView):
         row = get_object_or_404(Integration, slug=slug)
         seen = _valid(bodies.RejectionSerializer, request.data)["definitions"]
         with _refusals_as_problems():
-            by = person_who_installs(request)
+            by = installation_admin(request)
             decided = len(reviews.keep_out(by=by, integration=row, seen=seen))
         return _decided(row, decided)
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -12,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.callers import person_of
+from acl.api.callers import installation_admin
 from acl.api.serializers import Flag, Number, StrictSerializer, Text
 from acl.models import ApiKey
 from catalog.normalizing.reading import RefusedError
@@ -120,7 +119,7 @@ class SourcesView(APIView):
     )
     def get(self, request: Request) -> Response:
         """By title. For admins themselves, or keys that are an admin's own."""
-        _admin(request)
+        installation_admin(request)
         return Response(SourceSerializer(_sources().defer("report"), many=True).data)
 
     @extend_schema(
@@ -132,7 +131,7 @@ class SourcesView(APIView):
     )
     def post(self, request: Request) -> Response:
         """It is read as soon as a worker comes to it."""
-        admin = _admin(request)
+        admin = installation_admin(request)
         serializer = AddSourceSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         try:
@@ -157,7 +156,7 @@ class SourceView(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """With a line for every entry that was not taken, or not wholly."""
-        _admin(request)
+        installation_admin(request)
         return Response(SourceDetailSerializer(_one(slug)).data)
 
     @extend_schema(
@@ -169,7 +168,7 @@ class SourceView(APIView):
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Switch it on or off, or have it read at other times."""
-        admin, source = _admin(request), _one(slug)
+        admin, source = installation_admin(request), _one(slug)
         serializer = ChangeSourceSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         now = {"enabled": source.enabled, "schedule_hours": source.schedule_hours}
@@ -187,7 +186,7 @@ class SourceView(APIView):
     )
     def delete(self, request: Request, slug: str) -> Response:
         """Its listings go with it; what is installed stays."""
-        admin, source = _admin(request), _one(slug)
+        admin, source = installation_admin(request), _one(slug)
         try:
             remove_source(by=admin, source=source)
         except SourceOfOursError as refused:
@@ -209,7 +208,7 @@ class RefreshSourceView(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Asks for it; one that is under way already goes on. The source tells how far it is."""
-        admin, source = _admin(request), _one(slug)
+        admin, source = installation_admin(request), _one(slug)
         try:
             request_refresh(by=admin, source=source)
         except NotRefreshableError as refused:
@@ -223,11 +222,3 @@ def _sources() -> QuerySet[Source]:
 
 def _one(slug: str) -> Source:
     return get_object_or_404(_sources(), slug=slug)
-
-
-def _admin(request: Request) -> User:
-    """The admin who asks, or whose key does: sources are no single group's."""
-    person = person_of(request)
-    if person is None or not person.is_staff:
-        raise PermissionDenied("Sources are for admins, and for keys that are an admin's own.")
-    return person

@@ -29,6 +29,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from acl.api.callers import is_installation_admin
 from acl.api.permissions import HasScope, has_scope
 from acl.models import ApiKey
 from acl.redis_circuit import redis_circuit
@@ -78,12 +79,14 @@ class StateCollector(Collector):
 
 
 class MayReadMetrics(BasePermission):
-    """The machine itself, staff, and admin keys."""
+    """The machine itself, staff, and admin keys of staff: the figures are the installation's."""
 
     message = HasScope.message
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        return from_this_machine(request._request) or has_scope(request.user, ApiKey.Scope.ADMIN)
+        if from_this_machine(request._request):
+            return True
+        return has_scope(request.user, ApiKey.Scope.ADMIN) and is_installation_admin(request)
 
 
 class MetricsView(APIView):

@@ -26,7 +26,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
 ALICE, BOB = 1, 2
 USERS = {"alice": ALICE, "bob": BOB}
 GROUPS = {"support": 1, "interns": 2, "finance": 3}
-RULED = {"root": 10, "department": 11, "project": 12}
+RULED = {"root": 10, "department": 11, "project": 12, "interns": 20}
 SPACES = {**RULED, "a space of interns": 20, "no space": None}
 GMAIL, SEND, SEARCH = 1, 1, 2
 TARGETS = {
@@ -97,6 +97,10 @@ def change(world: World, phrase: str) -> None:
             world.groups[GROUPS["support"]] = True
         case ["alice", "is inactive"]:
             world.users[ALICE] = False
+        case ["interns", "is open"]:
+            world.groups[GROUPS["interns"]] = True
+        case ["alice", "is not in interns"]:
+            world.members.remove((ALICE, GROUPS["interns"]))
         case ["alice", "is not in support"]:
             world.members.remove((ALICE, GROUPS["support"]))
         case _:
@@ -216,3 +220,27 @@ def in_short(found: Explanation, step: Step) -> str:
 
 def test_the_document_has_all_cases() -> None:
     assert [row.id for row in rows()] == [f"case {number}" for number in range(1, 38)]
+    assert [row.id for row in united_rows()] == [f"case U{number}" for number in range(1, 21)]
+
+
+def united_rows() -> list[Any]:
+    """The rows of the table about several groups: given, rules, but, asks in, answer."""
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in DOCUMENT.read_text().splitlines()
+        if re.match(r"\| U\d+ \|", line)
+    ]
+    return [pytest.param(*row[1:], id=f"case {row[0]}") for row in cells]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("given", "rules", "but", "place", "answer"), united_rows())
+def test_several_groups_answer_what_the_document_says(
+    given: str, rules: str, but: str, place: str, answer: str
+) -> None:
+    world, _ = asked(given, rules, but)
+    space = SPACES[place]
+    first = GROUPS["interns"] if place == "a space of interns" else GROUPS["support"]
+    caller = Caller(ALICE, first, space, (GROUPS["support"] + GROUPS["interns"] - first,))
+
+    assert usable(caller).get(SEND, "no") == world.answer(caller, SEND) == answer

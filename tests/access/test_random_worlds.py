@@ -89,6 +89,30 @@ def callers_of(world: World, random: Random) -> list[Caller]:
     return random.sample(insiders, min(12, len(insiders))) + strangers
 
 
+def united_callers(random: Random) -> list[Caller]:
+    """Users who ask in several groups together, theirs or not, in some space or in none."""
+    return [
+        Caller(random.choice(USERS), first, random.choice([None, None, *SPACES]), tuple(others))
+        for first, *others in (random.sample(GROUPS, random.choice([2, 3])) for _ in range(8))
+    ]
+
+
+@pytest.mark.django_db
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_several_groups_answer_as_the_oracle_unites_them(seed: int) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    callers = united_callers(random)
+
+    with transaction.atomic():
+        store(world)
+        answers = {caller: usable(caller) for caller in callers}
+        transaction.set_rollback(True)
+
+    assert answers == {caller: world.usable(caller) for caller in callers}
+
+
 @pytest.mark.django_db
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))

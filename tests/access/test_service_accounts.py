@@ -21,7 +21,7 @@ from tests.api.conftest import client_with, new_key
 @pytest.fixture
 def robot(people: People) -> User:
     return create_service_account(
-        by=people.alice, name="robot", group=people.support, description="Answers mail at night"
+        by=None, name="robot", groups=[people.support], description="Answers mail at night"
     )
 
 
@@ -43,7 +43,7 @@ def test_key_can_belong_to_it(robot: User, people: People) -> None:
 def test_its_making_is_in_the_audit_log(robot: User, people: People) -> None:
     entry = AuditEntry.objects.get(action="service_account.created")
 
-    assert (entry.by, entry.target, entry.details["group"]) == (people.alice, "robot", "support")
+    assert (entry.by, entry.target, entry.details["groups"]) == (None, "robot", ["support"])
 
 
 @pytest.mark.parametrize("password", ["", "!", "robot", None])
@@ -96,7 +96,7 @@ def test_people_change_their_passwords_as_ever(people: People) -> None:
 @pytest.mark.parametrize("name", ["alice", "", "two words", "x" * 151])
 def test_name_that_cannot_be_is_refused(people: People, name: str) -> None:
     with pytest.raises(ServiceAccountRefused):
-        create_service_account(by=None, name=name, group=people.support)
+        create_service_account(by=None, name=name, groups=[people.support])
 
     assert not ServiceAccount.objects.exists()
 

@@ -3,6 +3,7 @@
 from unittest.mock import patch
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -64,9 +65,12 @@ def test_metrics_are_not_for_strangers() -> None:
 
 
 def test_metrics_are_for_admin_keys(people: People) -> None:
-    admin, other = (new_key(people.support, scope) for scope in ("admin", "select"))
+    User.objects.filter(pk=people.alice.pk).update(is_staff=True)
+    admin = new_key(people.support, "admin", owner=people.alice)
+    of_the_group, other = (new_key(people.support, scope) for scope in ("admin", "select"))
 
     assert client_with(admin).get("/metrics", REMOTE_ADDR=AWAY).status_code == 200
+    assert client_with(of_the_group).get("/metrics", REMOTE_ADDR=AWAY).status_code == 403
     assert client_with(other).get("/metrics", REMOTE_ADDR=AWAY).status_code == 403
 
 

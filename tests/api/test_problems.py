@@ -165,7 +165,7 @@ def test_request_id_that_could_forge_a_log_line_is_replaced() -> None:
 def test_foreign_key_id_and_unknown_key_id_are_told_alike(people: People) -> None:
     client = client_with(new_key(people.support, "admin"))
     new_key(people.finance)
-    foreign = ApiKey.objects.get(group=people.finance).pk
+    foreign = ApiKey.objects.get(groups=people.finance).pk
 
     answers = {
         (response.status_code, response.content)

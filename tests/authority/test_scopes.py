@@ -19,7 +19,7 @@ from acl.api.permissions import scopes_of
 from acl.models import ApiKey
 from acl.services.keys import create_key
 from discovery.metatools.registry import META_TOOLS
-from tests.factories import GroupFactory
+from tests.factories import GroupFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 SELECT, DISCOVER, EXECUTE, ADMIN = ("select",), ("discover",), ("execute",), ("admin",)
@@ -108,10 +108,12 @@ def asked_for(operation: str) -> tuple[str, ...] | None:
 def keys() -> dict[str, Client]:
     """A client for each scope, whose key has no other."""
     group, clients = GroupFactory.create(), {}
+    root = UserFactory.create(is_staff=True, is_superuser=True, groups=[group])
     for scope in ApiKey.Scope.values:
         _, raw = create_key(
-            by=None, name=scope, group=group, scopes=[scope], acts_for_users=scope != "admin"
-        )
+            by=None, name=scope, group=group, scopes=[scope], acts_for_users=scope != "admin",
+            owner=root if scope == "admin" else None,
+        )  # fmt: skip
         clients[scope] = Client(headers={"Authorization": f"Bearer {raw}"}, REMOTE_ADDR="192.0.2.1")
     return clients
 

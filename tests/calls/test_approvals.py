@@ -138,7 +138,7 @@ def test_who_asked_and_programs_do_not_approve(
 ) -> None:
     User.objects.filter(pk=people.alice.pk).update(is_staff=True, is_superuser=True)
     people.alice.refresh_from_db()
-    robot = create_service_account(by=None, name="robot", group=people.support)
+    robot = create_service_account(by=None, name="robot", groups=[people.support])
 
     for somebody in (people.alice, robot, None):
         with pytest.raises(MayNotDecideError):

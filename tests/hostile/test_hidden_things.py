@@ -213,7 +213,7 @@ KEY_LOSSES: dict[str, Callable[[World], Any]] = {
 
 
 def _own(world: World) -> ApiKey:
-    return ApiKey.objects.select_related("group", "owner").get(name="own")
+    return ApiKey.objects.select_related("owner").get(name="own")
 
 
 @pytest.mark.parametrize("lose", KEY_LOSSES.values(), ids=KEY_LOSSES)

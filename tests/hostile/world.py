@@ -154,7 +154,7 @@ def _fill_the_other_tables(world: World) -> None:
     space = Space.objects.create(group=mulberry, parent=root, name="Mulberry 1", slug="mulberry-1")
     rule = lay_down(Rule.Effect.ALLOW, world.mail, space)
     wish = AccessRequest.objects.create(user=alice, group=mulberry, wish="A quince calendar")
-    key, _ = create_key(by=alice, name="quince", group=mulberry, scopes=["select"], owner=alice)
+    key, _ = create_key(by=None, name="quince", group=mulberry, scopes=["select"], owner=alice)
     entry = record(by=alice, action="story.told", target="mulberry quince")
     turn = Turn.objects.create(user=alice, group=mulberry, message="quince")
     _tell_of_another_turn(world, root)
@@ -162,7 +162,7 @@ def _fill_the_other_tables(world: World) -> None:
     other = CapabilityFactory.create(integration=world.mail, action="search_mail")
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
-    create_service_account(by=None, name="robot-mulberry", group=mulberry)
+    create_service_account(by=None, name="robot-mulberry", groups=[mulberry])
     _fill_the_shop(world)
     CatalogVersion.objects.get_or_create(pk=1)
     tried = {"username": "nobody", "ip_address": OUTSIDE, "path_info": "/sign-in/"}
@@ -277,7 +277,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "capability_pk": paying.pk,
         "other_capability": paying.full_name,
         "request_pk": AccessRequest.objects.create(user=charlie, group=finance, wish="Pay").pk,
-        "key_pk": ApiKey.objects.get(group=finance).pk,
+        "key_pk": ApiKey.objects.get(groups=finance).pk,
         "entry_pk": record(by=charlie, action="story.told", target="finance").pk,
         "turn_pk": Turn.objects.create(user=charlie, group=finance).pk,
         "sign_in": _sign_in(charlie, world.payroll),

@@ -63,7 +63,7 @@ def test_only_staff_come_in(as_alice: Client) -> None:
 def test_a_new_key_is_shown_once_and_works(as_admin: Client, support: Group) -> None:
     response = as_admin.post(
         "/admin/acl/apikey/add/",
-        {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"},
+        {"name": "chat", "groups": [support.pk], "scopes": ["select"], "acts_for_users": "on"},
     )
 
     raw = re.search(r"pb_[\w-]{40,}", response.content.decode())
@@ -77,15 +77,17 @@ def test_a_new_key_is_shown_once_and_works(as_admin: Client, support: Group) -> 
 
 def test_a_key_for_nobody_is_refused_beside_the_form(as_admin: Client, support: Group) -> None:
     response = as_admin.post(
-        "/admin/acl/apikey/add/", {"name": "chat", "group": support.pk, "scopes": ["select"]}
+        "/admin/acl/apikey/add/", {"name": "chat", "groups": [support.pk], "scopes": ["select"]}
     )
 
-    assert "Choose an owner, or let the key act for users." in response.content.decode()
+    assert (
+        "the key needs an owner, or must be allowed to act for users" in response.content.decode()
+    )
     assert not ApiKey.objects.exists()
 
 
 def test_a_key_is_withdrawn_by_the_lists_action(as_admin: Client, support: Group) -> None:
-    form = {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"}
+    form = {"name": "chat", "groups": [support.pk], "scopes": ["select"], "acts_for_users": "on"}
     as_admin.post("/admin/acl/apikey/add/", form)
     key = ApiKey.objects.get()
 
@@ -96,7 +98,7 @@ def test_a_key_is_withdrawn_by_the_lists_action(as_admin: Client, support: Group
 
 
 def test_no_page_of_a_key_shows_its_digest(as_admin: Client, support: Group) -> None:
-    form = {"name": "chat", "group": support.pk, "scopes": ["select"], "acts_for_users": "on"}
+    form = {"name": "chat", "groups": [support.pk], "scopes": ["select"], "acts_for_users": "on"}
     as_admin.post("/admin/acl/apikey/add/", form)
     key = ApiKey.objects.get()
 
@@ -212,7 +214,7 @@ def _save_capability(client: Client, gmail: Capability, **fields: str) -> None:
 
 @pytest.fixture
 def robot(support: Group) -> User:
-    return create_service_account(by=None, name="robot", group=support)
+    return create_service_account(by=None, name="robot", groups=[support])
 
 
 def test_a_service_account_is_given_no_password(as_admin: Client, robot: User) -> None:

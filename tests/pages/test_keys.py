@@ -23,7 +23,7 @@ def make(group: Group, name: str = "chat", **options: Any) -> ApiKey:
 
 def wanted(support: Group, **changes: Any) -> dict[str, Any]:
     """What the form sends for an ordinary key."""
-    usual = {"name": "chat", "group": support.pk, "scopes": ["select"], "whom": "users"}
+    usual = {"name": "chat", "groups": [support.pk], "scopes": ["select"], "whom": "users"}
     return {**usual, "lifetime": "90", **changes}
 
 
@@ -179,10 +179,10 @@ def test_key_for_nobody_manages_keys_only(as_admin: Client, support: Group) -> N
     ("change", "sentence"),
     [
         ({"name": " "}, "Give the key a name"),
-        ({"group": ""}, "Choose the group"),
-        ({"group": "987654"}, "Select a valid choice"),
+        ({"groups": []}, "Choose the groups"),
+        ({"groups": ["987654"]}, "There is no such group"),
         ({"scopes": []}, "Choose at least one thing"),
-        ({"scopes": ["everything"]}, "Select a valid choice"),
+        ({"scopes": ["everything"]}, "is not one of the available choices"),
         ({"whom": "owner"}, "Say whose key it is"),
         ({"whom": "owner", "owner": "nobody"}, "No active user of this name"),
         ({"whom": "owner", "owner": "charlie"}, "No active user of this name"),
@@ -190,7 +190,7 @@ def test_key_for_nobody_manages_keys_only(as_admin: Client, support: Group) -> N
         ({"whom": "account"}, "Give the service account a name"),
         ({"whom": "account", "account": "alice"}, "already exists"),
         ({"whom": "account", "account": "two words"}, "valid username"),
-        ({"lifetime": "7"}, "Select a valid choice"),
+        ({"lifetime": "7"}, "is not one of the available choices"),
     ],
 )
 def test_what_is_wrong_is_told_beside_the_field(

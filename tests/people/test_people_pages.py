@@ -53,7 +53,7 @@ def test_list_tells_who_there_is(as_admin: Client, alice_with_codes: User) -> No
 
 def test_service_accounts_are_marked_and_found(as_admin: Client, support: Group) -> None:
     what = "Answers mail at night"
-    robot = create_service_account(by=None, name="robot", group=support, description=what)
+    robot = create_service_account(by=None, name="robot", groups=[support], description=what)
 
     everyone = as_admin.get("/people/").content.decode()
     programs = as_admin.get("/people/?show=programs")

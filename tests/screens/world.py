@@ -193,7 +193,7 @@ def _people(world: World, groups: dict[str, Group]) -> None:
         )
     UserFactory.create(username="left", is_active=False)
     UserFactory.create(username=LONG.lower(), email=f"{LONG.lower()}@example.com")
-    create_service_account(by=None, name="night-reports", group=world.support)
+    create_service_account(by=None, name="night-reports", groups=[world.support])
     invitation, raw = invite(by=world.root, email="dora@example.com", groups=[world.support])
     world.things |= {"invitation": raw, "invitation_pk": invitation.pk}
 

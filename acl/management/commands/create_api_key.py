@@ -17,11 +17,18 @@ class Command(BaseCommand):
     help = "Create an API key and print it, once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--group", required=True, help="The group that the key acts in.")
+        parser.add_argument(
+            "--group", dest="groups", action="append", default=[], help="A group that it works in."
+        )
+        parser.add_argument(
+            "--all-groups", action="store_true", help="All groups of whoever it acts for."
+        )
         parser.add_argument(
             "--scope", dest="scopes", action="append", required=True, choices=ApiKey.Scope.values
         )
-        parser.add_argument("--acts-for-users", action="store_true", help="For any of the group.")
+        parser.add_argument(
+            "--acts-for-users", action="store_true", help="For any user of its groups."
+        )
         parser.add_argument("--owner", help="Whom the key acts for when a request names nobody.")
         parser.add_argument("--name", default="command line")
         parser.add_argument("--expires", type=int, metavar="DAYS")
@@ -33,7 +40,8 @@ class Command(BaseCommand):
             key, raw = create_key(
                 by=None,
                 name=options["name"],
-                group=Group.objects.get(name=options["group"]),
+                groups=[Group.objects.get(name=name) for name in options["groups"]],
+                all_groups=options["all_groups"],
                 scopes=options["scopes"],
                 owner=_owner(options["owner"]),
                 acts_for_users=options["acts_for_users"],
@@ -50,13 +58,16 @@ def _owner(username: str | None) -> User | None:
 
 def _as_json(key: ApiKey, raw: str) -> str:
     expires_at = key.expires_at.isoformat() if key.expires_at else None
+    groups = sorted(group.name for group in key.groups.all())
     return json.dumps(
         {
             "key": raw,
             "id": key.pk,
             "name": key.name,
             "prefix": key.prefix,
-            "group": key.group.name,
+            "group": min(groups, default=None),
+            "groups": groups,
+            "all_groups": key.all_groups,
             "scopes": key.scopes,
             "acts_for_users": key.acts_for_users,
             "expires_at": expires_at,

@@ -1,0 +1,35 @@
+"""Delegation: nobody hands out more power than they hold at that moment.
+
+Whoever creates, rotates or extends a credential (a key, an invitation, a group membership, a staff
+flag) is compared with what it would give. Pages, the API, Django's admin and the commands all ask
+`rules`; `authority` reads from the database how much power somebody has.
+"""
+
+from acl.delegation.authority import Actor, Authority, authority_of, person_behind
+from acl.delegation.rules import (
+    DelegationRefused,
+    WantedKey,
+    check_flags,
+    check_groups,
+    check_key_authority,
+    check_person,
+    check_role,
+    may_act_as,
+    may_change_person,
+)
+
+__all__ = [
+    "Actor",
+    "Authority",
+    "DelegationRefused",
+    "WantedKey",
+    "authority_of",
+    "check_flags",
+    "check_groups",
+    "check_key_authority",
+    "check_person",
+    "check_role",
+    "may_act_as",
+    "may_change_person",
+    "person_behind",
+]
