@@ -254,7 +254,8 @@ def test_admin_key_cannot_make_a_key_for_another_group(people: People) -> None:
 
 
 def test_overlap_of_a_rotation_can_be_chosen(people: People) -> None:
-    client = client_with(new_key(people.support, "admin", "select", "discover", acts_for_users=True))
+    raw = new_key(people.support, "admin", "select", "discover", acts_for_users=True)
+    client = client_with(raw)
     new_key(people.support)
     old = ApiKey.objects.exclude(scopes__contains=["admin"]).get()
     path = f"{KEYS}/{old.pk}/rotate"

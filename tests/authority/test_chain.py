@@ -313,8 +313,8 @@ def test_mcp_acts_for_whoever_sends_the_message(people: People, staff: Staff) ->
 def test_key_that_acts_for_nobody_else_names_nobody_else(
     people: People, staff: Staff, path: str, body: dict[str, Any]
 ) -> None:
-    _, client = key_of(people, owner=staff.root, acts_for_users=False)
     people.support.user_set.add(staff.root)
+    _, client = key_of(people, owner=staff.root, acts_for_users=False)
 
     refused = client.post(path, {**body, "user": "alice"}, KIND)
     own = client.post(path, {**body, "user": "root"}, KIND)

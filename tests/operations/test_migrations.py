@@ -10,6 +10,8 @@ OURS = ("marketplace", "discovery", "catalog", "acl")
 LASTING = ("auth_user", "auth_group", "acl_auditentry", "acl_apikey", "catalog_capability")
 
 
+# Four times through all migrations: minutes of processor time on a busy machine.
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("own_database")
 def test_every_step_goes_back_and_forth_on_rows() -> None:
     build()
