@@ -9,12 +9,13 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.api.callers import installation_admin
 from acl.api.problems import CONTENT_TYPE
 from acl.api.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.mcp_client.commands import CommandNotAllowedError
 from catalog.models import Integration
 from catalog.outgoing.problems import EndpointNotAllowedError
-from marketplace.api.admins import AdminView, Conflict, person_who_installs
+from marketplace.api.admins import AdminView, Conflict
 from marketplace.services.confirmation import (
     OtherTargetError,
     confirm_integration,
@@ -72,7 +73,7 @@ class ConfirmView(AdminView):
         wanted.is_valid(raise_exception=True)
         digest = wanted.validated_data["digest"]
         try:
-            by = person_who_installs(request)
+            by = installation_admin(request)
             if not confirm_integration(by=by, integration=row, confirmed=digest):
                 raise Conflict("It is confirmed already.")
         except OtherTargetError:
