@@ -414,9 +414,7 @@ SETTINGS = (
         (),
         "Slugs of MCP servers whose word is believed that a tool only reads, by comma; * is all",
     ),
-    Setting(
-        "PEGBOARD_SELF_APPROVAL", False, "Admins may approve their own calls in a session"
-    ),
+    Setting("PEGBOARD_SELF_APPROVAL", False, "Admins may approve their own calls in a session"),
     Setting(
         "PEGBOARD_MAX_WAITING_CALLS",
         50,
