@@ -9,6 +9,7 @@ from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest
 
 from acl.admin.parts import AuditedAdmin
+from catalog.admin.gated import GatedForm
 from catalog.admin.grants import (
     CapabilityGroupInline,
     CapabilityUserInline,
@@ -16,8 +17,9 @@ from catalog.admin.grants import (
     IntegrationUserInline,
 )
 from catalog.models import Capability, Integration, Rule
+from catalog.models.integration import ReviewState
 from catalog.normalizing.categories import canonical_category
-from catalog.services.corrections import correct_capability
+from catalog.services.corrections import awaits_review, correct_capability
 
 
 class DescribedAdmin(AuditedAdmin):
@@ -55,8 +57,20 @@ class IntegrationAdmin(DescribedAdmin):
         return int(getattr(integration, "number", 0))
 
 
-class CapabilityForm(forms.ModelForm):
+class CapabilityForm(GatedForm):
     """An admin's decisions about a capability."""
+
+    gated = ("category",)
+
+    def clean_state(self) -> str:
+        """Out of quarantine there is one way: the review of what was found."""
+        state = str(self.cleaned_data["state"])
+        if state == ReviewState.APPROVED and awaits_review(self.instance.pk):
+            slug = self.instance.integration.slug
+            raise forms.ValidationError(
+                f"Its definition waits for a review. Approve it at /integrations/{slug}/review/."
+            )
+        return state
 
     def clean_category(self) -> str:
         """In the spelling that all categories have."""
@@ -69,7 +83,7 @@ class CapabilityForm(forms.ModelForm):
 @admin.register(Capability)
 class CapabilityAdmin(DescribedAdmin):
     form = CapabilityForm
-    decided = ("category", "state", "ai_access", "core", "pinned")
+    decided = ("category", "state", "ai_access", "core", "pinned", "approve_findings")
     list_display = (
         *("full_name", "display_name", "kind", "category", "category_inferred"),
         *("side_effect", "ai_access", "available", "state"),

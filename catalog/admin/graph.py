@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from unfold.admin import TabularInline
 
 from acl.admin.parts import AuditedAdmin, ReadOnlyAdmin
+from catalog.admin.gated import GatedForm
 from catalog.graph.links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trait
 from catalog.services.graph import relate, set_members, unrelate
@@ -134,8 +135,13 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     verbose_name_plural = "capabilities that are used together"
 
 
+class PresetForm(GatedForm):
+    gated = ("name", "description")
+
+
 @admin.register(Preset)
 class PresetAdmin(AuditedAdmin):
+    form = PresetForm
     list_display = ("name", "number", "description")
     search_fields = ("name", "description")
     inlines = (MemberInline,)

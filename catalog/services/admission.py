@@ -7,6 +7,7 @@ or refused stays so until its text is another.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from catalog.descriptors import Defect, Descriptor, IntegrationDescriptor
@@ -22,6 +23,7 @@ from catalog.trust.gate import (
     UnreviewedDefinition,
     admit,
     digest_of_definition,
+    examine,
     examine_integration,
     review,
     review_integration,
@@ -92,6 +94,36 @@ def settle(verdict: Verdict, *, stored: bool) -> None:
             integration=row.integration_id, action=row.name, state=ReviewState.QUARANTINED
         ).update(state=ReviewState.APPROVED)
         row.delete()
+
+
+def texts_have_passed(row: Capability) -> bool:
+    """Whether the stored texts are those that passed the gate."""
+    return Capability.objects.filter(pk=row.pk, reviewed=_texts_digest()).exists()
+
+
+def propose_changed_rows(integration: Integration) -> None:
+    """Let what was changed past the gate wait for a review, so that a page can show it."""
+    held = Capability.objects.filter(integration=integration, state=ReviewState.QUARANTINED)
+    decided = Definition.objects.filter(integration=integration).values("name")
+    for row in held.exclude(reviewed=_texts_digest()).exclude(action__in=decided):
+        descriptor = descriptor_of_row(row)
+        definition = UnreviewedDefinition(descriptor, Origin.EDIT)
+        Definition.objects.get_or_create(
+            integration=integration,
+            name=row.action,
+            defaults={
+                "origin": Origin.EDIT,
+                "standing": Standing.NEW,
+                "proposed": write_descriptor(descriptor),
+                "proposed_hash": digest_of_definition(definition),
+                "findings": [finding.as_json() for finding in examine(definition)],
+            },
+        )
+
+
+def _texts_digest() -> RawSQL:
+    # The database's own function, which its trigger uses (catalog/migrations/0013_gate.py).
+    return RawSQL("catalog_texts_digest(catalog_capability)", ())
 
 
 def review_integrations(described: Iterable[IntegrationDescriptor]) -> list[ReviewedIntegration]:

@@ -7,20 +7,40 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.services.audit import record
-from catalog.models import Capability
+from catalog.models import Capability, Definition
+from catalog.services.admission import texts_have_passed
 from catalog.storing import write_derived
 from catalog.tasks import send_embeddings
+from catalog.trust.gate import marked_as_reviewed
 
 
 @transaction.atomic
 def correct_capability(*, by: User, capability: Capability, changed: Iterable[str]) -> None:
     """Store the changed fields. A category that a person chose is not worked out any longer."""
-    fields = set(changed)
+    changed = set(changed)
+    # Whoever confirms the form has seen what was found in the text.
+    seen_findings = "approve_findings" in changed
+    fields = changed - {"approve_findings"}
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
-    capability.save(update_fields=[*fields, "updated_at"])
+    with marked_as_reviewed():
+        capability.save(update_fields=[*fields, "updated_at"])
     details = {name: getattr(capability, name) for name in sorted(fields)}
+    if seen_findings:
+        details["findings"] = "approved"
     record(by=by, action="capability.change", target=str(capability), details=details)
     new_texts = write_derived([capability])
     transaction.on_commit(partial(send_embeddings, new_texts))
+
+
+def awaits_review(pk: int) -> bool:
+    """Whether a capability is in quarantine for a text that nobody has approved."""
+    row = Capability.objects.filter(pk=pk).exclude(state="approved").first()
+    if row is None:
+        return False
+    held = (*Definition.WAITING, Definition.Standing.REJECTED)
+    waiting = Definition.objects.filter(
+        integration=row.integration_id, name=row.action, standing__in=held
+    )
+    return waiting.exists() or not texts_have_passed(row)

@@ -11,6 +11,7 @@ from django.db import transaction
 from catalog.descriptors import JSONObject
 from catalog.locking import lock_definitions
 from catalog.models import Definition, Integration
+from catalog.services.admission import propose_changed_rows
 from catalog.services.reviewing import (
     ChangedSinceError,
     approve_definitions,
@@ -76,6 +77,7 @@ def to_review(integration: Integration, installation: Installation | None) -> To
     if _is_update(installation) and installation.changes:
         changes = changes_of_update(installation)
         return ToReview(changes, len(changes), is_update=True)
+    propose_changed_rows(integration)
     found = Definition.objects.filter(integration=integration, standing__in=SHOWN)
     rows = sorted(found.order_by("name", "pk"), key=lambda row: SHOWN.index(Standing(row.standing)))
     waiting = sum(row.standing in Definition.WAITING for row in rows)

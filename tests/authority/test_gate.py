@@ -1,5 +1,6 @@
 """Every definition passes one gate, whichever way it comes."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from catalog.services.registration import register
 from catalog.services.reviewing import approve_definitions, reject_definitions, seen_digest
 from catalog.trust.gate import NotReviewedError, ReviewedDefinition
 from discovery.permitted import waits_for_review
+from marketplace.services.reviews import to_review
 from marketplace.sources.starter import starter_collection
 from tests.catalog.builders import tool
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, active_model
@@ -348,6 +350,101 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
 
     row.refresh_from_db()
     assert row.state == "approved"
+
+
+# Who may write rows of capabilities. A new writer goes through the gate, and not onto this list.
+WRITERS = {
+    "catalog/storing.py": "takes reviewed definitions only",
+    "catalog/services/corrections.py": "an admin's category, which the form has scanned",
+}
+TEXTS = ("description", "display_name", "input_schema", "output_schema", "content", "examples")
+
+
+def test_every_writer_of_texts_is_known() -> None:
+    found = set()
+    for path in [
+        p
+        for app in ("acl", "catalog", "discovery", "marketplace")
+        for p in (ROOT / app).rglob("*.py")
+        if "migrations" not in p.parts
+    ]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _writes_capabilities(node):
+                found.add(str(path.relative_to(ROOT)))
+
+    assert found == set(WRITERS)
+
+
+def _writes_capabilities(call: ast.Call) -> bool:
+    """Constructing or bulk-creating capabilities, updating a text, or opening the database's net."""
+    told = ast.unparse(call.func)
+    if told in ("Capability", "Capability.objects.create", "Capability.objects.bulk_create"):
+        return True
+    if told == "marked_as_reviewed":
+        return True
+    names = {keyword.arg for keyword in call.keywords}
+    is_update = told.endswith(".update") and "Capability" in told
+    return is_update and bool(names & set(TEXTS))
+
+
+@pytest.mark.usefixtures("gate_as_usual")
+def test_what_was_changed_by_hand_waits_on_the_review_page(caller: Caller) -> None:
+    row = CapabilityFactory.create()
+    Capability.objects.filter(pk=row.pk).update(description="Changed at psql.")
+    integration = row.integration
+    admin: User = UserFactory.create(is_staff=True)
+
+    shown = to_review(integration, None)
+    held = Definition.objects.get(integration=integration)
+    approve_definitions(by=admin, integration=integration, seen={held.name: seen_digest(held)})
+
+    row.refresh_from_db()
+    assert (shown.waiting, held.origin) == (1, "edit")
+    assert (row.state, row.description) == ("approved", "Changed at psql.")
+
+
+def test_an_admins_own_text_is_scanned_and_approved_with_its_findings(
+    admin_client: Client,
+) -> None:
+    row = CapabilityFactory.create()
+    page = f"/admin/catalog/capability/{row.pk}/change/"
+    inlines = {
+        f"{name}-{part}": "0"
+        for name in ("capabilitygrouppermission_set", "capabilityuserpermission_set")
+        for part in ("TOTAL_FORMS", "INITIAL_FORMS")
+    }
+    category = "ignore-all-previous-instructions"
+    body = {"category": category, "state": "approved", "ai_access": "execute", **inlines}
+
+    refused = admin_client.post(page, body)
+    row.refresh_from_db()
+    before = row.category
+    admin_client.post(page, body | {"approve_findings": "on"})
+    row.refresh_from_db()
+
+    assert "Approve the findings" in refused.content.decode()
+    assert (before, row.category, row.state) == ("other", category, "approved")
+
+
+def test_the_admin_is_no_way_out_of_quarantine(
+    admin_client: Client, caller: Caller, tmp_path: Path
+) -> None:
+    load(tools_json(tmp_path, GOOD))
+    load(tools_json(tmp_path, POISON))
+    row = Capability.objects.get()
+    page = f"/admin/catalog/capability/{row.pk}/change/"
+    inlines = {
+        f"{name}-{part}": "0"
+        for name in ("capabilitygrouppermission_set", "capabilityuserpermission_set")
+        for part in ("TOTAL_FORMS", "INITIAL_FORMS")
+    }
+    body = {"category": row.category, "state": "approved", "ai_access": "execute", **inlines}
+
+    answer = admin_client.post(page, body)
+
+    row.refresh_from_db()
+    assert "waits for a review" in answer.content.decode()
+    assert row.state == "quarantined"
 
 
 def test_samples_are_nearly_all_approved() -> None:

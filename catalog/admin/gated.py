@@ -1,0 +1,31 @@
+"""Texts that admins type pass the gate, too: what it finds is shown, and has to be approved."""
+
+from typing import Any, ClassVar
+
+from django import forms
+
+from catalog.trust.findings import keeps_out
+from catalog.trust.scanning import scan_definition
+
+
+class GatedForm(forms.ModelForm):
+    """Refuses texts that speak to a model until the admin has seen the findings and says yes."""
+
+    gated: ClassVar[tuple[str, ...]] = ()
+    approve_findings = forms.BooleanField(
+        required=False,
+        label="Approve the findings",
+        help_text="Only needed where a text was refused for what was found in it.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Scan what has changed."""
+        values: dict[str, Any] = super().clean() or {}
+        for name in self.gated:
+            text = str(values.get(name, ""))
+            # A category is written with hyphens; it is read as words.
+            found = scan_definition({name: text, "words": text.replace("-", " ")})
+            if name in self.changed_data and keeps_out(found) and not values["approve_findings"]:
+                told = " ".join(dict.fromkeys(one.told for one in found))
+                self.add_error(name, f"{told} Approve the findings below, or write it differently.")
+        return values

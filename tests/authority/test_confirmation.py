@@ -1,0 +1,222 @@
+"""Nothing that was imported is contacted or started before an admin has confirmed it."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
+from django.test import Client
+
+from acl.models import AuditEntry
+from catalog.connections.reaching import server_of
+from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.models import HealthCheck, Integration, OAuthSignIn
+from catalog.oauth.signing_in import prepare
+from catalog.server_tasks import check_integrations, sync_integrations
+from catalog.services.accounts import CannotSignInError, begin_sign_in
+from catalog.syncing import sync_definitions
+from marketplace.services.checking import check_now
+from marketplace.services.confirmation import target_to_confirm
+from tests.factories import UserFactory, active_model
+
+pytestmark = pytest.mark.django_db
+REMOTE = "https://mcp.example.com/mcp"
+DOCKER = """
+name: desk
+image: mcp/desk
+type: server
+about: {title: Desk, description: Tidies a desk.}
+source: {project: "https://github.com/x/y", commit: "0"}
+"""
+
+
+@pytest.fixture
+def doors(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whatever would leave this process: connections to anywhere, and programs."""
+    seen: list[str] = []
+
+    def note(kind: str) -> Any:
+        def noted(*arguments: Any, **_: Any) -> Any:
+            seen.append(f"{kind} {arguments[1:]}")
+            raise OSError("There is nothing outside of a test.")
+
+        return noted
+
+    monkeypatch.setattr("httpcore2.AsyncConnectionPool.handle_async_request", note("request"))
+    monkeypatch.setattr("httpcore2.ConnectionPool.handle_request", note("request"))
+    monkeypatch.setattr(subprocess.Popen, "__init__", note("program"))
+    monkeypatch.setattr("asyncio.create_subprocess_exec", note("program"))
+    return seen
+
+
+def remote(**fields: Any) -> Integration:
+    """A server that came with an import."""
+    active_model()
+    values = {"title": "Far", "kind": "mcp", "transport": "http", "endpoint": REMOTE}
+    return Integration.objects.create(**({"slug": "far", "unconfirmed": True} | values | fields))
+
+
+def program(**fields: Any) -> Integration:
+    command = ["uvx", "mcp-server-example==1.0.0"]
+    return remote(**({"transport": "stdio", "endpoint": "", "command": command} | fields))
+
+
+def docker_entry(folder: Path) -> None:
+    (folder / "desk").mkdir()
+    (folder / "desk" / "server.yaml").write_text(DOCKER)
+    tools = [{"name": "tidy", "description": "Tidies.", "arguments": []}]
+    (folder / "desk" / "tools.json").write_text(json.dumps(tools))
+
+
+def test_an_import_that_could_be_reached_or_started_is_not_confirmed(tmp_path: Path) -> None:
+    docker_entry(tmp_path)
+
+    call_command("import_catalog", str(tmp_path), "--json", stdout=(out := StringIO()))
+
+    row = Integration.objects.get()
+    assert (row.transport, row.unconfirmed) == ("stdio", True)
+    assert json.loads(out.getvalue())["capabilities"]["unconfirmed"] == ["desk"]
+
+
+@pytest.mark.parametrize("make", [remote, program])
+def test_no_task_reaches_or_starts_it(make: Any, doors: list[str]) -> None:
+    row = make(connection="failing")
+
+    check_integrations()
+    sync_integrations()
+    assert sync_definitions(row.pk) is None
+
+    with pytest.raises(ServerProblemError) as refused:
+        server_of(row)
+    assert refused.value.reason == Reason.NOT_CONFIRMED
+    assert doors == []
+    assert not HealthCheck.objects.exists()
+
+
+@pytest.fixture
+def at_once() -> Iterator[None]:
+    """Tasks that a task sends are run where they are sent."""
+    current_app.conf.task_always_eager = True
+    yield
+    current_app.conf.task_always_eager = False
+
+
+@pytest.mark.usefixtures("at_once")
+def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
+    """Whatever the schedule has, now and in future: nothing goes out."""
+    remote(connection="failing")
+    program(slug="near", connection="failing")
+    for module in ("catalog", "catalog.oauth", "discovery", "marketplace"):
+        import_module(f"{module}.server_tasks")
+    names = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    those_that_go_out = sorted(name for name in names if name.startswith("servers."))
+
+    for name in those_that_go_out:
+        current_app.tasks[name].apply()
+
+    assert len(those_that_go_out) >= 4
+    assert doors == []
+
+
+def test_nobody_signs_in_there(doors: list[str]) -> None:
+    row, alice = remote(), UserFactory.create()
+
+    with pytest.raises(CannotSignInError):
+        begin_sign_in(by=alice, integration=row, user=alice, redirect_uri="https://p.example/")
+    waiting = OAuthSignIn.objects.create(
+        integration=row, user=alice, by=alice, ticket_digest="x", redirect_uri="https://p.example"
+    )
+    prepare(waiting.pk)
+
+    waiting.refresh_from_db()
+    assert waiting.state == "failed"
+    assert doors == []
+
+
+def test_check_now_asks_nobody(doors: list[str]) -> None:
+    assert not check_now(by=UserFactory.create(is_staff=True), integration=remote())
+
+
+@pytest.fixture
+def grace() -> User:
+    person: User = UserFactory.create(username="grace", is_staff=True)
+    return person
+
+
+def test_an_admin_confirms_an_address_that_was_shown_whole(client: Client, grace: User) -> None:
+    row = remote()
+    client.force_login(grace)
+
+    page = client.get("/integrations/far/confirm/").content.decode()
+    digest = client.get("/api/v1/integrations/far/confirm").json()["digest"]
+    answer = client.post("/integrations/far/confirm/", {"confirmed": digest})
+
+    row.refresh_from_db()
+    assert REMOTE in page
+    assert (answer.status_code, row.unconfirmed) == (302, False)
+    assert AuditEntry.objects.get(action="integration.confirm").target == "far"
+
+
+def test_a_confirmation_is_for_what_was_seen(client: Client, grace: User) -> None:
+    row = remote()
+    digest = target_to_confirm(row).digest
+    Integration.objects.update(endpoint="https://evil.example/mcp")
+    client.force_login(grace)
+
+    answer = client.post(
+        "/api/v1/integrations/far/confirm", {"digest": digest}, content_type="application/json"
+    )
+
+    row.refresh_from_db()
+    assert (answer.status_code, row.unconfirmed) == (409, True)
+
+
+def test_a_program_takes_the_permission_to_install_programs(client: Client, grace: User) -> None:
+    row = program()
+    client.force_login(grace)
+    body = {"digest": target_to_confirm(row).digest}
+
+    def confirm() -> int:
+        url = "/api/v1/integrations/far/confirm"
+        return client.post(url, body, content_type="application/json").status_code
+
+    refused = confirm()
+    grace.user_permissions.add(Permission.objects.get(codename="install_stdio"))
+    allowed = confirm()
+
+    row.refresh_from_db()
+    assert (refused, allowed, row.unconfirmed) == (403, 200, False)
+    assert row.command_digest
+
+
+def test_people_who_are_no_admins_confirm_nothing(client: Client) -> None:
+    row = remote()
+    client.force_login(UserFactory.create(username="bob"))
+
+    body = {"digest": target_to_confirm(row).digest}
+    url = "/api/v1/integrations/far/confirm"
+    api = client.post(url, body, content_type="application/json")
+    page = client.post("/integrations/far/confirm/", {"confirmed": body["digest"]})
+
+    row.refresh_from_db()
+    assert (api.status_code, page.status_code, row.unconfirmed) == (403, 404, True)
+
+
+def test_another_command_from_the_same_source_is_confirmed_again(tmp_path: Path) -> None:
+    docker_entry(tmp_path)
+    call_command("import_catalog", str(tmp_path), "--json", stdout=StringIO())
+    Integration.objects.update(unconfirmed=False)
+    path = tmp_path / "desk" / "server.yaml"
+    path.write_text(f"{DOCKER}run: {{command: ['--all']}}\n")
+
+    call_command("import_catalog", str(tmp_path), "--json", stdout=StringIO())
+
+    assert Integration.objects.get().unconfirmed
