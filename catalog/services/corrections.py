@@ -1,6 +1,7 @@
 """What an admin decides about a capability, whatever its source says."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from functools import partial
 
 from django.contrib.auth.models import User
@@ -24,7 +25,8 @@ def correct_capability(*, by: User, capability: Capability, changed: Iterable[st
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
-    with marked_as_reviewed():
+    # The mark vouches for the whole row, so it is not for one that was changed past the gate.
+    with marked_as_reviewed() if texts_have_passed(capability) else nullcontext():
         capability.save(update_fields=[*fields, "updated_at"])
     details = {name: getattr(capability, name) for name in sorted(fields)}
     if seen_findings:

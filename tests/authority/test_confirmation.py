@@ -116,7 +116,7 @@ def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
     program(slug="near", connection="failing")
     for module in ("catalog", "catalog.oauth", "discovery", "marketplace"):
         import_module(f"{module}.server_tasks")
-    names = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    names = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     those_that_go_out = sorted(name for name in names if name.startswith("servers."))
 
     for name in those_that_go_out:

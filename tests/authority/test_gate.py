@@ -376,7 +376,7 @@ def test_every_writer_of_texts_is_known() -> None:
 
 
 def _writes_capabilities(call: ast.Call) -> bool:
-    """Constructing or bulk-creating capabilities, updating a text, or opening the database's net."""
+    """Say whether it makes capabilities, updates a text of theirs, or opens the net below."""
     told = ast.unparse(call.func)
     if told in ("Capability", "Capability.objects.create", "Capability.objects.bulk_create"):
         return True
