@@ -100,8 +100,12 @@ SELECT w.id, w.user_id, w.actor_id, w.key_id, CASE
     THEN 'acting_right_lost'
   WHEN w.credential = 'key' AND NOT EXISTS (
     SELECT FROM acl_apikey k LEFT JOIN auth_user o ON o.id = k.owner_id
-    WHERE k.id = w.key_id AND k.revoked_at IS NULL AND (k.owner_id IS NULL OR (
-      o.is_active AND EXISTS (SELECT FROM auth_user_groups m WHERE m.user_id = o.id))))
+    WHERE k.id = w.key_id AND k.revoked_at IS NULL AND COALESCE(o.is_active, true)
+      AND (k.all_groups AND k.acts_for_users OR (
+        (k.all_groups OR EXISTS (SELECT FROM acl_apikey_groups g
+          WHERE g.apikey_id = k.id AND g.group_id = w.group_id))
+        AND (k.owner_id IS NULL OR EXISTS (SELECT FROM auth_user_groups m
+          WHERE m.user_id = o.id AND m.group_id = w.group_id)))))
     THEN 'key_revoked'
   WHEN c.id IS NOT NULL AND c.definition_hash <> w.definition_hash THEN 'changed'
   WHEN NOT EXISTS (SELECT FROM allowed WHERE allowed.id = w.capability_id

@@ -9,7 +9,6 @@ owns, created or made is an asker.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Protocol
 from uuid import UUID
 
@@ -150,7 +149,7 @@ def _relations(starts: Iterable[Start]) -> Relations:
     columns = {name: [row[place] for row in members] for place, name in enumerate(_COLUMNS)}
     deciders: dict[int, Kin] = {}
     people: set[int] = set()
-    rows = rows_of(_relations_sql(), {**columns, "admin": ApiKey.Scope.ADMIN})
+    rows = rows_of(_RELATIONS, {**columns, "admin": ApiKey.Scope.ADMIN})
     for number, key, person, decider in rows:
         one = kin[number] if number >= 0 else deciders.setdefault(number, Kin())
         one.keys |= {key} - {None}
@@ -161,16 +160,6 @@ def _relations(starts: Iterable[Start]) -> Relations:
 
 
 _COLUMNS = ("starts", "keys", "people")
-
-
-@cache
-def _relations_sql() -> str:
-    names = {field.name for field in ApiKey._meta.get_fields()}
-    if "made_with" not in names:
-        return _RELATIONS.replace("k.created_by_id", "NULL").replace(
-            "k.made_with_id", "NULL::bigint"
-        )
-    return _RELATIONS
 
 
 # Who may decide about anything: active staff in a session, and people by their keys with the scope
