@@ -26,17 +26,30 @@ fi
 
 # A secret that the engine mounts as a file is taken from there.
 secrets=${SECRETS_DIR:-/run/secrets}
-for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
+for name in DATABASE_URL DATABASE_OWNER_URL DATABASE_SUPERUSER_URL REDIS_URL \
+  PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
   PEGBOARD_OIDC_CLIENT_SECRET PEGBOARD_EMBEDDING_KEY; do
   file=$secrets/$(echo "$name" | tr '[:upper:]' '[:lower:]')
   if [ -r "$file" ]; then
     export "$name=$(cat "$file")"
   fi
 done
-if [ -r "$secrets/postgres_password" ]; then
-  PGPASSWORD=$(cat "$secrets/postgres_password")  # for a DATABASE_URL that has none
-  export PGPASSWORD
-fi
+
+# An address without a password gets that of its role, where the container has been given it.
+add_password() {
+  eval "url=\${$1:-}"
+  if [ -z "$url" ] || [ ! -r "$secrets/$2" ]; then return; fi
+  password=$(cat "$secrets/$2")
+  case ${url#*://} in
+    *:*@*) ;;
+    *@*) export "$1=${url%%@*}:$password@${url#*@}" ;;
+    *) export "$1=${url%%://*}://:$password@${url#*://}" ;;
+  esac
+}
+add_password DATABASE_URL database_password
+add_password DATABASE_OWNER_URL database_owner_password
+add_password DATABASE_SUPERUSER_URL postgres_password
+add_password REDIS_URL redis_password
 
 for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY; do
   eval "value=\${$name:-}"

@@ -11,5 +11,8 @@ make_secret() {
 }
 
 make_secret postgres_password "$(openssl rand -hex 32)"
+make_secret database_owner_password "$(openssl rand -hex 32)"
+make_secret database_password "$(openssl rand -hex 32)"
+make_secret redis_password "$(openssl rand -hex 32)"
 make_secret pegboard_secret_key "$(openssl rand -hex 32)"
 make_secret pegboard_encryption_keys "$(openssl rand -base64 32 | tr '+/' '-_')"

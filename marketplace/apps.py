@@ -13,6 +13,9 @@ class MarketplaceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Traces, where somebody wants them: before the first request's middleware is made."""
+        """Checks of a deployment; and traces, where somebody wants them: before the first request's
+        middleware is made."""
+        from marketplace import checks  # noqa: F401 - it registers them; models are there by now
+
         if telemetry.is_wanted(os.environ):
             telemetry.start()

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from marketplace.anchoring import note_head
 from marketplace.installing import install, overdue
 from marketplace.refreshing import refresh_source, sources_to_read
 from marketplace.tidying import tidy
@@ -34,6 +35,12 @@ def tidy_up() -> None:
 def refresh_one_source(pk: int) -> None:
     """Read a source, unless another task does."""
     refresh_source(pk)
+
+
+@shared_task(name="servers.note_audit_head")  # type: ignore[untyped-decorator]
+def note_audit_head() -> None:
+    """Note the head of the audit log outside of the database, if it has moved."""
+    note_head()
 
 
 @shared_task(name="servers.sweep_sources")  # type: ignore[untyped-decorator]

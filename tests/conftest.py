@@ -21,6 +21,7 @@ from catalog.embedding import choice
 from catalog.embedding.base import Vectors
 from catalog.embedding.onnx import OnnxEmbedder
 from catalog.embedding.shipped import model_folder
+from tests.databases import _databases_are_the_owners as _databases_are_the_owners
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
 

@@ -1,22 +1,33 @@
 """A database for each process of a run, as it is after migrating, and emptied between tests.
 
-Migrating takes most of ten seconds, and so it is done once: processes copy what came of it.
+Migrating takes most of ten seconds, and so it is done once, by the owner of the tables: processes
+copy what came of it. Tests are the application's role there. What it may not do, such as emptying
+the audit log, is done by `as_superuser`, in the transaction of the test.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.management.commands import flush
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.backends.postgresql.operations import DatabaseOperations
 from guardian.management import create_anonymous_user
+from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
+
+from marketplace.roles.names import TEMPLATE
+from marketplace.roles.owner import as_owner
+from tests.servers import SUPERUSER
 
 MIGRATED = "test_pegboard_migrated"
 # What these hold follows from the code: filling them again is nine tenths of emptying all tables.
@@ -40,9 +51,62 @@ def django_db_modify_db_settings(
 def _migrate_once() -> None:
     name, test = connection.settings_dict["NAME"], connection.settings_dict["TEST"]
     own, test["NAME"] = test["NAME"], MIGRATED
-    connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    if SUPERUSER in os.environ:
+        test["TEMPLATE"] = TEMPLATE
+    with as_owner():
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    with psycopg.connect(superuser_conninfo(MIGRATED), autocommit=True) as superuser:
+        superuser.execute(_AS_SUPERUSER)
     connection.creation.destroy_test_db(name, verbosity=0, keepdb=True)  # it is only let go
     test["NAME"] = own
+
+
+# A function, since another connection would not see the rows of a test's transaction.
+_AS_SUPERUSER = """
+CREATE SCHEMA tests;
+GRANT USAGE ON SCHEMA tests TO PUBLIC;
+CREATE FUNCTION tests.as_superuser(statement text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+AS $$ BEGIN EXECUTE statement; END $$;
+CREATE FUNCTION tests.read_as_superuser(query text) RETURNS SETOF jsonb LANGUAGE plpgsql
+SECURITY DEFINER AS $$ BEGIN
+  RETURN QUERY EXECUTE format('SELECT to_jsonb(answer) FROM (%s) answer', query);
+END $$;
+"""
+
+
+def as_superuser(*statements: str) -> None:
+    """Do what the application's role may not, in the transaction at hand."""
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute("SELECT tests.as_superuser(%s)", [statement])
+
+
+def read_as_superuser(query: str) -> list[dict[str, Any]]:
+    """Rows that the application's role may not see."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM tests.read_as_superuser(%s)", [query])
+        return [json.loads(row) if isinstance(row, str) else row for (row,) in cursor.fetchall()]
+
+
+def superuser_conninfo(database: str) -> str:
+    """Where a superuser signs in; the one role of a server that was given from outside."""
+    url = os.environ.get(SUPERUSER) or settings.DATABASE_OWNER_URL or os.environ["DATABASE_URL"]
+    return make_conninfo(url, dbname=database)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _databases_are_the_owners() -> Iterator[None]:
+    """Django makes and drops the databases of tests as the role that it tests with."""
+    own = DatabaseWrapper._nodb_cursor
+
+    @contextmanager
+    def nodb_cursor(self: DatabaseWrapper) -> Iterator[Any]:
+        with as_owner(), own(self) as cursor:
+            yield cursor
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseWrapper, "_nodb_cursor", nodb_cursor)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -55,7 +119,8 @@ def _flush_is_quick() -> Iterator[None]:
     ) -> list[str]:
         quoted = map(self.quote_name, sorted(set(tables) - KEPT))
         deletes = [f"DELETE FROM {table}" for table in quoted]  # noqa: S608
-        return ["SET LOCAL session_replication_role = replica", *deletes]
+        statements = ["SET LOCAL session_replication_role = replica", *deletes]
+        return [f"SELECT tests.as_superuser($flush${';'.join(statements)}$flush$)"]
 
     def put_back(verbosity: int, interactive: bool, db: str) -> None:
         """All that a new database has besides what is kept."""
@@ -80,6 +145,6 @@ def ended_by_postgres(ended: BaseDatabaseWrapper) -> None:
     beginning of a request."""
     ended.ensure_connection()
     info = ended.connection.info
-    with psycopg.connect(host=info.host, user=info.user, dbname=info.dbname) as other:
+    with psycopg.connect(superuser_conninfo(info.dbname)) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [info.backend_pid])
     ended.health_check_enabled, ended.health_check_done = True, False  # type: ignore[attr-defined]

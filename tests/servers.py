@@ -16,6 +16,8 @@ from marketplace.embedded.folders import open_data_folder
 from marketplace.embedded.postgres import EmbeddedPostgres
 from marketplace.embedded.redis import EmbeddedRedis
 
+SUPERUSER = "DATABASE_SUPERUSER_URL"
+
 
 def start_missing() -> None:
     """Start what the environment does not name, on a data folder that is removed at the end."""
@@ -38,11 +40,13 @@ def start_missing() -> None:
 
 
 def _start_postgres(data: Path) -> None:
-    server = EmbeddedPostgres(data, durable=False)
+    server = EmbeddedPostgres(data, durable=False, keep_superuser=True)
     server.start()
     atexit.register(server.stop)
-    server.create_database("template1")  # every test database is a copy of it, with pgvector in it
+    # Tests sign in as the application does, so that a right it has not fails one of them.
     os.environ["DATABASE_URL"] = server.url("pegboard")
+    os.environ["DATABASE_OWNER_URL"] = server.owner_url("pegboard")
+    os.environ[SUPERUSER] = server.superuser_url("postgres")
 
 
 def _start_redis(data: Path) -> None:

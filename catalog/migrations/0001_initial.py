@@ -9,6 +9,13 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+class KeptVectorExtension(pgvector.django.VectorExtension):
+    """pgvector, which stays on the way back: it belongs to a superuser, and not to the tables' owner."""
+
+    def database_backwards(self, *args: object) -> None:
+        pass
+
+
 class Migration(migrations.Migration):
 
     initial = True
@@ -20,7 +27,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        pgvector.django.VectorExtension(),
+        KeptVectorExtension(),
         migrations.CreateModel(
             name='Capability',
             fields=[

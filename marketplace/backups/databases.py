@@ -13,6 +13,7 @@ from django.db import connection, connections
 from psycopg import sql
 
 from marketplace.pausing import LOOK_SECONDS, paused
+from marketplace.roles.names import TEMPLATE
 
 # Whoever has said nothing for so long is not in the midst of a request.
 _QUIET_SECONDS = 4 * LOOK_SECONDS
@@ -23,6 +24,8 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = %(name)s AND pid <> pg_backend_pid() AND backend_type = 'client backend'
   AND (state <> 'idle' OR state_change > clock_timestamp() - %(quiet)s * interval '1 second')
 """
+# With pgvector in it, which not every role may add.
+_PREPARED = "SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate"
 _END = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY (%s)"
 
 
@@ -39,11 +42,13 @@ def make_database(name: str) -> None:
     """An empty database beside the one in use."""
     try:
         with _administering() as cursor:
-            cursor.execute(_named("CREATE DATABASE {} TEMPLATE template0", name))
+            prepared = cursor.execute(_PREPARED, [TEMPLATE]).fetchone()
+            template = TEMPLATE if prepared else "template0"
+            cursor.execute(_named("CREATE DATABASE {} TEMPLATE {}", name, template))
     except psycopg.errors.InsufficientPrivilege:
         raise MayNotMakeError(
-            "The user of DATABASE_URL may not make databases, so nothing can be restored beside "
-            "the one in use: name an empty database in DATABASE_URL, and restore into that."
+            "The database's role may not make databases, so nothing can be restored beside the "
+            "one in use: name an empty database in DATABASE_URL, and restore into that."
         ) from None
 
 

@@ -36,6 +36,14 @@ def no_web_url(text: str) -> str:
     return "must begin with https:// or http:// and a host"
 
 
+def no_anchor(text: str) -> str:
+    """Nothing where `text` is a file's whole path, `syslog` or a web address; else what it must
+    be."""
+    if text == "syslog" or (text.startswith("/") and len(text) > 1) or not no_web_url(text):
+        return ""
+    return "must be the whole path of a file, syslog, or an address that begins with https://"
+
+
 def no_mail_url(text: str) -> str:
     """Nothing where `text` is smtp://user:password@host:port, smtp+tls:// or smtps://; else what it
     must be."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from marketplace.config.addresses import (
+    no_anchor,
     no_mail_url,
     no_postgres_url,
     no_redis_url,
@@ -66,6 +67,19 @@ SETTINGS = (
         wrong=no_postgres_url,
     ),
     Setting(
+        "DATABASE_OWNER_URL",
+        "",
+        "The same database by the role that owns its tables, for migrations, backup and restore; "
+        "empty uses the role of DATABASE_URL",
+        wrong=no_postgres_url,
+    ),
+    Setting(
+        "DATABASE_SUPERUSER_URL",
+        "",
+        "The same server by a superuser; only `prepare_database` uses it",
+        wrong=no_postgres_url,
+    ),
+    Setting(
         "REDIS_URL",
         "",
         "Redis for cache and task queue; empty starts the embedded one",
@@ -84,6 +98,20 @@ SETTINGS = (
         (),
         "Seal secrets, the newest first, by comma; empty uses the key file in the data folder",
         wrong=no_encryption_keys,
+    ),
+    Setting(
+        "PEGBOARD_AUDIT_ANCHOR",
+        "",
+        "Where the head of the audit log is noted outside of the database: the path of a file, "
+        "`syslog`, or an https address",
+        wrong=no_anchor,
+    ),
+    Setting(
+        "PEGBOARD_AUDIT_ANCHOR_SECONDS",
+        300,
+        "How often it is noted, where it has moved",
+        10,
+        86_400,
     ),
     Setting("PEGBOARD_DEBUG", False, "Shows error pages to everyone; for development only"),
     Setting(

@@ -21,7 +21,9 @@ from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY
 from acl.redis_circuit import attempt
 from catalog.embedding.choice import warm_embedder
 from catalog.heartbeat import worker_lives
+from marketplace.anchor_state import anchor_problem
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
+from marketplace.roles.powers import REMEDY, powers_of_the_application
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,17 @@ def _migrations() -> Part:
     return Part()
 
 
+def _audit() -> Part:
+    try:
+        powers, anchors = powers_of_the_application(), anchor_problem()
+    except DATABASE_GONE:
+        return Part("The database does not answer.")
+    except DatabaseError:
+        return Part("The database has no tables yet.")
+    told = [f"In the database, {power}. {REMEDY}" for power in powers] + [anchors]
+    return Part(" ".join(sentence for sentence in told if sentence))
+
+
 def _redis() -> Part:
     if attempt(lambda redis: redis.ping(), default=False):
         return Part()
@@ -118,6 +131,7 @@ _migrations_seen: list[bool] = []
 _CHECKS: dict[str, Callable[[], Part]] = {
     "database": _database,
     "migrations": _migrations,
+    "audit": _audit,
     "redis": _redis,
     "worker": _worker,
     "model": _model,

@@ -34,6 +34,7 @@ from acl.api.permissions import HasScope, has_scope
 from acl.models import ApiKey
 from acl.redis_circuit import redis_circuit
 from catalog.models import Embedding
+from marketplace.anchor_state import entries_not_noted
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(
@@ -66,14 +67,21 @@ class StateCollector(Collector):
     """What is read from the database at the moment of asking."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Pending and failed embeddings, and whether Redis is being left alone."""
+        """Pending and failed embeddings, what of the audit log is noted nowhere else, and whether
+        Redis is being left alone."""
         yield GaugeMetricFamily(
             "pegboard_redis_failing", "1 while Redis does not answer.", int(redis_circuit.failing)
         )
         try:
-            counts = embedding_counts()
+            counts, not_noted = embedding_counts(), entries_not_noted()
         except DatabaseError:
             return
+        if settings.PEGBOARD_AUDIT_ANCHOR:
+            yield GaugeMetricFamily(
+                "pegboard_audit_entries_not_noted",
+                "Entries of the audit log since its head was noted elsewhere.",
+                not_noted,
+            )
         for state, number in counts.items():
             yield GaugeMetricFamily(f"pegboard_embeddings_{state}", f"Vectors {state}.", number)
 

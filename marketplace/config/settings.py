@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import dj_database_url
 from django.http import HttpRequest
@@ -17,8 +17,9 @@ from marketplace.config.hosts import hosts_with_ports
 from marketplace.config.logs import logging_config
 from marketplace.config.mail import mail_settings
 from marketplace.config.oidc import group_mapping, providers
-from marketplace.embedded.folders import run_folder
+from marketplace.embedded.passwords import known_database_url, known_redis_url
 from marketplace.embedded.web import workers
+from marketplace.roles.names import APP, OWNER
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 try:
@@ -26,6 +27,8 @@ try:
 except SettingsError as problem:
     sys.exit(f"Pegboard cannot start:\n{problem}")
 PEGBOARD_REDIS_TIMEOUT_MS: int = _env["PEGBOARD_REDIS_TIMEOUT_MS"]
+PEGBOARD_AUDIT_ANCHOR: str = _env["PEGBOARD_AUDIT_ANCHOR"]
+PEGBOARD_AUDIT_ANCHOR_SECONDS: int = _env["PEGBOARD_AUDIT_ANCHOR_SECONDS"]
 PEGBOARD_EMBEDDER: str = _env["PEGBOARD_EMBEDDER"]
 PEGBOARD_TRAINED_ENCODER: bool = _env["PEGBOARD_TRAINED_ENCODER"]
 PEGBOARD_EMBEDDING_MODEL: str = _env["PEGBOARD_EMBEDDING_MODEL"]
@@ -112,7 +115,6 @@ PEGBOARD_DATA_DIR = Path(_env["PEGBOARD_DATA_DIR"] or BASE_DIR / ".pegboard").re
 PEGBOARD_MODEL_DIR = PEGBOARD_DATA_DIR / "model"
 PEGBOARD_VERSION = "0.1.0"
 WEB_PROCESSES = workers  # each counts for itself while Redis is away
-_RUN = run_folder(PEGBOARD_DATA_DIR)  # the sockets of the embedded servers
 PEGBOARD_ENCRYPTION_KEYS: tuple[str, ...] = _env["PEGBOARD_ENCRYPTION_KEYS"]
 
 
@@ -202,7 +204,7 @@ TEMPLATES = [
 
 DATABASES = {
     "default": dj_database_url.parse(
-        _env["DATABASE_URL"] or f"postgresql://postgres@{quote(str(_RUN), safe='')}/pegboard",
+        _env["DATABASE_URL"] or known_database_url(PEGBOARD_DATA_DIR, APP),
         conn_max_age=600,
         conn_health_checks=True,
     )
@@ -215,9 +217,17 @@ DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
     # Django's own statements are never prepared; the selection asks for it.
     "prepare_threshold": 1_000_000,
 }
+DATABASE_URL: str = _env["DATABASE_URL"]
+DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
+# Who owns the tables: for migrations, backup and restore (marketplace/roles/owner.py). Empty where
+# one role does everything.
+DATABASE_OWNER_URL: str = _env["DATABASE_OWNER_URL"]
+if not DATABASE_OWNER_URL and not DATABASE_URL:
+    DATABASE_OWNER_URL = known_database_url(PEGBOARD_DATA_DIR, OWNER)
+DATABASE_APP_ROLE: str = DATABASES["default"].get("USER", "")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = _env["REDIS_URL"] or f"unix://{_RUN / 'redis.sock'}"
+REDIS_URL = _env["REDIS_URL"] or known_redis_url(PEGBOARD_DATA_DIR)
 _redis_seconds = _env["PEGBOARD_REDIS_TIMEOUT_MS"] / 1000
 CACHES = {
     "default": {
@@ -240,7 +250,7 @@ def _broker(url: str) -> str:
     if parts.scheme != "unix":
         return url
     number = parse_qs(parts.query).get("db", ["0"])[0]
-    return f"redis+socket://{parts.path}?virtual_host={number}"
+    return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={number}"
 
 
 CELERY_BROKER_URL = _broker(REDIS_URL)
@@ -306,6 +316,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "servers.sweep_sources",
         "schedule": float(PEGBOARD_SWEEP_SECONDS),
         "options": {"expires": PEGBOARD_SWEEP_SECONDS},
+    },
+    "note-audit-head": {
+        "task": "servers.note_audit_head",
+        "schedule": float(PEGBOARD_AUDIT_ANCHOR_SECONDS),
+        "options": {"expires": PEGBOARD_AUDIT_ANCHOR_SECONDS},
     },
     "sweep-embeddings": {
         "task": "catalog.sweep_embeddings",

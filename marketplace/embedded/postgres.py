@@ -1,22 +1,26 @@
 """The embedded Postgres with pgvector: the wheel's own programs, run by us.
 
-It listens on a socket in a folder that only its account may enter, so those who can connect could
-read its files too: that account and root. Therefore there is no password, and nothing else of
-Pegboard may run as `nobody`.
+It listens on a socket in a folder that only its account may enter, and asks for a password there:
+not every process of that account is one of ours. The passwords of the application's role and of the
+owner lie in the data folder, for its owner alone. The superuser of the cluster has none and cannot
+sign in; what only a superuser can do is done once, before anything else runs.
 """
 
+import hashlib
 import importlib.util
+import secrets
 import shutil
 import signal
 import subprocess
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import PGconn, Ping
 
 from marketplace.embedded.accounts import Account, server_account
 from marketplace.embedded.folders import run_folder
+from marketplace.embedded.passwords import database_address, make_password
 from marketplace.embedded.problems import CannotRun
 from marketplace.embedded.processes import (
     BARE,
@@ -26,6 +30,9 @@ from marketplace.embedded.processes import (
     wait_for_remains,
     wait_until,
 )
+from marketplace.roles.names import APP, OWNER, TEMPLATE
+from marketplace.roles.preparing import Account as Role
+from marketplace.roles.preparing import prepare_server
 
 MAJOR = "18"
 # For a machine with two cores and a few GB that runs everything else too. Parallel work would need
@@ -58,7 +65,7 @@ _FORGETFUL = {
 # The locale is Postgres's own, so that texts sort alike on every machine.
 _CLUSTER = (
     "--username=postgres",
-    "--auth=trust",
+    "--auth=reject",
     "--encoding=UTF8",
     "--locale=C",
     "--locale-provider=builtin",
@@ -67,12 +74,25 @@ _CLUSTER = (
 )
 
 
+# By whom the server is asked; it asks for a password in return.
+_WHO = "local all all scram-sha-256\n"
+_SUPERUSER = "postgres"
+# What is prepared by a superuser is prepared anew when this changes.
+_PREPARED_AS = "1"
+
+
 class EmbeddedPostgres:
-    """One server on `data`/postgres; with `durable=False` a crash of the machine may lose data."""
+    """One server on `data`/postgres; with `durable=False` a crash of the machine may lose data.
+
+    `keep_superuser` is for tests: the superuser that prepared it may go on.
+    """
 
     name = "Postgres"
 
-    def __init__(self, data: Path, *, durable: bool = True) -> None:
+    def __init__(self, data: Path, *, durable: bool = True, keep_superuser: bool = False) -> None:
+        self._data = data
+        self._keep_superuser = keep_superuser
+        self._superuser_password = ""
         self.folder = data.resolve() / "postgres"
         self.run = run_folder(data)
         self.log = data.resolve() / "logs" / "postgres.log"
@@ -95,6 +115,10 @@ class EmbeddedPostgres:
             # would refuse to start.
             wait_for_remains(self.folder, name=self.name)
             stale.unlink(missing_ok=True)
+        (self.folder / "pg_hba.conf").write_text(_WHO)
+        prepared = self._is_prepared()
+        if not prepared:
+            self._let_superuser_in(programs, account)
         settings = [f"--{name}={value}" for name, value in self._settings.items()]
         self.process = start_child(
             [programs / "postgres", "-D", self.folder, "-k", self.run, *settings],
@@ -104,6 +128,8 @@ class EmbeddedPostgres:
             when_parent_dies=signal.SIGINT,  # Postgres's "stop now, but cleanly"
         )
         wait_until(self.answers, child=self.process, name="Postgres", log=self.log)
+        if not prepared:
+            self._prepare()
 
     def stop(self) -> None:
         """Stop the server cleanly, without waiting for its clients."""
@@ -112,24 +138,82 @@ class EmbeddedPostgres:
 
     def url(self, database: str = "pegboard") -> str:
         """The DATABASE_URL of `database`."""
-        return f"postgresql://postgres@{quote(str(self.run), safe='')}/{database}"
+        return self._url(APP, self._password(APP), database)
+
+    def owner_url(self, database: str = "pegboard") -> str:
+        """The DATABASE_OWNER_URL of `database`."""
+        return self._url(OWNER, self._password(OWNER), database)
+
+    def superuser_url(self, database: str = "pegboard") -> str:
+        """For tests that `keep_superuser`."""
+        return self._url(_SUPERUSER, self._superuser_password, database)
 
     def answers(self) -> bool:
         """Whether the server takes connections."""
-        try:
-            psycopg.connect(self.url("postgres"), connect_timeout=5).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+        place = f"host={self.run} user={APP} dbname=postgres connect_timeout=5"
+        return PGconn.ping(place.encode()) == Ping.OK
 
     def create_database(self, name: str = "pegboard") -> None:
         """Make the database `name` with pgvector in it, unless it is there."""
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+        with psycopg.connect(self.owner_url("postgres"), autocommit=True) as connection:
             find = "SELECT 1 FROM pg_database WHERE datname = %s"
             if not connection.execute(find, [name]).fetchone():
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        with psycopg.connect(self.url(name), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                make = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+                names = map(sql.Identifier, (name, TEMPLATE))
+                connection.execute(make.format(*names))
+
+    def _is_prepared(self) -> bool:
+        stamp = self.folder / "pegboard_roles"
+        return stamp.exists() and stamp.read_text() == self._stamp()
+
+    def _stamp(self) -> str:
+        # Passwords of another data folder are not those that the cluster knows.
+        known = (_PREPARED_AS, *map(self._password, (APP, OWNER)))
+        return hashlib.sha256("\n".join(known).encode()).hexdigest()
+
+    def _password(self, role: str) -> str:
+        return make_password(self._data, role)
+
+    def _url(self, role: str, password: str, database: str) -> str:
+        return database_address(self._data, database, role, password)
+
+    def _let_superuser_in(self, programs: Path, account: Account) -> None:
+        """Give the superuser a password that only this process knows, while nothing else runs."""
+        self._superuser_password = secrets.token_hex(32)
+        alter = f"ALTER ROLE {_SUPERUSER} LOGIN PASSWORD '{self._superuser_password}';\n"
+        command: list[str | Path] = [programs / "postgres", "--single", "-D", self.folder]
+        log = self.log.with_name("postgres-single.log")
+        child = start_child(
+            [*command, "-c", "exit_on_error=true", "postgres"],
+            log=log,
+            account=account,
+            environment=BARE,
+            stdin=subprocess.PIPE,
+        )
+        child.communicate(alter.encode())
+        if child.returncode != 0:
+            raise CannotRun(
+                f"Postgres could not be prepared ({last_words(log)}); more is in {log}."
+            )
+
+    def _prepare(self) -> None:
+        superuser = self.superuser_url("postgres")
+        with psycopg.connect(superuser) as connection:
+            found = connection.execute(_MADE_BEFORE).fetchall()
+        prepare_server(
+            superuser,
+            app=Role(APP, self._password(APP)),
+            owner=Role(OWNER, self._password(OWNER)),
+            databases=[name for (name,) in found],
+        )
+        with psycopg.connect(superuser, autocommit=True) as connection:
+            connection.execute("REVOKE ALL ON DATABASE postgres, template1 FROM PUBLIC")
+            connection.execute(f"GRANT CONNECT ON DATABASE postgres TO {OWNER}")
+        if not self._keep_superuser:
+            with psycopg.connect(superuser, autocommit=True) as connection:
+                connection.execute(f"ALTER ROLE {_SUPERUSER} NOLOGIN PASSWORD NULL")
+            self._superuser_password = ""
+        (self.folder / "pegboard_roles").write_text(self._stamp())
 
     def _make_cluster(self, programs: Path, account: Account) -> None:
         # Made beside its place and renamed: an interrupted first start leaves no half cluster.
@@ -154,6 +238,13 @@ class EmbeddedPostgres:
                 f"Postgres {MAJOR}: dump it with the Pegboard that made it, or choose another "
                 "folder by PEGBOARD_DATA_DIR."
             )
+
+
+# Databases that an earlier Pegboard made: its own, and those that a restore has kept.
+_MADE_BEFORE = f"""
+SELECT datname FROM pg_database
+WHERE datallowconn AND datname NOT IN ('postgres', 'template0', 'template1', '{TEMPLATE}')
+"""  # noqa: S608 - of names above
 
 
 def postgres_programs() -> Path:

@@ -33,6 +33,7 @@ def start_child(
     log: Path | None,
     account: Account = OURSELVES,
     environment: Mapping[str, str] | None = None,
+    stdin: int = subprocess.DEVNULL,
     when_parent_dies: signal.Signals = signal.SIGTERM,
 ) -> subprocess.Popen[bytes]:
     """Start `command` in a session of its own: Ctrl-C reaches only us, and we stop it in order.
@@ -42,7 +43,7 @@ def start_child(
     with _opened(log) as output:
         return subprocess.Popen(  # noqa: S603 - the commands are ours
             [*account.prefix, *command],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT if output else None,
             env=environment,

@@ -1,14 +1,18 @@
-"""The embedded Redis, which is Valkey: broker of the task queue and cache, on a socket only."""
+"""The embedded Redis, which is Valkey: broker of the task queue and cache, on a socket only, and by
+a password only."""
 
+import hashlib
 import importlib.util
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import redis
 
-from marketplace.embedded.accounts import server_account
+from marketplace.embedded.accounts import Account, server_account
 from marketplace.embedded.folders import run_folder
+from marketplace.embedded.passwords import make_redis_password, redis_address
 from marketplace.embedded.problems import CannotRun
 from marketplace.embedded.processes import (
     BARE,
@@ -30,6 +34,9 @@ _SETTINGS = {
     "maxmemory-policy": "noeviction",
     "loglevel": "notice",
 }
+# Nothing that changes the server, empties it, or looks at other clients. kombu asks for INFO;
+# scripts may be loaded, and not looked for or removed.
+MAY = "+@all -@admin -@dangerous -script -function -fcall +info +script|load"
 
 
 class EmbeddedRedis:
@@ -38,6 +45,7 @@ class EmbeddedRedis:
     name = "Redis"
 
     def __init__(self, data: Path, *, durable: bool = True) -> None:
+        self._data = data
         self.folder = data.resolve() / "redis"
         self.socket = run_folder(data) / "redis.sock"
         self.log = data.resolve() / "logs" / "redis.log"
@@ -55,8 +63,10 @@ class EmbeddedRedis:
                 self.folder, name=self.name
             )  # it would remove the new socket at its end
         settings = [word for name, value in self._settings.items() for word in (f"--{name}", value)]
+        users = self._write_users(account)
+        places = ("--dir", self.folder, "--unixsocket", self.socket, "--aclfile", users)
         self.process = start_child(
-            [program, "--dir", self.folder, "--unixsocket", self.socket, *settings],
+            [program, *places, *settings],
             log=self.log,
             account=account,
             environment=BARE,
@@ -71,12 +81,12 @@ class EmbeddedRedis:
     @property
     def url(self) -> str:
         """The REDIS_URL."""
-        return f"unix://{self.socket}"
+        return redis_address(self._data, make_redis_password(self._data))
 
     @property
     def celery_url(self) -> str:
         """The same place as Celery writes it."""
-        return f"redis+socket://{self.socket}"
+        return f"redis+{self.url.replace('unix', 'socket', 1)}"
 
     def answers(self) -> bool:
         """Whether the server takes commands; it takes none while it still reads its file."""
@@ -85,6 +95,16 @@ class EmbeddedRedis:
                 return bool(client.ping())
         except redis.RedisError:
             return False
+
+    def _write_users(self, account: Account) -> Path:
+        """Who may do what; of the password only its digest."""
+        digest = hashlib.sha256(make_redis_password(self._data).encode()).hexdigest()
+        users = self.folder / "users.acl"
+        users.write_text(f"user default on #{digest} ~* &* {MAY}\n")
+        users.chmod(0o600)
+        if account.uid is not None and account.gid is not None:
+            os.chown(users, account.uid, account.gid)
+        return users
 
 
 def _program() -> Path:

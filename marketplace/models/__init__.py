@@ -1,11 +1,13 @@
 """Tables of the shop."""
 
+from marketplace.models.anchor import AuditAnchor
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
 from marketplace.models.listing_vector import ListingVector, ListingWords
 from marketplace.models.source import Source
 
 __all__ = [
+    "AuditAnchor",
     "Installation",
     "InstallationEvent",
     "Listing",

@@ -24,6 +24,7 @@ from marketplace.backups.databases import (
     working_on,
 )
 from marketplace.backups.sealing import WITHOUT_KEY, missing_keys, secrets_by_key
+from marketplace.roles.owner import as_owner
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
@@ -48,6 +49,7 @@ class Restored:
     secrets_lost: int = 0
 
 
+@as_owner()
 def make_backup(path: Path, *, progress: Progress = _untold) -> dict[str, Any]:
     """Write the database to a file and read it again; its manifest. Work goes on meanwhile."""
     with transaction.atomic(), connection.cursor() as cursor:
@@ -66,6 +68,7 @@ def check_backup(path: Path, *, progress: Progress = _untold) -> dict[str, Any]:
     return check_archive(path, lambda done, total: progress("Checking", done, total))
 
 
+@as_owner()
 def restore_backup(
     path: Path,
     *,

@@ -18,6 +18,7 @@ from acl.services.audit_check import Checked, check_log
 from acl.services.keys import revoke_key
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
+from tests.databases import as_superuser
 from tests.factories import UserFactory
 
 
@@ -36,11 +37,12 @@ def commit() -> None:
 
 
 def tamper(statement: str) -> None:
-    """Change the log as only the owner of the tables can: with its triggers switched off."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(statement)
-        cursor.execute("SET LOCAL session_replication_role = origin")
+    """Change the log as only a superuser can: with its triggers switched off."""
+    as_superuser(
+        "SET LOCAL session_replication_role = replica",
+        statement,
+        "SET LOCAL session_replication_role = origin",
+    )
 
 
 @pytest.fixture
@@ -101,8 +103,16 @@ REFUSED = {
 
 @pytest.mark.parametrize("statement", REFUSED.values(), ids=REFUSED)
 def test_database_refuses(log: None, statement: str) -> None:
-    with pytest.raises(Error, match="append-only"), transaction.atomic():
+    with pytest.raises(Error, match="permission denied"), transaction.atomic():
         connection.cursor().execute(statement)
+
+    assert check_log().number == 5
+
+
+@pytest.mark.parametrize("statement", REFUSED.values(), ids=REFUSED)
+def test_triggers_refuse_even_a_superuser(log: None, statement: str) -> None:
+    with pytest.raises(Error, match="append-only"), transaction.atomic():
+        as_superuser(statement)
 
     assert check_log().number == 5
 
@@ -110,7 +120,7 @@ def test_database_refuses(log: None, statement: str) -> None:
 def test_even_the_entry_of_this_transaction_is_not_changed(log: None) -> None:
     entry = record(by=None, action="test.change", target="six")
 
-    with pytest.raises(Error, match="append-only"), transaction.atomic():
+    with pytest.raises(Error, match="permission denied"), transaction.atomic():
         AuditEntry.objects.filter(pk=entry.pk).update(target="other")
 
 

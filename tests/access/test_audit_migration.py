@@ -9,6 +9,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from acl.models import AccessRequest, AuditEntry
 from acl.services.audit_check import check_log
+from marketplace.roles.granting import grant_rights
+from marketplace.roles.owner import as_owner
 from tests.factories import UserFactory
 
 AT = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
@@ -16,9 +18,11 @@ BEFORE = [("acl", "0001_initial")]
 
 
 def migrate(to: list[tuple[str, str]]) -> None:
-    executor = MigrationExecutor(connection)
-    executor.loader.build_graph()
-    executor.migrate(to)
+    with as_owner():
+        executor = MigrationExecutor(connection)
+        executor.loader.build_graph()
+        executor.migrate(to)
+        grant_rights()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -28,6 +28,7 @@ from tests.access.worlds import (
     stored_holders,
     usable,
 )
+from tests.databases import as_superuser
 from tests.factories import give, take_away
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
@@ -69,8 +70,8 @@ class ChangingRights(RuleBasedStateMachine):
         self.transaction.__enter__()
         self.world = first_world()
         store(self.world)
-        with connection.cursor() as cursor:  # keys of new spaces keep clear of the world's own
-            cursor.execute("SELECT setval('acl_space_id_seq', nextval('acl_space_id_seq') + 100)")
+        # Keys of new spaces keep clear of the world's own.
+        as_superuser("SELECT setval('acl_space_id_seq', nextval('acl_space_id_seq') + 100)")
         self.client: Client = client_of(Group.objects.get(pk=1))
 
     def teardown(self) -> None:

@@ -16,6 +16,7 @@ from catalog.models import Embedding, EmbeddingModel, LexicalVector
 from discovery import retrieval
 from tests.access.test_plan import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
+from tests.databases import as_superuser
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 CAPABILITIES, INTEGRATIONS, SPACES, RULES = 3000, 150, 50, 5000
@@ -74,15 +75,12 @@ def fill_vectors() -> None:
 
 def forget_statistics() -> None:
     """As if the tables had never been analysed; other tests, or the server by itself, may have."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited)"
-            " FROM pg_stats WHERE schemaname = 'public'"
-        )
-        cursor.execute(
-            "SELECT pg_clear_relation_stats('public', relname) FROM pg_class"
-            " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
-        )
+    as_superuser(
+        "SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited)"
+        " FROM pg_stats WHERE schemaname = 'public'",
+        "SELECT pg_clear_relation_stats('public', relname) FROM pg_class"
+        " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')",
+    )
 
 
 def plan_of(caller: Caller) -> list[dict[str, Any]]:
@@ -115,8 +113,7 @@ def read(plan: list[dict[str, Any]], *tables: str) -> Iterator[dict[str, Any]]:
 def test_small_allowed_set_never_scans_the_vectors(world: World, analysed: bool) -> None:
     forget_statistics()
     if analysed:
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
+        as_superuser("ANALYZE")
 
     plan = plan_of(SMALL)
 
@@ -131,8 +128,7 @@ def test_small_allowed_set_never_scans_the_vectors(world: World, analysed: bool)
 
 def test_rights_are_worked_out_once_beside_5000_rules(world: World) -> None:
     guessed = [plan_of(SMALL), plan_of(LARGE)]
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    as_superuser("ANALYZE")
     for plan in (*guessed, plan_of(SMALL), plan_of(LARGE)):
         check_that_rights_are_worked_out_once(plan)
 
@@ -148,8 +144,7 @@ def check_that_rights_are_worked_out_once(plan: list[dict[str, Any]]) -> None:
 
 def test_never_analysed_tables_keep_the_shape_of_the_plan(world: World) -> None:
     before = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    as_superuser("ANALYZE")
 
     after = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
 

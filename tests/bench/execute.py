@@ -57,7 +57,7 @@ def main() -> None:
         try:
             postgres.create_database()
             command = [sys.executable, "-m", "tests.bench.execute", *sys.argv[1:]]
-            environment = _environment(data, postgres.url(), redis.url)
+            environment = _environment(data, postgres.owner_url(), redis.url)
             if postgres.process is not None:
                 environment["PEGBOARD_POSTGRES_PID"] = str(postgres.process.pid)
             subprocess.run(command, env=environment, check=True)  # noqa: S603

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from catalog.embedding.shipped import prepare_model
 from marketplace.embedded.folders import open_data_folder
@@ -30,7 +29,8 @@ def servers() -> Iterator[Opened]:
 
         def opened(database: str) -> dict[str, str]:
             postgres.create_database(database)
-            return _environment(data, postgres.url(database), redis)
+            # By the owner of the tables, who may also refresh their statistics.
+            return _environment(data, postgres.owner_url(database), redis)
 
         try:
             for trained in (False, True):  # PEGBOARD_TRAINED_ENCODER says which one answers
@@ -51,7 +51,7 @@ def run_inside(module: str, *arguments: str) -> None:
 def _environment(data: Path, database_url: str, redis: EmbeddedRedis) -> dict[str, str]:
     return os.environ | {
         "DATABASE_URL": database_url,
-        "REDIS_URL": f"unix://{quote(str(redis.socket))}",
+        "REDIS_URL": redis.url,
         "PEGBOARD_DATA_DIR": str(data),
         "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
         "PEGBOARD_LOG_LEVEL": "WARNING",

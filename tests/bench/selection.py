@@ -65,7 +65,9 @@ def forget_vectors() -> None:
 
     from catalog.embedding import queries
 
-    Redis.from_url(settings.REDIS_URL).flushall()
+    with Redis.from_url(settings.REDIS_URL) as redis:
+        for key in redis.scan_iter(count=1000):
+            redis.delete(key)
     queries._kept.clear()
 
 

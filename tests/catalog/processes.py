@@ -84,4 +84,5 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 def _database_url() -> str:
     values = connection.settings_dict
-    return f"postgresql://{values['USER']}@{quote(str(values['HOST']), safe='')}/{values['NAME']}"
+    signed_in = f"{values['USER']}:{quote(str(values['PASSWORD']), safe='')}"
+    return f"postgresql://{signed_in}@{quote(str(values['HOST']), safe='')}/{values['NAME']}"

@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from marketplace.config.env import SETTINGS
+from marketplace.embedded.redis import MAY
 
 PROJECT = Path(__file__).parents[2]
 COMPOSE = PROJECT / "docker" / "compose.yaml"
 OUTGOING = COMPOSE.with_name("compose.outgoing.yaml")
-OURS = ["set-up", "web", "worker", "connections", "beat", "manifests", "backup"]
+OURS = ["roles", "set-up", "web", "worker", "connections", "beat", "manifests", "backup"]
 
 
 @pytest.fixture
@@ -64,14 +65,14 @@ def test_containers_have_no_powers(services: dict[str, Any], name: str) -> None:
 def test_every_service_is_bounded_restarted_and_of_one_version(services: dict[str, Any]) -> None:
     for name, service in services.items():
         assert {"cpus", "memory", "pids"} <= service["deploy"]["resources"]["limits"].keys(), name
-        once = name in {"set-up", "backup"}
+        once = name in {"roles", "set-up", "backup"}
         assert service["restart"] == ("no" if once else "unless-stopped"), name
         tag = service["image"].partition(":")[2]
         assert tag, name
         assert tag != "latest", name
 
 
-@pytest.mark.parametrize("name", OURS[1:])
+@pytest.mark.parametrize("name", OURS[2:])
 def test_programs_wait_for_the_set_up(services: dict[str, Any], name: str) -> None:
     assert services[name]["depends_on"] == {
         "set-up": {"condition": "service_completed_successfully"},
@@ -82,7 +83,11 @@ def test_programs_wait_for_the_set_up(services: dict[str, Any], name: str) -> No
 def test_set_up_waits_for_the_servers(services: dict[str, Any]) -> None:
     healthy = {"condition": "service_healthy"}
 
-    assert services["set-up"]["depends_on"] == {"postgres": healthy, "redis": healthy}
+    assert services["roles"]["depends_on"] == {"postgres": healthy}
+    assert services["set-up"]["depends_on"] == {
+        "roles": {"condition": "service_completed_successfully"},
+        "redis": healthy,
+    }
     assert all(services[name]["healthcheck"]["test"] for name in ("postgres", "redis", "proxy"))
 
 
@@ -129,6 +134,35 @@ def test_secrets_are_files_and_nowhere_else(compose: dict[str, Any]) -> None:
 
     assert set(compose["secrets"]) == set(re.findall(r"^make_secret (\w+)", made, re.MULTILINE))
     assert not re.search(r"PEGBOARD_(SECRET_KEY|ENCRYPTION_KEYS)|POSTGRES_PASSWORD[:=]", text)
+
+
+def test_each_service_has_only_the_passwords_that_it_needs(services: dict[str, Any]) -> None:
+    passwords = {
+        name: {secret for secret in service.get("secrets", ()) if secret.endswith("_password")}
+        for name, service in services.items()
+    }
+    serving = {"database_password", "redis_password"}
+
+    assert passwords == {
+        "proxy": set(),
+        "postgres": {"postgres_password"},
+        "redis": {"redis_password"},
+        "roles": {"postgres_password", "database_owner_password", "database_password"},
+        "set-up": serving | {"database_owner_password"},
+        "backup": serving | {"database_owner_password"},
+        **dict.fromkeys(["web", "worker", "connections", "beat", "manifests"], serving),
+    }
+    for name in ("web", "worker", "connections", "beat", "manifests"):
+        assert not {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"} & set(
+            services[name]["environment"]
+        )
+
+
+def test_redis_is_limited_as_the_embedded_one_is(services: dict[str, Any]) -> None:
+    (script,) = services["redis"]["command"]
+
+    assert f'may="{MAY}"' in script
+    assert "user default on #$$digest" in script
 
 
 def test_every_variable_is_documented_and_every_setting_exists() -> None:

@@ -81,15 +81,29 @@ def test_word_decides_what_is_started(words: list[str], started: str, tmp_path: 
 
 def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text('#!/bin/sh\necho "$PEGBOARD_SECRET_KEY $PGPASSWORD"\n')
+    told = "$PEGBOARD_SECRET_KEY $DATABASE_URL $DATABASE_OWNER_URL $REDIS_URL"
+    program.write_text(f'#!/bin/sh\necho "{told}"\n')
     program.chmod(0o755)
     (tmp_path / "pegboard_secret_key").write_text("from-a-file")
-    (tmp_path / "postgres_password").write_text("hush")
+    (tmp_path / "database_password").write_text("hush")
+    (tmp_path / "database_owner_password").write_text("not-for-this-one")
+    (tmp_path / "redis_password").write_text("quiet")
 
-    without = NEEDED | {"PEGBOARD_SECRET_KEY": "", "SECRETS_DIR": str(tmp_path)}
+    without = NEEDED | {
+        "PEGBOARD_SECRET_KEY": "",
+        "SECRETS_DIR": str(tmp_path),
+        "DATABASE_URL": "postgresql://app@db:5432/pegboard",
+        "DATABASE_OWNER_URL": "postgresql://owner:its-own@db:5432/pegboard",
+        "REDIS_URL": "redis://redis:6379/0",
+    }
     answer = _run("set-up", PATH=f"{tmp_path}:{os.environ['PATH']}", **without)
 
-    assert answer.stdout == "from-a-file hush\n"
+    assert answer.stdout.split() == [
+        "from-a-file",
+        "postgresql://app:hush@db:5432/pegboard",
+        "postgresql://owner:its-own@db:5432/pegboard",
+        "redis://:quiet@redis:6379/0",
+    ]
 
 
 def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
@@ -101,7 +115,7 @@ def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
     subprocess.run([script], check=True)  # noqa: S603 - ours
 
     assert {file.name: file.read_text() for file in (tmp_path / "secrets").iterdir()} == made
-    assert len(set(made.values())) == 3
+    assert len(set(made.values())) == len(made) == 6
     assert no_encryption_keys(made["pegboard_encryption_keys"]) == ""
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
 

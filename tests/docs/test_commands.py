@@ -15,6 +15,7 @@ from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditHead
+from acl.services.audit_anchors import Anchor
 from catalog.embedding.shipped import prepare_model
 from tests.api.conftest import new_key
 from tests.docs.commands import (
@@ -57,6 +58,12 @@ def stand_ins(
     key = new_key(everyone, "select", "discover", "execute", "admin")
     folder = folder_of_a_skill(tmp_path / "own")
 
+    def anchors() -> str:
+        head = AuditHead.objects.get()
+        file = tmp_path / "anchors"
+        file.write_text(Anchor(head.number, head.digest).line("2026-03-01T12:00:00+00:00"))
+        return str(file)
+
     def turn() -> str:
         headers = {"Authorization": f"Bearer {key}"}
         body = {"message": "hello", "user": "alice"}
@@ -70,6 +77,7 @@ def stand_ins(
         "pb_…": lambda: key,
         "/turns/6f2c…/": turn,
         "path/to/folder": lambda: str(folder),
+        "/var/log/pegboard/anchors": anchors,
         "3dc25e4e…": lambda: AuditHead.objects.get().digest,
     }
 

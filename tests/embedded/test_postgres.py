@@ -22,7 +22,7 @@ def test_its_database_has_vectors(start: Start) -> None:
     server.create_database("shelf")
     server.create_database("shelf")
 
-    with psycopg.connect(server.url("shelf")) as connection:
+    with psycopg.connect(server.owner_url("shelf")) as connection:
         row = connection.execute("SELECT '[1,2]'::vector <-> '[1,3]'::vector").fetchone()
     assert row == (1.0,)
 
@@ -49,13 +49,14 @@ def test_nothing_of_our_environment_is_in_its_own(
 
 def test_committed_rows_survive_kill_9(start: Start) -> None:
     server = start(durable=True)
-    with psycopg.connect(server.url("postgres")) as connection:
+    server.create_database()
+    with psycopg.connect(server.owner_url()) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
     _kill(server)
 
     again = start(durable=True)
 
-    with psycopg.connect(again.url("postgres")) as connection:
+    with psycopg.connect(again.owner_url()) as connection:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
 
 

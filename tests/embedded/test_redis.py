@@ -5,6 +5,7 @@ import pytest
 import redis
 from kombu.connection import Connection
 
+from marketplace.embedded.passwords import make_redis_password
 from marketplace.embedded.redis import EmbeddedRedis
 
 pytestmark = pytest.mark.processes
@@ -25,8 +26,8 @@ def test_celery_and_cache_reach_the_same_server(queue: EmbeddedRedis) -> None:
 
 def test_queue_survives_kill_9(queue: EmbeddedRedis) -> None:
     with redis.Redis.from_url(queue.url) as client:
-        client.config_set("appendfsync", "always")
         client.rpush("letters", "hello")
+        client.execute_command("WAITAOF", 1, 0, 30_000)  # until it is on disk
     assert queue.process is not None
     queue.process.kill()
     queue.process.wait()
@@ -39,6 +40,41 @@ def test_queue_survives_kill_9(queue: EmbeddedRedis) -> None:
 
 def test_nothing_is_evicted_from_the_queue(queue: EmbeddedRedis) -> None:
     with redis.Redis.from_url(queue.url) as client:
-        policy = client.config_get("maxmemory-policy")
+        policy = client.info("memory")["maxmemory_policy"]
 
-    assert policy == {"maxmemory-policy": "noeviction"}
+    assert policy == "noeviction"
+
+
+def test_nobody_gets_in_without_the_password(queue: EmbeddedRedis) -> None:
+    for password in (None, "guessed"):
+        client = redis.Redis(unix_socket_path=str(queue.socket), password=password)
+
+        with client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+
+
+def test_password_is_nowhere_for_others_to_read(queue: EmbeddedRedis) -> None:
+    password = make_redis_password(queue.folder.parent)
+    assert queue.process is not None
+    server = psutil.Process(queue.process.pid)
+
+    assert password not in f"{server.cmdline()} {server.environ()}"
+    assert password not in (queue.folder / "users.acl").read_text()
+    assert (queue.folder.parent / "redis_password").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "CONFIG GET dir", "CONFIG SET dir /tmp", "MODULE LIST", "ACL LIST",
+        "ACL SETUSER default nopass", "FLUSHALL", "FLUSHDB", "KEYS *", "SHUTDOWN NOSAVE", "MONITOR",
+        "REPLICAOF localhost 1", "SAVE", "BGSAVE", "BGREWRITEAOF", "CLIENT LIST",
+        "CLIENT KILL TYPE normal", "SLOWLOG GET", "LATENCY LATEST", "SCRIPT FLUSH", "SCRIPT KILL",
+        "FUNCTION LIST", "MIGRATE h 1 k 0 1", "SWAPDB 0 1", "FAILOVER",
+    ],
+)  # fmt: skip
+def test_what_could_harm_the_server_is_refused(queue: EmbeddedRedis, command: str) -> None:
+    client = redis.Redis.from_url(queue.url)
+
+    with client, pytest.raises(redis.ResponseError, match=r"no permissions"):
+        client.execute_command(*command.split())  # type: ignore[no-untyped-call]

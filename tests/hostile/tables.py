@@ -7,6 +7,7 @@ from functools import cache
 from django.db import connection, transaction
 
 from acl.prepared import rows_of
+from tests.databases import as_superuser, read_as_superuser
 
 # Notes of who was there, which are no change of what there is.
 TABLES_OF_VISITS = {
@@ -59,29 +60,27 @@ def undone() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT setval(name::regclass, coalesce(number, 1), number IS NOT NULL)"
-            " FROM unnest(%s::text[], %s::bigint[]) AS was (name, number)",
-            [list(numbers), list(numbers.values())],
+    as_superuser(
+        *(
+            f"SELECT setval('{name}', {number or 1}, {number is not None})"
+            for name, number in numbers.items()
         )
+    )
 
 
 def number_rows_from(first: int) -> None:
     """New rows get numbers that stand nowhere on a page for anything else."""
-    with connection.cursor() as cursor:
-        for name, number in _numbers().items():
-            if (number or 0) < first:
-                cursor.execute("SELECT setval(%s, %s)", [name, first])
+    for name, number in _numbers().items():
+        if (number or 0) < first:
+            as_superuser(f"SELECT setval('{name}', {first})")
 
 
 def _numbers() -> dict[str, int | None]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT quote_ident(sequencename), last_value FROM pg_sequences"
-            " WHERE schemaname = 'public'"
-        )
-        return dict(cursor.fetchall())
+    found = read_as_superuser(
+        "SELECT quote_ident(sequencename) AS name, last_value AS number FROM pg_sequences"
+        " WHERE schemaname = 'public'"
+    )
+    return {row["name"]: row["number"] for row in found}
 
 
 _ONE = """

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from acl.services.keys import create_key
 from catalog.models import Capability
 from tests.access.people import People, client_of
+from tests.databases import as_superuser
 from tests.factories import CapabilityFactory
 
 LIST = "/api/v1/capabilities"
@@ -159,12 +160,11 @@ def statements(client: Client, path: str) -> int:
 def test_rebuilding_makes_the_listing_an_old_one(people: People, client: Client) -> None:
     ask(client)
     # Behind the back of everything that notices changes.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE catalog_capability DISABLE TRIGGER USER"
-        )
-        cursor.execute("UPDATE catalog_capability SET category = 'rebuilt'")
-        cursor.execute("ALTER TABLE catalog_capability ENABLE TRIGGER USER")
+    as_superuser(
+        "SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE catalog_capability DISABLE TRIGGER USER",
+        "UPDATE catalog_capability SET category = 'rebuilt'",
+        "ALTER TABLE catalog_capability ENABLE TRIGGER USER",
+    )
     assert {item["category"] for item in ask(client).json()["items"]} != {"rebuilt"}
 
     call_command("rebuild_catalog", "--json", verbosity=0)

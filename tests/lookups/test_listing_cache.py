@@ -279,7 +279,7 @@ def test_redis_holds_definitions_and_nobodys_rights(people: People) -> None:
     list_names(caller=people.caller)
     list_names(caller=people.stranger)
 
-    keys = set(redis_client().keys("tool_catalog*"))
+    keys = set(redis_client().scan_iter("tool_catalog*"))
     stored = redis_client().get(KEY)
     assert keys == {KEY.encode()}
     assert isinstance(stored, bytes)

@@ -7,6 +7,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from marketplace.backups import databases
 from marketplace.embedded.postgres import postgres_programs
+from marketplace.roles.granting import grant_rights
+from marketplace.roles.owner import as_owner
+from tests.databases import superuser_conninfo
 from tests.operations.deployment import Deployment, deployed
 
 
@@ -24,14 +27,15 @@ def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> 
         template = databases.name_in_use()
         own = f"{template}_own"
         connections.close_all()
-        with databases._administering() as cursor:
+        with as_owner(), databases._administering() as cursor:
             cursor.execute(databases._END, [[template]])
             cursor.execute(databases._named("DROP DATABASE IF EXISTS {} WITH (FORCE)", own))
             cursor.execute(databases._named("CREATE DATABASE {} TEMPLATE {}", own, template))
         with databases.working_on(own):
             yield own
-        for name in _named_like(own):
-            databases.drop_database(name)
+        with as_owner():
+            for name in _named_like(own):
+                databases.drop_database(name)
         connections.close_all()
 
 
@@ -45,14 +49,17 @@ def _named_like(own: str) -> list[str]:
 
 def _copied(deployment: Deployment) -> None:
     deployment.postgres.create_database()
-    values = connection.settings_dict
-    source = ["--host", str(values["HOST"]), "--username", str(values["USER"])]
+    source = superuser_conninfo(str(connection.settings_dict["NAME"]))
     dump = subprocess.run(  # noqa: S603
-        [postgres_programs() / "pg_dump", *source, "--format=custom", str(values["NAME"])],
+        [postgres_programs() / "pg_dump", f"--dbname={source}", "--format=custom"],
         check=True,
         stdout=subprocess.PIPE,
     )
-    target = ["--host", str(deployment.postgres.run), "--username=postgres", "--dbname=pegboard"]
+    target = [f"--dbname={deployment.postgres.owner_url()}", "--no-owner", "--no-privileges"]
     subprocess.run(  # noqa: S603
-        [postgres_programs() / "pg_restore", *target], check=True, input=dump.stdout
+        [postgres_programs() / "pg_restore", *target, "--no-comments"],
+        check=True,
+        input=dump.stdout,
     )
+    with deployment.connected(), as_owner():
+        grant_rights()

@@ -45,6 +45,7 @@ class Deployment:
         self.sealed_by = Fernet.generate_key().decode()
         self.environment = os.environ | {
             "DATABASE_URL": self.postgres.url(),
+            "DATABASE_OWNER_URL": self.postgres.owner_url(),
             "REDIS_URL": self.redis.url,
             "PEGBOARD_DATA_DIR": str(data),
             "PEGBOARD_SECRET_KEY": "only-for-tests-and-never-for-anything-else",
@@ -75,7 +76,7 @@ class Deployment:
         return process.pid
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.postgres.url(), autocommit=True) as session:
+        with psycopg.connect(self.postgres.owner_url(), autocommit=True) as session:
             cursor = session.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []
 
@@ -85,12 +86,15 @@ class Deployment:
         parts, before = urlsplit(self.postgres.url()), dict(connection.settings_dict)
         place = {"HOST": unquote(str(parts.hostname or parts.netloc.rpartition("@")[2]))}
         place |= {"NAME": parts.path[1:], "USER": parts.username or "postgres"}
-        place |= {"PASSWORD": "", "PORT": ""}
+        place |= {"PASSWORD": parts.password or "", "PORT": ""}
         connections.close_all()
         connection.settings_dict.update(place)
         try:
             with override_settings(
-                REDIS_URL=self.redis.url, PEGBOARD_ENCRYPTION_KEYS=(self.sealed_by,)
+                REDIS_URL=self.redis.url,
+                PEGBOARD_ENCRYPTION_KEYS=(self.sealed_by,),
+                DATABASE_OWNER_URL=self.postgres.owner_url(),
+                DATABASE_APP_ROLE=parts.username,
             ):
                 yield
         finally:

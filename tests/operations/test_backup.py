@@ -19,6 +19,7 @@ from catalog.secrets.sealing import seal, unseal
 from discovery.selected import Asked
 from discovery.services.selection import select_capabilities
 from marketplace.backups import databases
+from marketplace.roles.owner import as_owner
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
 
@@ -72,7 +73,8 @@ def test_empty_database_is_filled_and_lost_secrets_are_told(
 ) -> None:
     command("backup", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)
-    databases.make_database(f"{own_database}_empty")
+    with as_owner():
+        databases.make_database(f"{own_database}_empty")
 
     with databases.working_on(f"{own_database}_empty"):
         restored = command("restore", file, "--lose-secrets")
@@ -96,7 +98,8 @@ def test_damaged_file_is_not_restored(file: Path) -> None:
 
 
 def test_backup_of_a_later_pegboard_is_refused(file: Path, own_database: str) -> None:
-    MigrationRecorder.Migration.objects.create(app="catalog", name="9999_later")
+    with as_owner():
+        MigrationRecorder.Migration.objects.create(app="catalog", name="9999_later")
 
     command("backup", file)
 

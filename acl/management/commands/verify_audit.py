@@ -3,13 +3,20 @@
 import json
 import re
 from argparse import ArgumentParser
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
+from acl.services.audit_anchors import (
+    Anchor,
+    NoAnchorError,
+    compare_with_anchors,
+    read_anchors,
+)
 from acl.services.audit_check import Checked, check_log
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -22,12 +29,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--expect", default="", metavar="HASH", help="A head that was noted elsewhere."
         )
+        parser.add_argument(
+            "--anchor", type=Path, metavar="FILE", help="Heads that PEGBOARD_AUDIT_ANCHOR noted."
+        )
         parser.add_argument("--json", action="store_true", help="for scripts")
 
     def handle(self, *args: Any, **options: Any) -> None:
         expect = options["expect"].strip().lower()
         if expect and not DIGEST.fullmatch(expect):
             raise CommandError("--expect takes 64 hexadecimal digits, as this command prints them.")
+        anchors = _anchors(options["anchor"])
         quiet = options["json"] or not options["verbosity"]
         with Progress(console=Console(stderr=True, quiet=quiet)) as bars:
             task = bars.add_task("Checking", total=None)
@@ -35,13 +46,31 @@ class Command(BaseCommand):
                 expect=expect,
                 progress=lambda done, total: bars.update(task, completed=done, total=total),
             )
-        self._tell(checked, as_json=options["json"])
+        if anchors and not checked.fault:
+            checked = replace(checked, fault=compare_with_anchors(anchors))
+        self._tell(checked, len(anchors), as_json=options["json"])
 
-    def _tell(self, checked: Checked, *, as_json: bool) -> None:
+    def _tell(self, checked: Checked, anchors: int, *, as_json: bool) -> None:
         if as_json:
             report = {"sound": checked.fault is None, "entries": checked.entries, **asdict(checked)}
+            report |= {"anchors": anchors}
             self.stdout.write(json.dumps(report))
         else:
             self.stdout.write(f"{checked.entries} entries are sound. Head: {checked.digest}")
         if checked.fault:
             raise CommandError(checked.fault.sentence)
+        if anchors and not as_json:
+            self.stdout.write(f"{anchors} anchors fit.")
+
+
+def _anchors(file: Path | None) -> set[Anchor]:
+    if file is None:
+        return set()
+    try:
+        with file.open() as lines:
+            anchors = set(read_anchors(lines))
+    except (OSError, UnicodeDecodeError, NoAnchorError) as problem:
+        raise CommandError(f"{file} cannot be used: {problem}") from problem
+    if not anchors:
+        raise CommandError(f"There is no anchor in {file}.")
+    return anchors

@@ -2,6 +2,8 @@
 
 A change of a table waits for those who use it, and all who come later wait behind it. So a
 migration gives up after a short while and lets them pass, and is tried again.
+
+It runs as the owner of the tables, and then sets the rights of the application's role.
 """
 
 import time
@@ -10,6 +12,9 @@ from typing import Any
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
+
+from marketplace.roles.granting import grant_rights
+from marketplace.roles.owner import as_owner
 
 _LOCK_MILLISECONDS = 1000
 _TRIES = 30
@@ -22,13 +27,17 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> Any:
         if connections[options["database"]].in_atomic_block:  # its owner's limits hold
             return super().handle(*args, **options)
+        with as_owner(options["database"]):
+            return self._migrate(*args, **options)
+
+    def _migrate(self, *args: Any, **options: Any) -> Any:
         for left in reversed(range(_TRIES)):
             connection = connections[options["database"]]
             connection.close()
             try:
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}")
-                return super().handle(*args, **options)
+                return self._migrate_and_grant(*args, **options)
             except OperationalError as problem:
                 if not left or not isinstance(problem.__cause__, LockNotAvailable):
                     raise
@@ -37,3 +46,9 @@ class Command(migrate.Command):
             finally:
                 connection.close()  # nobody else is to work with this limit
         return None
+
+    def _migrate_and_grant(self, *args: Any, **options: Any) -> Any:
+        told = super().handle(*args, **options)
+        if not (options["plan"] or options["check_unapplied"]):
+            grant_rights(options["database"])
+        return told

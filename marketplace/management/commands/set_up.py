@@ -18,6 +18,7 @@ from marketplace.embedded.setting_up import (
     fill_empty_catalogue,
 )
 from marketplace.embedded.supervisor import Supervisor
+from marketplace.roles.powers import REMEDY, powers_of_the_application
 
 
 class Command(BaseCommand):
@@ -57,6 +58,8 @@ def _database(supervisor: Supervisor) -> None:
     check_database()
     with supervisor.step("Database tables"):
         call_command("migrate", interactive=False, verbosity=0)
+    for power in powers_of_the_application():
+        supervisor.say(f"Note: in the database, {power}. {REMEDY}")
     with supervisor.step("Starter collection"):
         fill_empty_catalogue()
     password = create_first_admin()

@@ -19,6 +19,8 @@ from marketplace.embedded.programs import Connections, Watcher, Web, Worker, che
 from marketplace.embedded.redis import EmbeddedRedis
 from marketplace.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
 
+_POWERFUL = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
+
 
 class Command(BaseCommand):
     help = "Starts Pegboard: database, queue, web and worker; Ctrl-C stops them all."
@@ -61,14 +63,16 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         key_in(data, "secret_key")
     if not settings.PEGBOARD_ENCRYPTION_KEYS and not key_file().exists():
         add_key(key_file())
-    environment = {
+    set_up_by = {
         **os.environ,
         "PEGBOARD_DATA_DIR": str(data),
         "PYTHONPATH": str(settings.BASE_DIR),
-        "DATABASE_URL": os.environ.get("DATABASE_URL") or _postgres(supervisor, data),
+        **(_database() or _postgres(supervisor, data)),
         "REDIS_URL": _checked(os.environ.get("REDIS_URL", "")) or _redis(supervisor, data),
     }
-    set_up(environment)
+    set_up(set_up_by)
+    # What serves has the address of its own role alone.
+    environment = {name: value for name, value in set_up_by.items() if name not in _POWERFUL}
     supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
     supervisor.start(Worker(data=data, environment=environment))
     supervisor.start(Connections(logs=data / "logs", environment=environment))
@@ -77,11 +81,17 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     supervisor.watch()
 
 
-def _postgres(supervisor: Supervisor, data: Path) -> str:
+def _database() -> dict[str, str]:
+    """The database that the environment names, if it does."""
+    url = os.environ.get("DATABASE_URL")
+    return {"DATABASE_URL": url} if url else {}
+
+
+def _postgres(supervisor: Supervisor, data: Path) -> dict[str, str]:
     server = EmbeddedPostgres(data)
     supervisor.start(server)
     server.create_database()
-    return server.url()
+    return {"DATABASE_URL": server.url(), "DATABASE_OWNER_URL": server.owner_url()}
 
 
 def _redis(supervisor: Supervisor, data: Path) -> str:

@@ -1,0 +1,83 @@
+"""`manage.py prepare_database`: the roles of a Postgres server of one's own, made or printed."""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+import dj_database_url
+import psycopg
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from marketplace.roles.names import TEMPLATE
+from marketplace.roles.preparing import (
+    Account,
+    Statement,
+    as_script,
+    database_statements,
+    make_database,
+    prepare_server,
+    server_statements,
+)
+
+_EXAMPLE = (
+    "postgresql://pegboard_app:…@host/pegboard and postgresql://pegboard_owner:…@host/pegboard"
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the roles of DATABASE_URL and DATABASE_OWNER_URL and their database, as the "
+        "superuser of DATABASE_SUPERUSER_URL; existing tables change hands. It may be repeated."
+    )
+    requires_system_checks: list[str] = []  # the roles may not be there yet
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--print", action="store_true", dest="only_print", help="the SQL, for psql; do nothing"
+        )
+
+    def handle(self, *args: Any, only_print: bool, **options: Any) -> None:
+        app, name = _account(settings.DATABASE_URL, "DATABASE_URL")
+        owner, owners = _account(settings.DATABASE_OWNER_URL, "DATABASE_OWNER_URL")
+        if app.name == owner.name or name != owners:
+            raise CommandError(
+                "DATABASE_URL and DATABASE_OWNER_URL need two roles and one database, as in "
+                f"{_EXAMPLE}."
+            )
+        if only_print:
+            for line in as_script(list(_statements(app.name, owner.name, name))):
+                self.stdout.write(line)
+            self.stdout.write(f"\\password {app.name}\n\\password {owner.name}")
+            return
+        self._prepare(app, owner, name)
+
+    def _prepare(self, app: Account, owner: Account, name: str) -> None:
+        superuser = settings.DATABASE_SUPERUSER_URL
+        if not superuser:
+            raise CommandError("DATABASE_SUPERUSER_URL is not set: name a superuser, or --print.")
+        if not (app.password and owner.password):
+            raise CommandError("DATABASE_URL and DATABASE_OWNER_URL need passwords to be set.")
+        try:
+            prepare_server(superuser, app=app, owner=owner, databases=[name])
+        except psycopg.Error as problem:
+            raise CommandError(f"The database could not be prepared: {problem}") from problem
+        self.stdout.write(
+            f"{owner.name} owns the database {name}, and {app.name} works with it. "
+            "Run `manage.py migrate` next: it sets the rights on every table."
+        )
+
+
+def _statements(app: str, owner: str, name: str) -> Iterator[Statement]:
+    yield from server_statements(app=app, owner=owner)
+    yield make_database(name, owner=owner)
+    yield from database_statements(TEMPLATE, owner=owner)
+    yield from database_statements(name, owner=owner)
+
+
+def _account(url: str, setting: str) -> tuple[Account, str]:
+    if not url:
+        raise CommandError(f"{setting} is not set: two roles are needed, as in {_EXAMPLE}.")
+    parts = dj_database_url.parse(url)
+    return Account(parts["USER"], parts["PASSWORD"]), parts["NAME"]

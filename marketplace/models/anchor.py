@@ -1,0 +1,20 @@
+"""The head of the audit log that was noted elsewhere last."""
+
+from django.db import models
+
+
+class AuditAnchor(models.Model):
+    """One row: what was noted, and why the last attempt failed."""
+
+    number = models.BigIntegerField(default=0)
+    noted_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(condition=models.Q(pk=1), name="marketplace_auditanchor_one")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number}"

@@ -1,0 +1,106 @@
+"""`manage.py prepare_database`, on a server whose superuser is at hand."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from marketplace.embedded.postgres import EmbeddedPostgres, postgres_programs
+
+PROJECT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def server(data: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(data, durable=False, keep_superuser=True)
+    server.start()
+    yield server
+    server.stop()
+
+
+def addresses(server: EmbeddedPostgres) -> dict[str, str]:
+    """Those of an operator, who calls roles and database as they like."""
+    place = server.url("shelf").partition("@")[2]
+    return {
+        "DATABASE_URL": f"postgresql://shop:sesame@{place}",
+        "DATABASE_OWNER_URL": f"postgresql://shop_keeper:open@{place}",
+        "DATABASE_SUPERUSER_URL": server.superuser_url("postgres"),
+    }
+
+
+def manage(server: EmbeddedPostgres, *words: str, **environment: str) -> str:
+    answer = subprocess.run(  # noqa: S603 - ourselves
+        [sys.executable, "manage.py", *words],
+        cwd=PROJECT,
+        env=os.environ | addresses(server) | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.stdout if answer.returncode == 0 else answer.stderr
+
+
+def check_roles(server: EmbeddedPostgres) -> None:
+    given = addresses(server)
+    assert manage(server, "migrate", "--verbosity=0") == ""
+    with psycopg.connect(given["DATABASE_URL"], autocommit=True) as app:
+        app.execute("INSERT INTO auth_group (name) VALUES ('made')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            app.execute("CREATE TABLE own (id bigint)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            app.execute("UPDATE acl_audithead SET number = 0")
+    with psycopg.connect(given["DATABASE_OWNER_URL"]) as owner:
+        found = owner.execute(
+            "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relname = 'acl_auditentry'"
+        ).fetchone()
+    assert found == ("pegboard_audit",)
+
+
+def test_roles_and_database_are_made_and_making_them_again_changes_nothing(
+    server: EmbeddedPostgres,
+) -> None:
+    first = manage(server, "prepare_database")
+    second = manage(server, "prepare_database")
+
+    assert first == second
+    assert "shop_keeper owns the database shelf, and shop works with it." in first
+    check_roles(server)
+
+
+def test_what_is_printed_does_the_same_in_psql(server: EmbeddedPostgres) -> None:
+    script = manage(server, "prepare_database", "--print", DATABASE_SUPERUSER_URL="")
+
+    assert "sesame" not in script
+    program = postgres_programs() / "psql"
+    if not program.exists():
+        pytest.skip("psql is not part of the package")
+    passwords = "ALTER ROLE shop PASSWORD 'sesame'; ALTER ROLE shop_keeper PASSWORD 'open';"
+    text = script[: script.index("\\password")] + passwords
+    for _ in range(2):
+        subprocess.run(  # noqa: S603 - Postgres's own
+            [program, "-v", "ON_ERROR_STOP=1", "-q", server.superuser_url("postgres")],
+            input=text,
+            text=True,
+            check=True,
+            env={"PATH": os.defpath},
+        )
+    check_roles(server)
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"DATABASE_SUPERUSER_URL": ""}, "DATABASE_SUPERUSER_URL is not set"),
+        ({"DATABASE_OWNER_URL": ""}, "DATABASE_OWNER_URL is not set"),
+        ({"DATABASE_OWNER_URL": "postgresql://shop:x@db/shelf"}, "need two roles"),
+        ({"DATABASE_OWNER_URL": "postgresql://keeper:x@db/other"}, "one database"),
+        ({"DATABASE_OWNER_URL": "postgresql://keeper@db/shelf"}, "need passwords"),
+    ],
+)
+def test_what_is_missing_is_said(data: Path, environment: dict[str, str], told: str) -> None:
+    assert told in manage(EmbeddedPostgres(data), "prepare_database", **environment)
