@@ -27,7 +27,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     """A key as it can be seen: never the key itself."""
 
     group = serializers.SerializerMethodField(help_text="The first of its groups.")
-    groups: Any = serializers.SlugRelatedField("name", many=True, read_only=True)
+    groups = serializers.SerializerMethodField()
     owner = serializers.CharField(source="owner.username", allow_null=True, default=None)
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiKey.Scope.choices))
 
@@ -49,6 +49,10 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
             "last_used_at",
         )
         read_only_fields = fields
+
+    def get_groups(self, key: ApiKey) -> list[str]:
+        """Return the names of the groups that it was made for."""
+        return sorted(group.name for group in key.groups.all())
 
     def get_group(self, key: ApiKey) -> str | None:
         """Return the first group by name; None for a key of all groups."""
