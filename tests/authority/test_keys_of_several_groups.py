@@ -227,3 +227,14 @@ def test_a_key_tells_its_groups(everywhere: People) -> None:
         "finance", ["finance", "support"], False,
     )  # fmt: skip
     assert ApiKey.objects.get().scope_of_groups == "finance, support"
+
+
+def test_a_models_tools_know_all_groups_too(everywhere: People) -> None:
+    client = key_for(everywhere.support, everywhere.finance)
+
+    found = client.post(
+        "/api/v1/meta/tool_discovery__list_all", {"user": "alice", "arguments": {}}, JSON
+    )
+
+    assert found.status_code == 200, found.content
+    assert all(name in found.content.decode() for name in BOTH)

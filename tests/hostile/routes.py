@@ -414,7 +414,7 @@ ROUTES = [
     Row("people/<int:pk>/codes/off/", ADMIN_PAGE, "POST", fill=PERSON),
     Row("keys/", ADMIN_PAGE),
     Row("keys/new/", ADMIN_PAGE, "GET POST",
-        body={"name": "more", "group": "{group_pk}", "scopes": "select", "whom": "users"}),
+        body={"name": "more", "groups": "{group_pk}", "scopes": "select", "whom": "users"}),
     Row("keys/<int:pk>/replace/", ADMIN_PAGE, "GET POST", fill=KEY_PK, body={"overlap": "60"}),
     Row("keys/<int:pk>/revoke/", ADMIN_PAGE, "GET POST", fill=KEY_PK),
     Row("audit/", ADMIN_PAGE),

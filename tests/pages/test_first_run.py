@@ -98,7 +98,13 @@ def test_hiding_is_remembered_and_taken_back(as_admin: Client, admin: User) -> N
 def test_a_new_key_comes_with_a_line_that_works(
     as_admin: Client, admin: User, support: Group, scopes: list[str], whom: str, path: str
 ) -> None:
-    form = {"name": "chat", "group": support.pk, "scopes": scopes, "whom": whom, "lifetime": "90"}
+    form = {
+        "name": "chat",
+        "groups": [support.pk],
+        "scopes": scopes,
+        "whom": whom,
+        "lifetime": "90",
+    }
     page = as_admin.post("/keys/new/", {**form, "owner": "root"})
 
     command = page.context["call"].replace("\\\n", "")
@@ -123,7 +129,7 @@ def test_a_key_of_an_empty_group_says_who_is_missing(
     as_admin: Client, admin: User, support: Group
 ) -> None:
     admin.groups.clear()
-    form = {"name": "chat", "group": support.pk, "scopes": ["select"], "whom": "users"}
+    form = {"name": "chat", "groups": [support.pk], "scopes": ["select"], "whom": "users"}
     empty = as_admin.post("/keys/new/", {**form, "lifetime": "90"})
     UserFactory.create(username="alice", groups=[support])
     full = as_admin.post("/keys/new/", {**form, "lifetime": "90"})
