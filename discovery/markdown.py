@@ -11,21 +11,38 @@ _TAGS = {
 }  # fmt: skip
 # markdown-it looks for the end of a link from every bracket on: 50,000 of them take four seconds.
 _MOST_BRACKETS = 1_000
+# markdown-it fills up each short row of a table: 8,000 characters took a second.
+_MOST_CELLS = 4_000
 _OUTLINE = 2  # a skill's own title comes below the page's and the section's
 
 
 def safe_html(markdown: str) -> SafeString:
     """The HTML of `markdown`, its headings set below those of the page; as it stands where it has
-    more brackets than any document needs."""
+    more brackets than any document needs. Tables stay as text where they would have too many cells.
+    """
     if markdown.count("[") > _MOST_BRACKETS:
         return format_html("<pre>{}</pre>", markdown)
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark", {"html": False})
+    if _count_possible_cells(markdown) <= _MOST_CELLS:
+        parser.enable("table")
     tokens = parser.parse(markdown)
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _OUTLINE)}"
     html = parser.renderer.render(tokens, parser.options, {})
     return mark_safe(_clean(html))  # noqa: S308 - cleaned just now
+
+
+def _count_possible_cells(markdown: str) -> int:
+    """Return the most cells that tables could have: one ends with an empty line at the latest."""
+    cells = rows = widest = 0
+    for line in (*markdown.splitlines(), ""):
+        if line.strip():
+            rows, widest = rows + 1, max(widest, line.count("|"))
+            continue
+        cells += rows * (widest + 1) if widest else 0
+        rows = widest = 0
+    return cells
 
 
 def _clean(html: str) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import regex
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("acl", "catalog", "discovery", "marketplace", "pegboard_client")
@@ -54,6 +57,14 @@ def product_patterns() -> list[Pattern]:
             known = found.setdefault((pattern.source, pattern.flags), pattern)
             known.methods |= pattern.methods
     return list(found.values())
+
+
+def unicode_patterns() -> Iterator[tuple[str, Any]]:
+    """Each expression of the `regex` module that a module keeps, by its place."""
+    for module in product_modules():
+        for name, value in vars(module).items():
+            if isinstance(value, regex.Pattern):
+                yield f"{module.__name__}.{name}", value
 
 
 def unreadable_calls() -> Iterator[str]:

@@ -3,13 +3,14 @@
 import re
 from functools import lru_cache, partial
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from discovery.markdown import safe_html
-from tests.authority.attacks import attacks
+from tests.authority.attacks import COMMON, attacks
 from tests.authority.growth import cpu_seconds, growth
-from tests.authority.patterns import product_patterns, unreadable_calls
+from tests.authority.patterns import product_patterns, unicode_patterns, unreadable_calls
 
 # Worked out from words of our own; each is escaped, or read from a file of ours at import, where
 # the first test finds it.
@@ -31,6 +32,21 @@ def test_expressions_of_the_product_are_linear() -> None:
         if worst := slowest(pattern.compiled, anchored=pattern.is_anchored):
             found[f"{pattern.place} {pattern.source[:60]}"] = worst
 
+    assert found == {}
+
+
+def test_expressions_by_unicode_properties_are_linear() -> None:
+    pumps = (*COMMON, "\u0301", "\u200b", "数", "👩\u200d", "\u0430", "é0")
+    patterns = dict(unicode_patterns())
+
+    found = {
+        f"{place} {pump!r}": told
+        for place, pattern in patterns.items()
+        for pump in pumps
+        if (told := growth(partial(_find_all, pattern, pump), 500))
+    }
+
+    assert patterns
     assert found == {}
 
 
@@ -78,6 +94,20 @@ def test_brackets_without_end_are_shown_as_they_stand() -> None:
 
     assert shown.startswith("<pre>[&lt;b&gt;[")
     assert "<a " in safe_html("[a](https://example.com) " * 100)
+
+
+def test_table_with_more_cells_than_a_page_needs_is_shown_as_text() -> None:
+    wide = "|a" * 1_000 + "|\n" + "|-" * 1_000 + "|\n" + "|\n" * 3_000
+
+    shown = safe_html(wide)
+
+    assert "<table" not in shown
+    assert len(shown) < 3 * len(wide)
+    assert "<table" in safe_html("|a|b|\n|-|-|\n" + "|1|2|\n" * 100)
+
+
+def _find_all(pattern: Any, pump: str, size: int) -> None:
+    pattern.findall(pump * size + "\x00")
 
 
 def slowest(pattern: re.Pattern[str], *, anchored: bool) -> str:
