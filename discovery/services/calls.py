@@ -93,8 +93,19 @@ def _usable(calls: QuerySet[Call], pk: UUID) -> Call | None:
     usable = Capability.objects.usable_by(call.caller, unavailable=True)
     named = usable.filter(pk=call.capability_id or 0)
     call.capability = named.select_related("integration").first()
-    left = call.state == State.CANCELLED and call.reason in LEFT_QUEUE
-    return call if call.capability or left else None
+    if call.capability is None and not (
+        call.state == State.CANCELLED and call.reason in LEFT_QUEUE
+    ):
+        return None
+    return _without_lost_name(call)
+
+
+def _without_lost_name(call: Call) -> Call:
+    """Take the name off a call whose tool is the caller's no more: they learn why their call left
+    the queue, and of the tool as little as everybody who may not use it."""
+    if call.capability is None:
+        call.full_name = ""
+    return call
 
 
 def list_own_calls(*, caller: Caller | None) -> list[Call]:
@@ -116,7 +127,8 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
         usable |= theirs.select_related("integration").in_bulk()
     for call in newest:
         call.capability = usable.get(call.capability_id or 0)
-    return [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
+    told = [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
+    return [_without_lost_name(call) for call in told]
 
 
 def list_acts_of_others(*, user: User) -> list[Call]:

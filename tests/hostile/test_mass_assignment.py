@@ -37,7 +37,16 @@ FAMOUS = ("is_staff", "is_superuser", "is_active", "is_approved", "owner", "owne
 TAKEN_ON_PURPOSE = {
     "api/v1/graph/<str:full_name>": {"group", "space", "weight"},
     "api/v1/access/rules": {"group", "space", "integration", "capability", "effect"},
-    "api/v1/keys": {"name", "group", "owner", "acts_for_users", "scopes", "expires_at"},
+    "api/v1/keys": {
+        "name",
+        "group",
+        "groups",
+        "all_groups",
+        "owner",
+        "acts_for_users",
+        "scopes",
+        "expires_at",
+    },
     "api/v1/select": {
         "message",
         "user",
