@@ -12,6 +12,17 @@ from catalog.descriptors import IntegrationDescriptor, JSONObject
 from catalog.mcp_client.packages import NotAPackageError, package_of
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Options of `docker run`, https://docs.docker.com/reference/cli/docker/container/run/
+_WITHOUT_VALUE = {
+    "-i", "-t", "-it", "-ti", "-d", "--interactive", "--tty", "--detach", "--rm", "--init",
+    "--privileged", "--read-only",
+}  # fmt: skip
+_WITH_VALUE = {
+    "-e", "--env", "--env-file", "-v", "--volume", "--mount", "-p", "--publish", "--name",
+    "--network", "--net", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label",
+    "-m", "--memory", "--cpus", "--platform", "--pull", "--add-host", "--device", "--tmpfs",
+    "--cap-add", "--cap-drop", "--security-opt", "-h", "--hostname",
+}  # fmt: skip
 
 
 class Described(Protocol):
@@ -63,15 +74,22 @@ def normalised_address(address: str) -> str:
 
 
 def image_of(command: tuple[str, ...] | list[str]) -> str:
-    """Return the image that `docker run` starts, without its tag; empty for other commands."""
+    """Return the image that `docker run` starts, without its tag; empty for other commands, and
+    where an option is unknown: its value could pass for the image."""
     if len(command) < 3 or command[0].rpartition("/")[2] not in ("docker", "podman"):
         return ""
     if command[1] != "run":
         return ""
-    # An image is the first argument with a slash or a tag that is no option's value.
-    plain = [part for part in command[2:] if not part.startswith("-") and "=" not in part]
-    image = next((part for part in plain if "/" in part), "")
-    head, slash, last = image.partition("@")[0].rpartition("/")
+    rest = list(command[2:])
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in _WITH_VALUE and rest:
+            rest.pop(0)
+        elif option not in _WITHOUT_VALUE and not re.match(r"--[a-z-]+=", option):
+            return ""
+    if not rest:
+        return ""
+    head, slash, last = rest[0].partition("@")[0].rpartition("/")
     return f"{head}{slash}{last.partition(':')[0]}"
 
 

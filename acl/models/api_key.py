@@ -53,13 +53,14 @@ class ApiKey(models.Model):
         related_name="+",
         help_text="The person who made it, or who owned the key that did.",
     )
+    # A key whose maker is forgotten could ask what that maker's creator then approves.
     made_with = models.ForeignKey(
         "self",
-        models.SET_NULL,
+        models.CASCADE,
         null=True,
         editable=False,
         related_name="made",
-        help_text="The key that it was made with.",
+        help_text="The key that it was made with, and that it does not outlive.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)

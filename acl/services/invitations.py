@@ -112,6 +112,9 @@ def _acceptable() -> QuerySet[Invitation]:
 
 def _create(invitation: Invitation, username: str, password: str) -> User:
     admin = invitation.role == Invitation.Role.ADMIN
+    # Whose address it is, the answer must not tell.
+    if "@" in username and username.lower() != invitation.email:
+        raise PeopleRefused("A name with an @ can only be your own address.")
     if User.objects.filter(username__iexact=username).exists():
         raise PeopleRefused("Somebody has this name already.")
     try:

@@ -69,6 +69,12 @@ def is_address_taken(email: str) -> bool:
     )
 
 
+def is_name_taken(name: str) -> bool:
+    """Return True if some account has the name, in any case, or has it as its address: pages and
+    the audit log would show two accounts that look like one."""
+    return User.objects.filter(username__iexact=name).exists() or is_address_taken(name)
+
+
 def person_to_link(verified: Iterable[str]) -> User | None:
     """Whose account a provider may open by these addresses, locked until the transaction's end.
 

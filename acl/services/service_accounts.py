@@ -11,6 +11,7 @@ from acl.delegation import Actor, check_groups, person_behind
 from acl.models import ApiKey, ServiceAccount
 from acl.services.audit import record
 from acl.services.keys import create_key
+from acl.services.people import is_name_taken
 
 
 class ServiceAccountRefused(Exception):
@@ -32,6 +33,8 @@ def create_service_account(
         user.full_clean()
     except ValidationError as problem:
         raise ServiceAccountRefused(" ".join(problem.messages)) from problem
+    if is_name_taken(user.username):
+        raise ServiceAccountRefused("Somebody has this name or address already.")
     user.save()
     user.groups.add(*groups)
     ServiceAccount.objects.create(user=user, description=description)
