@@ -8,6 +8,7 @@ from acl.callers import Caller
 from acl.prepared import rows_of
 from acl.querysets import rights_parameters, rights_sql
 from catalog.querysets import TABLES
+from catalog.trust.reviewed import ReviewedSchema, ReviewedText
 from discovery.rendering.common import Tool
 
 
@@ -41,9 +42,9 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
     return [
         Tool(
             name=name,
-            title=title,
-            description=description,
-            input_schema=json.loads(schema) if schema else None,
+            title=ReviewedText(title),
+            description=ReviewedText(description),
+            input_schema=ReviewedSchema(json.loads(schema)) if schema else None,
             side_effect=side_effect,
             asks_first=asks_first,
         )

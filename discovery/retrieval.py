@@ -27,6 +27,7 @@ from catalog.embedding.base import Vectors
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
+from catalog.trust.reviewed import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.ranking.graph import Link, links_by_shared
 from discovery.ranking.use import Checked, Experience
@@ -49,8 +50,8 @@ class Candidate(NamedTuple):
     kind: str
     action: str
     integration: str
-    display_name: str
-    description: str
+    display_name: ReviewedText
+    description: ReviewedText
     category: str
     tags: list[str]
     schema: str | None  # JSON; parsed only for what is selected
@@ -65,9 +66,9 @@ class Candidate(NamedTuple):
     words: list[float]
 
     @property
-    def input_schema(self) -> dict[str, Any] | None:
+    def input_schema(self) -> ReviewedSchema | None:
         """The schema of its arguments."""
-        return json.loads(self.schema) if self.schema else None
+        return ReviewedSchema(json.loads(self.schema)) if self.schema else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What a selection answers: plain values that every edge renders in its own way."""
 
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from acl.callers import Caller
+from catalog.trust.reviewed import ReviewedSchema, ReviewedText
 from discovery.workings import Workings
 
 
@@ -37,11 +37,11 @@ class Selected:
     full_name: str
     kind: str
     integration: str
-    display_name: str
-    description: str
+    display_name: ReviewedText
+    description: ReviewedText
     category: str
     tags: tuple[str, ...]
-    input_schema: dict[str, Any] | None
+    input_schema: ReviewedSchema | None
     side_effect: str
     asks_first: bool
     core: bool

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.descriptors import JSONObject
+from catalog.trust.reviewed import ReviewedSchema, ReviewedText
 from discovery.selected import Selected
 
 LONGEST_DESCRIPTION = 1024  # the shortest limit among the providers
@@ -14,9 +14,9 @@ class Tool:
     """What a provider's format is made of, whether a capability or one of our own tools."""
 
     name: str
-    title: str
-    description: str
-    input_schema: JSONObject | None = None
+    title: ReviewedText
+    description: ReviewedText
+    input_schema: ReviewedSchema | None = None
     side_effect: str = "read"
     asks_first: bool = False
 

@@ -10,6 +10,7 @@ from typing import Any
 from acl.callers import Caller
 from acl.strict_json import write_json
 from catalog.tokens import token_counter
+from catalog.trust.reviewed import own_schema, own_words
 from discovery import everything
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
@@ -32,7 +33,13 @@ _USING = ("get_tool", "execute_tool")
 def as_tools(meta: Iterable[MetaTool]) -> list[Tool]:
     """Our own tools, to be written like any other."""
     return [
-        Tool(tool.name, tool.title, tool.description, tool.input_schema, tool.side_effect)
+        Tool(
+            tool.name,
+            own_words(tool.title),
+            own_words(tool.description),
+            own_schema(tool.input_schema),
+            tool.side_effect,
+        )
         for tool in meta
     ]
 

@@ -239,9 +239,8 @@ def _direct(
     if best.pk != selected[0].pk:
         return None
     links = (link for link in candidates.links if link.kind == DEPENDS_ON and link.weight > 0)
-    needs = (best.input_schema or {}).get("required") or any(
-        link.source == best.pk for link in links
-    )
+    schema: dict[str, Any] = best.input_schema or {}
+    needs = schema.get("required") or any(link.source == best.pk for link in links)
     runs = best.available and not best.asks_first and best.side_effect == "read"
     return best.full_name if runs and not needs else None
 

@@ -23,7 +23,7 @@ from catalog.normalizing.sources import load_path
 from catalog.services.manifests import reload_manifests
 from catalog.services.registration import register
 from catalog.services.reviewing import approve_definitions, reject_definitions, seen_digest
-from catalog.trust.gate import NotReviewedError, ReviewedDefinition
+from catalog.trust.gate import NotReviewedError, ReviewedDefinition, marked_as_reviewed
 from discovery.permitted import waits_for_review
 from marketplace.services.reviews import to_review
 from marketplace.sources.starter import starter_collection
@@ -268,6 +268,8 @@ from catalog.descriptors import Descriptor
 from catalog.models import Integration
 from catalog.storing import store_capabilities
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, review
+from catalog.trust.reviewed import own_words
+from discovery.rendering.common import Tool
 
 
 def forgetful(one: Descriptor, integration: Integration) -> None:
@@ -284,6 +286,14 @@ def careless(one: UnreviewedDefinition, integration: Integration) -> None:
 
 def right(one: UnreviewedDefinition, integration: Integration) -> None:
     store_capabilities([admit(one, pinned="x")], {"a": integration}, state="approved")
+
+
+def shown(one: UnreviewedDefinition) -> Tool:
+    return Tool("x", one.descriptor.display_name, own_words("ours"))
+
+
+def ours() -> Tool:
+    return Tool("x", own_words("ours"), own_words("ours"))
 """
 
 
@@ -295,7 +305,7 @@ def test_forgetting_the_review_is_a_type_error(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
 
     lines = [line for line in run.stdout.splitlines() if "snippet.py" in line and "error" in line]
-    assert [int(line.split(":")[1]) for line in lines] == [9, 13, 17], run.stdout + run.stderr
+    assert [int(line.split(":")[1]) for line in lines] == [11, 15, 19, 27], run.stdout + run.stderr
 
 
 def test_nobody_but_the_gate_makes_a_reviewed_definition() -> None:
@@ -318,10 +328,28 @@ CHANGES: dict[str, Any] = {
 }
 
 
+def reviewed_row() -> Capability:
+    """A row that has passed the gate."""
+    with marked_as_reviewed():
+        return CapabilityFactory.create()
+
+
+@pytest.mark.usefixtures("gate_as_usual")
+def test_a_row_that_is_inserted_past_the_gate_is_not_used() -> None:
+    row = CapabilityFactory.create(state="approved")
+    row.refresh_from_db()
+    before = row.state
+
+    Capability.objects.filter(pk=row.pk).update(state="approved")
+
+    row.refresh_from_db()
+    assert (before, row.state) == ("quarantined", "quarantined")
+
+
 @pytest.mark.usefixtures("gate_as_usual")
 @pytest.mark.parametrize("column", CHANGES)
 def test_a_text_that_is_changed_past_the_gate_is_not_used(column: str) -> None:
-    row = CapabilityFactory.create()
+    row = reviewed_row()
 
     Capability.objects.filter(pk=row.pk).update(**{column: CHANGES[column]})
     Capability.objects.filter(pk=row.pk).update(state="approved")
@@ -332,7 +360,7 @@ def test_a_text_that_is_changed_past_the_gate_is_not_used(column: str) -> None:
 
 @pytest.mark.usefixtures("gate_as_usual")
 def test_a_digest_cannot_be_given_from_outside() -> None:
-    row = CapabilityFactory.create()
+    row = reviewed_row()
 
     Capability.objects.filter(pk=row.pk).update(description="By hand.", reviewed="x")
     with connection.cursor() as cursor:
@@ -344,7 +372,7 @@ def test_a_digest_cannot_be_given_from_outside() -> None:
 
 @pytest.mark.usefixtures("gate_as_usual")
 def test_what_is_no_text_can_be_changed_as_ever() -> None:
-    row = CapabilityFactory.create()
+    row = reviewed_row()
 
     Capability.objects.filter(pk=row.pk).update(available=False, core=True, tokens=7)
 
@@ -389,7 +417,7 @@ def _writes_capabilities(call: ast.Call) -> bool:
 
 @pytest.mark.usefixtures("gate_as_usual")
 def test_what_was_changed_by_hand_waits_on_the_review_page(caller: Caller) -> None:
-    row = CapabilityFactory.create()
+    row = reviewed_row()
     Capability.objects.filter(pk=row.pk).update(description="Changed at psql.")
     integration = row.integration
     admin: User = UserFactory.create(is_staff=True)
@@ -406,7 +434,7 @@ def test_what_was_changed_by_hand_waits_on_the_review_page(caller: Caller) -> No
 def test_an_admins_own_text_is_scanned_and_approved_with_its_findings(
     admin_client: Client,
 ) -> None:
-    row = CapabilityFactory.create()
+    row = reviewed_row()
     page = f"/admin/catalog/capability/{row.pk}/change/"
     inlines = {
         f"{name}-{part}": "0"

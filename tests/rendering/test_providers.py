@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from catalog.normalizing.naming import FULL_NAME
+from catalog.trust.reviewed import own_schema, own_words
 from discovery.metatools.registry import META_TOOLS
 from discovery.rendering.common import Tool
 from discovery.rendering.formats import FORMATS, renamed, write_searchable, write_tools
@@ -16,11 +17,21 @@ from discovery.services.injection import as_tools
 from tests.rendering.test_legal import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
+
+
+def tool_of(
+    name: str, title: str, description: str, schema: Any = None, *rest: Any, **more: Any
+) -> Tool:
+    """A tool whose texts have passed the gate."""
+    reviewed = None if schema is None else own_schema(schema)
+    return Tool(name, own_words(title), own_words(description), reviewed, *rest, **more)
+
+
 TOOLS = [
-    Tool("gmail__send_email", "Send email", "Sends a mail.", GOOD, "write", asks_first=True),
-    Tool("7zip__pack", "Pack", "", {"properties": {"$level": {}, "level": {}, "a b": True}}),
-    Tool("_7zip__pack", "Pack", "Another one.", {"anyOf": [{"type": "object"}], "type": "any"}),
-    Tool("x" * 64, "Long", "word " * 2000, None, "delete"),
+    tool_of("gmail__send_email", "Send email", "Sends a mail.", GOOD, "write", asks_first=True),
+    tool_of("7zip__pack", "Pack", "", {"properties": {"$level": {}, "level": {}, "a b": True}}),
+    tool_of("_7zip__pack", "Pack", "Another one.", {"anyOf": [{"type": "object"}], "type": "any"}),
+    tool_of("x" * 64, "Long", "word " * 2000, None, "delete"),
     *as_tools(META_TOOLS.values()),
 ]
 
@@ -122,7 +133,7 @@ NAMES = {
 @pytest.mark.parametrize("provider", FORMATS)
 @given(st.sets(st.from_regex(FULL_NAME, fullmatch=True), max_size=20))
 def test_name_is_legal_and_leads_back(provider: str, full_names: set[str]) -> None:
-    back = renamed([Tool(name, "", "") for name in full_names], provider)
+    back = renamed([tool_of(name, "", "") for name in full_names], provider)
 
     written = {FORMATS[provider].name_of(name): name for name in full_names}
     assert len(written) == len(full_names)
@@ -133,7 +144,7 @@ def test_name_is_legal_and_leads_back(provider: str, full_names: set[str]) -> No
 @given(st.sets(st.text(max_size=80), max_size=8))
 def test_arguments_that_anthropic_refuses_get_names_that_lead_back(names: set[str]) -> None:
     schema = {"properties": {name: {"title": name} for name in names}, "required": sorted(names)}
-    tool = Tool("a__x", "", "", schema)
+    tool = tool_of("a__x", "", "", schema)
 
     [written] = write_tools([tool], "anthropic") or []
 

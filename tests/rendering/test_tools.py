@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from catalog.trust.reviewed import own_words
 from discovery.rendering.formats import FORMATS, render_tools
 from discovery.rendering.prompt import render_prompt
 from discovery.selected import Selected, Selection
@@ -18,7 +19,8 @@ LEGAL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 def chosen(full_name: str, **changes: Any) -> Selected:
     plain = Selected(
         pk=1, identifier=f"tool:{full_name}", full_name=full_name, kind="tool", integration="x",
-        display_name="A tool", description="Does something", category="other", tags=(),
+        display_name=own_words("A tool"), description=own_words("Does something"),
+        category="other", tags=(),
         input_schema=None, side_effect="read", asks_first=False, core=False, pinned=False,
         available=True, tokens=10, score=0.5, reasons=("its words match",),
     )  # fmt: skip
