@@ -1,11 +1,21 @@
 """The Celery app: one worker, ids as arguments, nothing lost when it dies."""
 
 import os
+from logging.config import dictConfig
 
 from celery import Celery
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 
 app = Celery("pegboard")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["catalog", "discovery", "marketplace"])
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _set_up_logging(**_: object) -> None:
+    """Without a receiver, Celery gives the log of tasks a text format of its own."""
+    from django.conf import settings  # the settings' place is named above
+
+    dictConfig(settings.LOGGING)

@@ -9,6 +9,7 @@ import os
 from marketplace.embedded.draining import ignore_attempts_at_the_end
 
 worker_class = "marketplace.embedded.draining.DrainingWorker"
+logger_class = "marketplace.config.server_log.ServerLog"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 # Those that wait for tools are among them: discovery/waiting.py lets only half wait for long.
 threads = 8

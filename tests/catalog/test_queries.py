@@ -96,10 +96,13 @@ def test_process_keeps_only_the_latest(
 
 
 def test_hundred_at_once_embed_the_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-15: it was known, and has been forgotten here and in Redis."""
     slow = SlowEmbedder()
     use(slow, monkeypatch)
     store(tool("send_email"))
-    embed_queries(["warm"])  # the model is known now, so no thread asks the database
+    embed_queries(["hot"])  # the model is known now, so no thread asks the database
+    queries._kept.clear()
+    redis_client().delete(queries._key(slow.name, "hot"))
     answers: list[Vectors] = []
     threads = [
         threading.Thread(target=lambda: answers.append(embed_queries(["hot"]).vectors))
@@ -111,7 +114,7 @@ def test_hundred_at_once_embed_the_text_once(monkeypatch: pytest.MonkeyPatch) ->
     for thread in threads:
         thread.join()
 
-    assert (slow.texts, len(answers)) == (["warm", "hot"], 100)
+    assert (slow.texts, len(answers)) == (["hot", "hot"], 100)
 
 
 def test_waiters_hear_why_it_failed_and_the_next_one_tries_again(

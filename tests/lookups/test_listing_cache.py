@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,26 @@ def test_hundred_readers_in_four_processes_read_postgres_twice_at_most(
     listings = ask_together([partial(own.at, "1-1") for own in processes * 25])
 
     assert postgres.reads <= 2
+    assert {listing.entries[1].full_name for listing in listings} == {"1-1"}
+
+
+def test_hundred_readers_of_an_expired_listing_read_postgres_twice_at_most(
+    settings: Settings,
+) -> None:
+    """REL-15: one reader renews it; the others take the old one, which is not wrong."""
+    settings.PEGBOARD_REDIS_TIMEOUT_MS = 10_000
+    postgres = Postgres(seconds=0.1)
+    processes = [postgres.process() for _ in range(4)]
+    for own in processes:
+        held = own.at("1-1")
+        own._held = replace(held, read_at=0)
+    redis_client().delete(KEY)
+    read_before = postgres.reads
+
+    listings = ask_together([partial(own.at, "1-1") for own in processes * 25])
+
+    assert read_before == 1
+    assert postgres.reads - read_before <= 2
     assert {listing.entries[1].full_name for listing in listings} == {"1-1"}
 
 

@@ -190,7 +190,7 @@ HOLDER = "SELECT pg_advisory_lock(28774, %s)"
 
 @pytest.mark.django_db(transaction=True)
 def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
-    """The holder is another process, killed without a chance to let go."""
+    """REL-19: the holder is another process, killed without a chance to let go."""
     server = IntegrationFactory.create(transport="http", endpoint="https://192.0.2.1/")
     code = (
         "import sys, psycopg\n"

@@ -1,0 +1,90 @@
+"""LOG-1: one line of the log is one JSON object, whatever a name says and whoever logs it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+NAMES = ("a\r\nb", "\x1b[2J\x1b]0;owned\x07", "nul\x00", "\x9b31m\x85", "\u2028x\u2029", "\ud83dx")
+# Each program sets its log up as it does when it runs, then says every name in every way.
+SAYS = """
+import logging, sys, structlog
+NAMES = {names}
+def say(logger):
+    for name in NAMES:
+        logger.error("event %s", name)
+        logger.error(name)
+        try:
+            raise ValueError(name)
+        except ValueError:
+            logger.exception("failed")
+    print(len(NAMES) * 3)
+"""
+DJANGO = """
+import django
+django.setup()
+say(logging.getLogger("django.request"))
+"""
+STRUCTLOG = """
+import django
+django.setup()
+for name in NAMES:
+    structlog.get_logger("catalog").warning(name, name=name)
+print(len(NAMES))
+"""
+GUNICORN = """
+from gunicorn.app.base import Application
+class Web(Application):
+    def init(self, *_): pass
+    def load(self): pass
+sys.argv = ["gunicorn", "--config=python:marketplace.embedded.web", "--access-logfile=-"]
+log = Web().cfg.logger_class(Web().cfg)
+say(log.error_log if {error} else log.access_log)
+"""
+CELERY = """
+from marketplace.config.celery import app
+app.log.setup(loglevel="INFO", redirect_stdouts=False)
+from celery.utils.log import get_task_logger
+say(get_task_logger("x") if {task} else logging.getLogger("celery.worker"))
+"""
+PROGRAMS = {
+    "django": DJANGO,
+    "structlog": STRUCTLOG,
+    "gunicorn's error log": GUNICORN.replace("{error}", "True"),
+    "gunicorn's access log": GUNICORN.replace("{error}", "False"),
+    "celery's tasks": CELERY.replace("{task}", "True"),
+    "celery's worker": CELERY.replace("{task}", "False"),
+}
+
+
+def said(program: str, style: str) -> tuple[list[str], int]:
+    """The lines of the log, and how many there should be."""
+    done = subprocess.run(  # noqa: S603 - ourselves
+        [sys.executable, "-c", SAYS.replace("{names}", ascii(NAMES)) + program],
+        env=os.environ | {"PEGBOARD_LOG_FORMAT": style, "PEGBOARD_LOG_LEVEL": "INFO"},
+        capture_output=True,
+        check=True,
+    )
+    return done.stderr.decode().removesuffix("\n").split("\n"), int(done.stdout)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("who", PROGRAMS)
+def test_no_name_makes_a_second_line(who: str) -> None:
+    lines, expected = said(PROGRAMS[who], "json")
+
+    assert len(lines) == expected
+    for line in lines:
+        assert line.isascii()
+        assert line.isprintable()
+        assert isinstance(json.loads(line), dict)
+
+
+@pytest.mark.processes
+def test_text_to_read_has_no_name_as_it_was_written() -> None:
+    lines, expected = said(STRUCTLOG, "text")
+
+    assert len(lines) == expected
+    assert all(line.isprintable() for line in lines)
