@@ -28,33 +28,36 @@ class PlainTextMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         _drop(request.COOKIES)
         _drop(request.META, [name for name in request.META if name.startswith("HTTP_")])
-        if _UNSTORABLE.search(request.path) or _is_unstorable(request.GET):
-            return self._refused(request)
-        return self._get_response(request)
+        field = "path" if _UNSTORABLE.search(request.path) else _unstorable_field(request.GET)
+        return self._refused(request, field) if field else self._get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: Mapping[str, Any]
     ) -> HttpResponse | None:
         """Look at the places of the address as the view gets them, and at the form of a page."""
         if any(_UNSTORABLE.search(str(value)) for value in kwargs.values()):
-            return self._refused(request)
+            return self._refused(request, "path")
         if wants_problem(request) or not str(request.content_type).startswith(_FORMS):
             return None
         names = (file.name or "" for _, files in request.FILES.lists() for file in files)
-        if _is_unstorable(request.POST) or any(map(_UNSTORABLE.search, names)):
-            return self._refused(request)
+        if _unstorable_field(request.POST) or any(map(_UNSTORABLE.search, names)):
+            return self._refused(request, "body")
         return None
 
-    def _refused(self, request: HttpRequest) -> HttpResponse:
+    def _refused(self, request: HttpRequest, field: str) -> HttpResponse:
         if wants_problem(request):
-            return plain_problem(400, detail=WORDS)
+            return plain_problem(400, detail=f"{field}: {WORDS}", field=field)
         raise BadRequest(WORDS)
 
 
-def _is_unstorable(sent: QueryDict) -> bool:
-    return any(
-        _UNSTORABLE.search(text) for name, values in sent.lists() for text in (name, *values)
-    )
+def _unstorable_field(sent: QueryDict) -> str:
+    """Return the first field with such a text, "query" where its own name is one, or ""."""
+    for name, values in sent.lists():
+        if _UNSTORABLE.search(name):
+            return "query"
+        if any(map(_UNSTORABLE.search, values)):
+            return name
+    return ""
 
 
 def _drop(texts: dict[str, Any], names: Iterable[str] | None = None) -> None:

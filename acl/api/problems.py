@@ -74,10 +74,11 @@ def problem(
     return {**body, "request_id": current_request_id()}
 
 
-def plain_problem(status: int, *, detail: str = "") -> JsonResponse:
+def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResponse:
     """A problem from outside the REST framework: middleware, unknown routes."""
+    errors = [{"field": field[:64], "reason": detail}] if field else None
     response = JsonResponse(
-        problem(status, detail=detail), status=status, content_type=CONTENT_TYPE
+        problem(status, detail=detail, errors=errors), status=status, content_type=CONTENT_TYPE
     )
     if status == 503:
         response["Retry-After"] = str(SECONDS_TO_RETRY)
