@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
@@ -86,7 +86,9 @@ def rotate_key(
     reach = None if key.all_groups else frozenset(groups)
     wanted = WantedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
     rank = min(check_key_authority(by, wanted), Rank(key.rank))
-    successor, raw = _store(by, name=key.name, wanted=wanted, rank=rank, groups=groups.values())
+    successor, raw = _store(
+        by, name=key.name, wanted=wanted, rank=rank, groups=groups.values(), replaces=key
+    )
     limit = Now() + overlap
     ends_at = Least(Coalesce(F("expires_at"), limit), limit)
     ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at)
@@ -101,9 +103,31 @@ def rotate_key(
 
 @transaction.atomic
 def revoke_key(*, by: Actor, key: ApiKey) -> None:
-    """End the key: its very next request is refused."""
-    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=Now())
-    record(by=person_behind(by), action="key.revoked", target=str(key), details=_details(key))
+    """End the key and those that were made with it: their very next requests are refused. Whoever
+    had a stolen key would else keep what they made of it."""
+    made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("pk")
+    ended = list(made.values_list("prefix", flat=True))
+    ApiKey.objects.filter(pk__in=[key.pk, *made.values_list("pk", flat=True)]).filter(
+        revoked_at=None
+    ).update(revoked_at=Now())
+    details = {**_details(key), **({"made_with_it": ended} if ended else {})}
+    record(by=person_behind(by), action="key.revoked", target=str(key), details=details)
+
+
+def made_with(key: ApiKey) -> list[int]:
+    """Return the keys that were made with this one, with those, and so on."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MADE_WITH, {"key": key.pk})
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+_MADE_WITH = """
+WITH RECURSIVE made AS (
+  SELECT id FROM acl_apikey WHERE made_with_id = %(key)s
+  UNION SELECT k.id FROM acl_apikey k JOIN made ON made.id = k.made_with_id
+)
+SELECT id FROM made
+"""
 
 
 def check_new_key(
@@ -154,8 +178,17 @@ def _check_groups(
 
 @sensitive_variables("raw")
 def _store(
-    by: Actor, *, name: str, wanted: WantedKey, rank: Rank, groups: Iterable[Group]
+    by: Actor,
+    *,
+    name: str,
+    wanted: WantedKey,
+    rank: Rank,
+    groups: Iterable[Group],
+    replaces: ApiKey | None = None,
 ) -> tuple[ApiKey, str]:
+    maker = by.key_id if isinstance(by, KeyHolder) else None
+    if replaces is not None and maker == replaces.pk:
+        maker = replaces.made_with_id  # a key that rotates itself goes on when it is revoked
     raw = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     key = ApiKey.objects.create(
         name=name,
@@ -168,7 +201,7 @@ def _store(
         digest=digest_of(raw),
         expires_at=wanted.expires_at,
         created_by=person_behind(by),
-        made_with_id=by.key_id if isinstance(by, KeyHolder) else None,
+        made_with_id=maker,
     )
     key.groups.set(groups)
     return key, raw

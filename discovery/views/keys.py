@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from acl.delegation import DelegationRefused
 from acl.models import ApiKey
 from acl.services.key_list import list_keys, usable_keys
-from acl.services.keys import KeyRefused, create_key, revoke_key, rotate_key
+from acl.services.keys import KeyRefused, create_key, made_with, revoke_key, rotate_key
 from acl.services.service_accounts import ServiceAccountRefused, create_account_with_key
 from discovery.key_forms import SCOPES, WHOM, KeysForm, NewKeyForm, ReplaceForm
 from discovery.views.access.admins import admins_only
@@ -97,7 +97,8 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
         revoke_key(by=request.user, key=key)
         messages.success(request, f"{key.name} is revoked. Its next request is refused.")
         return redirect("keys")
-    context = {"key": key}
+    made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("name", "pk")
+    context = {"key": key, "made": made}
     return render_page(request, "discovery/keys/revoke.html", context, frame=frame_of(request))
 
 

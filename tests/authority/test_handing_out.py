@@ -337,3 +337,20 @@ def test_a_key_stops_when_its_owner(cast: Cast, lose: Callable[[User, Group], An
     lose(cast.staff, cast.people.support)
 
     assert (before, client.get(KEYS).status_code) == (200, 401)
+
+
+def test_revoking_a_key_ends_what_was_made_with_it(cast: Cast) -> None:
+    client = cast.actor("group key")
+    body = json.dumps({**KEY, "scopes": ["admin"]})
+    child = client_with(client.post(KEYS, body, JSON).json()["key"])
+    grandchild = client_with(child.post(KEYS, body, JSON).json()["key"])
+    own = ApiKey.objects.get(name="group key")
+    rotated = client_with(client.post(f"{KEYS}/{own.pk}/rotate", "{}", JSON).json()["key"])
+
+    root = cast.actor("root")
+    page = root.get(f"/keys/{own.pk}/revoke/").content.decode()
+    root.post(f"/keys/{own.pk}/revoke/")
+
+    assert "These keys were made with it, and end too" in page
+    answers = [one.get(KEYS).status_code for one in (client, child, grandchild, rotated)]
+    assert answers == [401, 401, 401, 200]
