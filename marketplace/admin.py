@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from acl.admin.parts import ReadOnlyAdmin
 from marketplace.models import (
+    AuditAnchor,
     Installation,
     InstallationEvent,
     Listing,
@@ -76,3 +77,9 @@ class ListingWordsAdmin(ReadOnlyAdmin):
     list_display = ("listing", "of")
     list_select_related = ("listing",)
     search_fields = ("listing__slug",)
+
+
+@admin.register(AuditAnchor)
+class AuditAnchorAdmin(ReadOnlyAdmin):
+    list_display = ("number", "noted_at", "failure")
+    search_fields = ("failure",)

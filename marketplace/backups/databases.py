@@ -26,7 +26,13 @@ WHERE datname = %(name)s AND pid <> pg_backend_pid() AND backend_type = 'client 
 """
 # With pgvector in it, which not every role may add.
 _PREPARED = "SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate"
-_END = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ANY (%s)"
+# Postgres itself ends its autovacuum workers, which nobody else may, when a database is renamed,
+# copied or dropped. A superuser's session is left to the superuser.
+_END = """
+SELECT pg_terminate_backend(a.pid, 5000)
+FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid AND NOT r.rolsuper
+WHERE a.datname = ANY (%s)
+"""
 
 
 class MayNotMakeError(Exception):

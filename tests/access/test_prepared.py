@@ -18,7 +18,9 @@ def test_statement_that_may_be_repeated_finds_out_that_the_connection_has_ended(
     with CaptureQueriesContext(connection) as statements:
         assert rows_of(NINE, {"number": 9}, twice=True) == [(9,)]
 
-    assert len(statements) <= 2
+    # Tests set something of their own on each new connection.
+    asked = [one for one in statements if not str(one["sql"]).startswith("SET pegboard")]
+    assert len(asked) <= 2
 
 
 def test_other_statements_ask_first_once_in_a_request() -> None:

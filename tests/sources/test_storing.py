@@ -6,6 +6,7 @@ from django.db import connection
 from catalog.descriptors import IntegrationDescriptor
 from marketplace.models import ListingVersion
 from marketplace.services.listings import store_listings
+from tests.databases import as_superuser
 
 pytestmark = pytest.mark.django_db
 LISTINGS = 200
@@ -23,7 +24,7 @@ def test_tables_that_postgres_takes_for_empty_are_not_compared_row_by_row() -> N
     names = [f"server-{number}" for number in range(LISTINGS)]
     offered = [IntegrationDescriptor(name, "mcp", name, version="2") for name in names]
     with connection.cursor() as cursor:
-        cursor.execute(EMPTY)
+        as_superuser(EMPTY)
         store_listings(offered, source="import")
         cursor.execute(ROWS_READ)
         (first,) = cursor.fetchone()

@@ -248,7 +248,7 @@ def test_turns_are_for_those_who_may_act_for_their_user(people: People, turn: st
             post(client, f"{path}/start", status=404)
             post(client, f"{path}/outcome", {"score": 1}, status=404)
     people.alice.groups.clear()
-    get(own, f"turns/{turn}", status=404)
+    assert own.get(f"/api/v1/turns/{turn}").status_code == 401  # the key stops with its owner
 
 
 def test_people_see_their_own_turns_and_staff_see_all(people: People, turn: str) -> None:
