@@ -1,4 +1,4 @@
-"""Who has a name or an e-mail address: by one statement, whoever it is and whether anybody is.
+"""Find an account by name or e-mail address, with one statement whether or not there is one.
 
 allauth's own backend asks more or fewer statements for a name, a confirmed address, and a stranger,
 and so tells them apart by time.

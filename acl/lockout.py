@@ -39,7 +39,7 @@ def address_to_lock(request: HttpRequest) -> str | None:
 
 
 def what_is_locked(_: object, credentials: Credentials | None = None) -> list[Any]:
-    """What was typed and the address for passwords, the account for codes."""
+    """Count passwords by the typed name and the address, codes by the account."""
     return BY_CODE if "codes_of" in (credentials or {}) else BY_PASSWORD
 
 

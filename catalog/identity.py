@@ -26,7 +26,7 @@ _WITH_VALUE = {
 
 
 class Described(Protocol):
-    """What rows, descriptors and listings have in common."""
+    """The fields that rows, descriptors and listings share."""
 
     @property
     def kind(self) -> str: ...

@@ -142,7 +142,7 @@ class Known:
 
 
 def is_unchanged(row: Capability, descriptor: Descriptor) -> bool:
-    """Whether the row has this definition already."""
+    """Return True if the row has this definition already."""
     return (
         row.definition_hash == descriptor.definition_hash
         and row.available == descriptor.available

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from acl.acting import ACT_FOR_OTHERS
+from acl.delegation.authority import ACT_FOR_OTHERS
 from acl.prepared import rows_of
 from acl.querysets import rights_sql
 from acl.services.audit import record

@@ -46,7 +46,7 @@ class Line:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is folded."""
+        """True if it is folded."""
         return self.size > LONG or self.text.count("\n") > 20
 
     @property
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def beginning(self) -> tuple[Piece, ...]:
-        """What a fold shows of the text: how it begins, on one line."""
+        """The beginning of the text, on one line, for a fold."""
         return tuple(
             Piece(piece.text.rstrip("\n"), piece.kind)
             for piece in split_into_pieces(self.text[:BEGINNING])
@@ -64,7 +64,7 @@ class Line:
 
     @property
     def is_head(self) -> bool:
-        """Whether it only says how many parts follow."""
+        """True if it only says how many parts follow."""
         return self.kind == "object" or (self.kind == "list" and self.value[0].text[0] != "[")
 
     @property
@@ -89,12 +89,12 @@ class Argument:
 
     @property
     def parts(self) -> tuple[Line, ...]:
-        """What is inside of an object or a list."""
+        """The lines inside an object or a list."""
         return self.lines[1:]
 
     @property
     def is_long(self) -> bool:
-        """Whether its parts are folded."""
+        """True if its parts are folded."""
         return len(self.lines) > MOST_LINES
 
     @property
@@ -109,7 +109,7 @@ class Argument:
 
     @property
     def has_marks(self) -> bool:
-        """Whether a character of it is written out, or pointed out."""
+        """True if a character of it is written out or pointed out."""
         pieces = (piece for line in self.lines for piece in (*line.name, *line.value))
         return any(piece.kind not in {"plain", "line"} for piece in pieces)
 
@@ -123,7 +123,7 @@ class Rendering:
 
     @property
     def has_marks(self) -> bool:
-        """Whether a character is written out, or pointed out."""
+        """True if a character is written out or pointed out."""
         return any(argument.has_marks for argument in self.arguments)
 
 

@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether the very same arguments were approved."""
+        """True if the very same arguments were approved."""
         return all(one.change == "equal" for one in self.differences)
 
 

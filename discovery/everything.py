@@ -8,7 +8,7 @@ from acl.callers import Caller
 from acl.prepared import rows_of
 from acl.querysets import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.trust.reviewed import ReviewedSchema, ReviewedText
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.rendering.common import Tool
 
 

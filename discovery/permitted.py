@@ -5,8 +5,8 @@ from functools import cache
 
 from django.contrib.auth.models import User
 
-from acl.acting import acts_for_others
 from acl.callers import Caller
+from acl.delegation import acts_for_others
 from acl.prepared import columns_of, made, rows_of
 from acl.querysets import rights_parameters, rights_sql
 from catalog.models import Capability, Integration

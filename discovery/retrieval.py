@@ -27,7 +27,7 @@ from catalog.embedding.base import Vectors
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
-from catalog.trust.reviewed import ReviewedSchema, ReviewedText
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.ranking.graph import Link, links_by_shared
 from discovery.ranking.use import Checked, Experience

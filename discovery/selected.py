@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from acl.callers import Caller
-from catalog.trust.reviewed import ReviewedSchema, ReviewedText
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.workings import Workings
 
 

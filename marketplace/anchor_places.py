@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 from acl.services.audit_anchors import Anchor
-from catalog.outgoing.sending import send_json
+from catalog.outgoing.delivery import send_json
 
 SYSLOG = "syslog"
 _DEVICE = "/dev/log"

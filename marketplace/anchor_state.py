@@ -12,7 +12,7 @@ _LATE = 3  # intervals
 
 
 def anchor_problem() -> str:
-    """What is wrong with the anchors, in a sentence; nothing where none are wanted."""
+    """Return the anchors' problem as a sentence, or "" if there is none or no anchor is set."""
     if not settings.PEGBOARD_AUDIT_ANCHOR:
         return ""
     row = AuditAnchor.objects.filter(pk=1).first()

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from marketplace.anchoring import note_head
+from marketplace.anchor_sender import note_head
 from marketplace.installing import install, overdue
 from marketplace.refreshing import refresh_source, sources_to_read
 from marketplace.tidying import tidy

@@ -127,7 +127,7 @@ def store_contents(installation: Installation) -> None:
 
 
 def _was_seen(installation: Installation, loaded: Loaded) -> bool:
-    """Whether a person has approved exactly this content."""
+    """Return True if a person has approved exactly this content."""
     seen = installation.approved_tools
     return installation.approved_by_id is not None and seen == tools_digest(kept(loaded))
 

@@ -1,6 +1,6 @@
 """Forms of the admin that hand out power: each asks the rules of delegation."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
@@ -16,18 +16,12 @@ class PowerForm(forms.ModelForm):
 
     by: User  # set by the admin's class
 
-    def clean(self) -> dict[str, Any]:
-        """Put each refusal beside its field."""
-        data = super().clean() or {}
+    def ask_rules(self, check: Callable[[], None]) -> None:
+        """Put a refusal of the rules beside its field."""
         try:
-            self.check_power(data)
+            check()
         except DelegationRefused as refused:
             self.add_error(refused.field if refused.field in self.fields else None, str(refused))
-        return data
-
-    def check_power(self, data: dict[str, Any]) -> None:
-        """Raise DelegationRefused if the form would give more than `by` has."""
-        raise NotImplementedError
 
     def added(self, field: str, data: dict[str, Any]) -> list[Any]:
         """Return what the form adds to a many-to-many field."""
@@ -39,22 +33,20 @@ class PowerForm(forms.ModelForm):
 class PersonPowerForm(PowerForm, UserChangeForm):  # type: ignore[misc]  # unfold has no types
     """A person whose flags, groups and permissions may change."""
 
-    def check_power(self, data: dict[str, Any]) -> None:
+    def clean(self) -> dict[str, Any]:
         """Ask about what the form adds."""
-        check_flags(
-            self.by,
-            is_staff=_turns_on("is_staff", self, data),
-            is_superuser=_turns_on("is_superuser", self, data),
-            permissions=_names(self.added("user_permissions", data)),
-        )
-        check_groups(self.by, self.added("groups", data))
+        data = super().clean() or {}
+        flags = {name: _turns_on(name, self, data) for name in ("is_staff", "is_superuser")}
+        permissions = _names(self.added("user_permissions", data))
+        self.ask_rules(lambda: check_flags(self.by, **flags, permissions=permissions))
+        self.ask_rules(lambda: check_groups(self.by, self.added("groups", data)))
+        return data
 
 
-class NewPersonForm(PowerForm, UserCreationForm):  # type: ignore[misc]  # unfold has no types
+class NewPersonForm(UserCreationForm):  # type: ignore[misc]  # unfold has no types
     """A new person has a name and a password, and no power yet."""
 
-    def check_power(self, data: dict[str, Any]) -> None:
-        """A new person is given nothing here."""
+    by: User  # set by the admin's class; nobody asks
 
 
 class GroupPowerForm(PowerForm):
@@ -64,9 +56,13 @@ class GroupPowerForm(PowerForm):
         model = Group
         fields = "__all__"  # noqa: DJ007 - Django's own two fields
 
-    def check_power(self, data: dict[str, Any]) -> None:
+    def clean(self) -> dict[str, Any]:
         """Ask about the permissions that the form adds."""
-        added = _names(self.added("permissions", data))
+        data = super().clean() or {}
+        self.ask_rules(lambda: self._check(_names(self.added("permissions", data))))
+        return data
+
+    def _check(self, added: frozenset[str]) -> None:
         try:
             check_flags(self.by, is_staff=False, is_superuser=False, permissions=added)
         except DelegationRefused as refused:

@@ -5,7 +5,13 @@ flag) is compared with what it would give. Pages, the API, Django's admin and th
 `rules`; `authority` reads from the database how much power somebody has.
 """
 
-from acl.delegation.authority import Actor, Authority, authority_of, person_behind
+from acl.delegation.authority import (
+    Actor,
+    Authority,
+    acts_for_others,
+    authority_of,
+    person_behind,
+)
 from acl.delegation.rules import (
     DelegationRefused,
     WantedKey,
@@ -23,6 +29,7 @@ __all__ = [
     "Authority",
     "DelegationRefused",
     "WantedKey",
+    "acts_for_others",
     "authority_of",
     "check_flags",
     "check_groups",

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, Permission, User
 
-from acl.acting import ACT_FOR_OTHERS
 from acl.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.rank import Rank, rank_of
 
+ACT_FOR_OTHERS = "acl.act_for_others"
 # A person by session, a key, or nobody: the operator at the shell, who owns the installation.
 Actor = User | KeyHolder | None
 OWN_SCOPES = frozenset({ApiKey.Scope.SELECT, ApiKey.Scope.DISCOVER, ApiKey.Scope.EXECUTE})
@@ -23,7 +23,7 @@ EVERY_SCOPE = frozenset(ApiKey.Scope.values)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What an actor may do and hand out. None stands for everything there is: every Django
+    """The power to act and to hand out. None stands for everything there is: every Django
     permission, every group, no end."""
 
     person_id: int | None = None  # as whom the actor acts without naming anybody
@@ -74,6 +74,11 @@ def person_behind(actor: Actor) -> User | None:
     return actor
 
 
+def acts_for_others(person: User) -> bool:
+    """Return True for staff who have the permission. Superusers have every permission."""
+    return person.is_active and person.is_staff and person.has_perm(ACT_FOR_OTHERS)
+
+
 def permissions_of(person: User) -> frozenset[str] | None:
     """Return the person's Django permissions, those by their groups included. They are read from
     the rows: Django says that the inactive have none, and remembers what it once read."""
@@ -107,7 +112,7 @@ def _authority_of_person(person: User) -> Authority:
         # The staff administers every group; see docs/access.md.
         groups=None if is_staff else frozenset(person.groups.values_list("pk", flat=True)),
         follows_owner=True,
-        acts_for_users=is_staff and (permissions is None or ACT_FOR_OTHERS in permissions),
+        acts_for_users=acts_for_others(person),
     )
 
 

@@ -8,8 +8,8 @@ from functools import cache
 
 from django.contrib.auth.models import User
 
-from acl.acting import acts_for_others
 from acl.callers import Caller
+from acl.delegation import acts_for_others
 from acl.key_holder import KeyHolder
 from acl.prepared import rows_of
 

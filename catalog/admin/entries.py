@@ -9,7 +9,7 @@ from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest
 
 from acl.admin.parts import AuditedAdmin
-from catalog.admin.gated import GatedForm
+from catalog.admin.findings_form import GatedForm
 from catalog.admin.grants import (
     CapabilityGroupInline,
     CapabilityUserInline,

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from unfold.admin import TabularInline
 
 from acl.admin.parts import AuditedAdmin, ReadOnlyAdmin
-from catalog.admin.gated import GatedForm
+from catalog.admin.findings_form import GatedForm
 from catalog.graph.links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trait
 from catalog.services.graph import relate, set_members, unrelate

@@ -1,4 +1,4 @@
-"""What a refusal says of missing scopes (RFC 6750, section 3.1). Nothing here asks the database."""
+"""Missing scopes as a refusal names them (RFC 6750, section 3.1). No database is asked."""
 
 import re
 

@@ -43,7 +43,7 @@ Standing = Definition.Standing
 
 @dataclass(slots=True)
 class Verdict:
-    """What the gate says of some descriptors. `decided` are rows about those that passed."""
+    """The gate's answer for some descriptors. `decided` are rows about those that passed."""
 
     passed: list[ReviewedDefinition] = field(default_factory=list)
     held: list[HeldDefinition] = field(default_factory=list)
@@ -97,7 +97,7 @@ def settle(verdict: Verdict, *, stored: bool) -> None:
 
 
 def texts_have_passed(row: Capability) -> bool:
-    """Whether the stored texts are those that passed the gate."""
+    """Return True if the stored texts are those that passed the gate."""
     return Capability.objects.filter(pk=row.pk, reviewed=_texts_digest()).exists()
 
 

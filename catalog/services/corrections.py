@@ -37,7 +37,7 @@ def correct_capability(*, by: User, capability: Capability, changed: Iterable[st
 
 
 def awaits_review(pk: int) -> bool:
-    """Whether a capability is in quarantine for a text that nobody has approved."""
+    """Return True if a text that nobody has approved keeps the capability in quarantine."""
     row = Capability.objects.filter(pk=pk).exclude(state="approved").first()
     if row is None:
         return False

@@ -96,7 +96,7 @@ def _loaded(claims: Claims) -> Loaded:
 
 
 def _forget_waiting(winners: Sequence[Winner]) -> None:
-    """What waits has to be approved from its file: without it, nothing is left to decide."""
+    """Drop definitions that wait and whose file is gone: nothing is left to decide."""
     waiting = Definition.objects.filter(
         origin=Origin.MANIFEST, standing=Definition.Standing.NEW
     ).exclude(name="")

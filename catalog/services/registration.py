@@ -43,7 +43,7 @@ STORED_AT_ONCE = 500
 
 @dataclass(slots=True)
 class Registered:
-    """How many capabilities were created, changed, left alone and removed, and what is missing.
+    """Counts of capabilities created, changed, left alone and removed, and what is missing.
 
     `held` names what waits for a review, `unconfirmed` the integrations that nobody has confirmed.
     """
@@ -139,7 +139,7 @@ def register_for_measuring(loaded: Loaded, *, group: Group) -> Registered:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Who registers something, how it came, the state of new entries, and whether it is embedded
+    """The terms of a registration: by whom, its origin, the state of new entries, and embedding
     at once."""
 
     by: User | None

@@ -47,7 +47,7 @@ def write_descriptor(descriptor: Descriptor) -> str:
 
 
 def is_descriptor(definition: JSONObject) -> bool:
-    """Whether the text was written here, and not by a server."""
+    """Return True if the text was written here, and not by a server."""
     return "descriptor" in definition
 
 

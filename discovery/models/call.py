@@ -179,7 +179,7 @@ class Call(ChainColumns):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What is sent. Raises StrictJSONError where the row was changed into something else."""
+        """The arguments that are sent. Raises StrictJSONError if the row was altered."""
         arguments = parse_json(self.arguments_json)
         if not isinstance(arguments, dict):
             raise StrictJSONError("the arguments are not an object")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.trust.reviewed import ReviewedSchema, ReviewedText
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.selected import Selected
 
 LONGEST_DESCRIPTION = 1024  # the shortest limit among the providers

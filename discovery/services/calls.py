@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from acl.acting import acts_for_others
 from acl.callers import Caller
 from acl.chain import CredentialKind
+from acl.delegation import acts_for_others
 from acl.request_context import current_chain
 from acl.services.audit import record
 from acl.services.keys import KeyHolder

@@ -10,7 +10,7 @@ from typing import Any
 from acl.callers import Caller
 from acl.strict_json import write_json
 from catalog.tokens import token_counter
-from catalog.trust.reviewed import own_schema, own_words
+from catalog.trust.reviewed_texts import own_schema, own_words
 from discovery import everything
 from discovery.metatools.definition import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS

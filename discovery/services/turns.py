@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from acl.acting import acts_for_others
 from acl.callers import Caller
 from acl.chain import CredentialKind
+from acl.delegation import acts_for_others
 from acl.models import chain_columns
 from acl.request_context import current_chain
 from acl.services.keys import KeyHolder

@@ -11,8 +11,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from acl.acting import acts_for_others
 from acl.chain import CredentialKind
+from acl.delegation import acts_for_others
 from discovery.access_forms import SearchForm
 from discovery.approval_forms import ApproveForm, RejectForm
 from discovery.approvers import NOBODY_ELSE

@@ -27,7 +27,7 @@ _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 
 
 
 class TargetSerializer(serializers.Serializer[Any]):
-    """What an integration reaches or starts."""
+    """The address that an integration reaches, or the program that it starts."""
 
     integration = serializers.CharField()
     confirmed = serializers.BooleanField(help_text="Whether an admin has confirmed it.")
@@ -41,7 +41,7 @@ class TargetSerializer(serializers.Serializer[Any]):
 
 
 class ConfirmationSerializer(StrictSerializer):
-    """What was seen."""
+    """The digest of the target that was seen."""
 
     digest = Text(max_length=64)
 

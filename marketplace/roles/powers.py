@@ -1,4 +1,4 @@
-"""What the application's role can do beyond its work, where an operator has not set roles apart."""
+"""Powers of the application's role beyond its work, where an operator has not set roles apart."""
 
 from django.db import connection
 
@@ -14,7 +14,7 @@ REMEDY = "Set roles apart with `manage.py prepare_database` (docs/running.md)."
 
 
 def powers_of_the_application() -> list[str]:
-    """What somebody who gets into the application could do to the database, in sentences."""
+    """Return, as sentences, what an intruder in the application could do to the database."""
     with connection.cursor() as cursor:
         cursor.execute(_POWERS)
         role, superuser, makes_roles, owns_log = cursor.fetchone()

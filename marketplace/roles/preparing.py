@@ -79,7 +79,7 @@ def make_database(name: str, *, owner: str) -> Statement:
 
 
 def database_statements(name: str, *, owner: str) -> Iterator[Statement]:
-    """What only a superuser can do in a database: the extension, and taking from everyone what
+    """Do a superuser's part in a database: add the extension, and take from everyone what
     Postgres gives to everyone."""
     yield Statement(name, sql.SQL("CREATE EXTENSION IF NOT EXISTS vector"))
     yield Statement(name, sql.SQL("REVOKE ALL ON SCHEMA public FROM PUBLIC"))

@@ -38,7 +38,7 @@ class Target:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is started on this machine."""
+        """True if it is started on this machine."""
         return self.transport == "stdio"
 
 

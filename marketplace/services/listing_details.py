@@ -51,7 +51,7 @@ class Details:
 
     @property
     def variables(self) -> tuple[dict[str, Any], ...]:
-        """What it asks for, each with the reason why Pegboard does not set it, or ""."""
+        """Variables that it asks for, each with the reason why Pegboard does not set it, or ""."""
         named = self.listing.needs.get("variables", ())
         is_program = self.listing.transport == "stdio"
         return tuple(

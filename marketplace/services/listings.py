@@ -119,15 +119,15 @@ def _clashing(
 
 
 def _is_other(known: Described, offer: Offer) -> bool:
-    """Whether the offer is another thing. A registry's name stands for one thing, whose address
-    or package may change from version to version; a bare name does not."""
+    """Return True if the offer is another thing. A registry's name stands for one thing, whose
+    address or package may change from version to version; a bare name does not."""
     if known.kind != offer.descriptor.kind:
         return True
     return "/" not in offer.key and target_of(known) != target_of(offer.descriptor)
 
 
 def _is_elsewhere(row: Listing, offer: Offer) -> bool:
-    """Whether another file or folder declared the listing, and this one says something else."""
+    """Return True if another file or folder declared the listing, and this one differs."""
     before, now = row.details.get("came_from"), offer.details.get("came_from")
     if not before or not now or before == now:
         return False

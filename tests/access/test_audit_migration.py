@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from acl.models import AccessRequest, AuditEntry
 from acl.services.audit_check import check_log
-from marketplace.roles.granting import grant_rights
+from marketplace.roles.grants import grant_rights
 from marketplace.roles.owner import as_owner
 from tests.factories import UserFactory
 

@@ -21,7 +21,7 @@ from acl.models import AuditHead
 from acl.services.audit import record
 from acl.services.audit_anchors import Anchor, NoAnchorError, read_anchors
 from marketplace import anchor_places
-from marketplace.anchoring import note_head
+from marketplace.anchor_sender import note_head
 from marketplace.models import AuditAnchor
 from tests.databases import as_superuser
 

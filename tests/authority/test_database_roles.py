@@ -10,7 +10,7 @@ from django.db import Error, connection, transaction
 from acl.models import AuditEntry
 from acl.services.audit import record
 from acl.services.audit_check import check_log
-from marketplace.roles.granting import grant_rights
+from marketplace.roles.grants import grant_rights
 from marketplace.roles.names import (
     ANALYZED,
     APP,

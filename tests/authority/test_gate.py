@@ -268,7 +268,7 @@ from catalog.descriptors import Descriptor
 from catalog.models import Integration
 from catalog.storing import store_capabilities
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, review
-from catalog.trust.reviewed import own_words
+from catalog.trust.reviewed_texts import own_words
 from discovery.rendering.common import Tool
 
 

@@ -7,7 +7,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from marketplace.backups import databases
 from marketplace.embedded.postgres import postgres_programs
-from marketplace.roles.granting import grant_rights
+from marketplace.roles.grants import grant_rights
 from marketplace.roles.owner import as_owner
 from tests.databases import superuser_conninfo
 from tests.operations.deployment import Deployment, deployed

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from marketplace.roles.granting import grant_rights
+from marketplace.roles.grants import grant_rights
 from marketplace.roles.owner import as_owner
 from tests.hostile.world import build
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from catalog.normalizing.naming import FULL_NAME
-from catalog.trust.reviewed import own_schema, own_words
+from catalog.trust.reviewed_texts import own_schema, own_words
 from discovery.metatools.registry import META_TOOLS
 from discovery.rendering.common import Tool
 from discovery.rendering.formats import FORMATS, renamed, write_searchable, write_tools

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalog.trust.reviewed import own_words
+from catalog.trust.reviewed_texts import own_words
 from discovery.rendering.formats import FORMATS, render_tools
 from discovery.rendering.prompt import render_prompt
 from discovery.selected import Selected, Selection

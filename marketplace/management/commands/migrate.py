@@ -13,7 +13,7 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
-from marketplace.roles.granting import grant_rights
+from marketplace.roles.grants import grant_rights
 from marketplace.roles.owner import as_owner
 
 _LOCK_MILLISECONDS = 1000
