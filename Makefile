@@ -57,7 +57,7 @@ operations: install-tests
 SETS ?= $(wildcard $(patsubst %,../shared/eval/%/catalog.jsonl, \
   seal-tools metatool bfcl-pooled toollinkos toucan-mcp-catalog))
 train-encoder: install-tests
-	@$(call install_lock,discovery/training/requirements.lock,training.lock,--require-hashes)
+	@$(call install_lock,discovery/evaluation/training/requirements.lock,training.lock,--require-hashes)
 	$(BIN)/python manage.py train_encoder $(dir $(SETS)) --only-measured marketplace/starter/labelled \
 	  --work .pegboard/training --out .pegboard/training/choosing.safetensors
 

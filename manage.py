@@ -13,7 +13,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl import actors
+    from acl.audit import actors
 
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
         actors.note_operator()

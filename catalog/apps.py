@@ -12,6 +12,6 @@ class CatalogConfig(AppConfig):
     def ready(self) -> None:
         # Only here: tables can be named once every app is loaded.
         from catalog.models import OAuthConnection
-        from catalog.services.disconnecting import note_revocation
+        from catalog.servers.oauth.disconnection import note_revocation
 
         pre_delete.connect(note_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")

@@ -17,7 +17,12 @@ from importlib.resources import files
 import numpy as np
 import Stemmer
 
-from catalog.embedding.text import Describable, in_words, integration_slug, parameter_names
+from catalog.embedding.embedding_text import (
+    Describable,
+    in_words,
+    integration_slug,
+    parameter_names,
+)
 
 DIMENSIONS = 2**18
 # Length does not pay: what lies beyond is not ranked, and what lies before counts against itself.

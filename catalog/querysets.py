@@ -4,7 +4,7 @@ from typing import Self
 
 from django.db.models import Q
 
-from acl.querysets import RightsTables, UsableQuerySet
+from acl.rights.rights_statement import RightsTables, UsableQuerySet
 
 TABLES = RightsTables(
     integration="catalog_integration",

@@ -6,10 +6,13 @@ import structlog
 from celery import shared_task
 from kombu.exceptions import KombuError
 
-from acl.redis_circuit import attempt
-from catalog import heartbeat as heartbeat  # connects the worker's signal
-from catalog import indexing
-from catalog.switching import promise_missing, register_configured_model, switch_when_complete
+from acl.platform.redis_circuit import attempt
+from catalog.embedding import embedding_jobs
+from catalog.embedding.model_switch import (
+    promise_missing,
+    register_configured_model,
+    switch_when_complete,
+)
 
 log = structlog.get_logger(__name__)
 IDS_PER_TASK = 100
@@ -19,7 +22,7 @@ SWEPT_AT_ONCE = 10_000
 @shared_task(name="catalog.embed_capabilities")  # type: ignore[untyped-decorator]
 def embed_capabilities(ids: list[int]) -> None:
     """Embed what is pending of these capabilities."""
-    indexing.embed_capabilities(ids)
+    embedding_jobs.embed_capabilities(ids)
 
 
 @shared_task(name="catalog.sweep_embeddings")  # type: ignore[untyped-decorator]
@@ -27,8 +30,8 @@ def sweep_embeddings() -> None:
     """Send again whatever has waited too long, and let a newly built model answer."""
     model = register_configured_model()
     promise_missing()
-    indexing.note_deaths()
-    send_embeddings(indexing.claim_overdue(SWEPT_AT_ONCE))
+    embedding_jobs.note_deaths()
+    send_embeddings(embedding_jobs.claim_overdue(SWEPT_AT_ONCE))
     if model:
         switch_when_complete(model)
 
@@ -39,7 +42,7 @@ def send_embeddings(ids: Sequence[int]) -> None:
     if not ids or not attempt(lambda redis: bool(redis.ping()), default=False):
         return
     try:
-        for some in indexing.chunks(ids, IDS_PER_TASK):
+        for some in embedding_jobs.chunks(ids, IDS_PER_TASK):
             embed_capabilities.delay(list(some))
     except (KombuError, OSError):
         log.warning("queue is away", capabilities=len(ids), exc_info=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import structlog
 from django.conf import settings
 
-from catalog.descriptors import canonical_json
+from catalog.formats.descriptors import canonical_json
 
 CHARACTERS_PER_TOKEN = 4
 log = structlog.get_logger(__name__)

@@ -2,20 +2,24 @@
 
 from django.urls import path
 
-from catalog.api import access, access_rules, graph, lookups
+from catalog.access.api import explanation_api, rule_api
+from catalog.graph import graph_api
+from catalog.lookups import lookup_api
 
 urlpatterns = [
-    path("capabilities", lookups.CapabilitiesView.as_view(), name="api-capabilities"),
-    path("capabilities/batch", lookups.BatchView.as_view(), name="api-capabilities-batch"),
-    path("capabilities/<str:full_name>", lookups.CapabilityView.as_view(), name="api-capability"),
-    path("categories", lookups.CategoriesView.as_view(), name="api-categories"),
-    path("tree", lookups.TreeView.as_view(), name="api-tree"),
-    path("names", lookups.NamesView.as_view(), name="api-names"),
-    path("graph/<str:full_name>", graph.GraphView.as_view(), name="api-graph"),
-    path("stats", lookups.StatisticsView.as_view(), name="api-stats"),
-    path("access/explain", access.ExplainView.as_view(), name="api-access-explain"),
-    path("access/reach", access.ReachView.as_view(), name="api-access-reach"),
-    path("access/holders", access.HoldersView.as_view(), name="api-access-holders"),
-    path("access/rules", access_rules.RulesView.as_view(), name="api-access-rules"),
-    path("access/rules/<int:pk>", access_rules.RuleView.as_view(), name="api-access-rule"),
+    path("capabilities", lookup_api.CapabilitiesView.as_view(), name="api-capabilities"),
+    path("capabilities/batch", lookup_api.BatchView.as_view(), name="api-capabilities-batch"),
+    path(
+        "capabilities/<str:full_name>", lookup_api.CapabilityView.as_view(), name="api-capability"
+    ),
+    path("categories", lookup_api.CategoriesView.as_view(), name="api-categories"),
+    path("tree", lookup_api.TreeView.as_view(), name="api-tree"),
+    path("names", lookup_api.NamesView.as_view(), name="api-names"),
+    path("graph/<str:full_name>", graph_api.GraphView.as_view(), name="api-graph"),
+    path("stats", lookup_api.StatisticsView.as_view(), name="api-stats"),
+    path("access/explain", explanation_api.ExplainView.as_view(), name="api-access-explain"),
+    path("access/reach", explanation_api.ReachView.as_view(), name="api-access-reach"),
+    path("access/holders", explanation_api.HoldersView.as_view(), name="api-access-holders"),
+    path("access/rules", rule_api.RulesView.as_view(), name="api-access-rules"),
+    path("access/rules/<int:pk>", rule_api.RuleView.as_view(), name="api-access-rule"),
 ]

@@ -11,10 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
-from acl.admin.parts import ReadOnlyAdmin
-from discovery.argument_rendering import render_call, text_of
+from acl.admin.admin_base import ReadOnlyAdmin
+from discovery.calls.argument_text import render_call, text_of
+from discovery.learning.learning_review import forget
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
-from discovery.services.learning import forget
 
 CHAIN = ("actor", "key")  # they may be gone; the kinds, the prefix and the name stay
 

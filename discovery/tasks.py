@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from discovery.learning.forgetting import forget_old
+from discovery.learning.experience_expiry import forget_old
 
 
 @shared_task(name="discovery.forget_experiences")  # type: ignore[untyped-decorator]

@@ -2,16 +2,16 @@
 
 from django.urls import path
 
-from discovery.api.approvals import ApprovalsView, ApprovalView, ApproveView, RejectView
-from discovery.api.calls import CallEventsView, CallView, CancelCallView, ExecuteView
-from discovery.api.discover import DiscoverView
-from discovery.api.figures import AlertsView, FiguresView, WindowsView
-from discovery.api.learning import LearningView
-from discovery.api.meta import MetaToolsView, MetaToolView
-from discovery.api.planning import PlanView
-from discovery.api.selection import SelectView
-from discovery.api.tool_use import ToolUseView
-from discovery.api.turns import OutcomeView, StartView, TurnView
+from discovery.answer.tiers.discover_api import DiscoverView
+from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
+from discovery.calls.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
+from discovery.gateway.metatool_api import MetaToolsView, MetaToolView
+from discovery.insights.insights_api import AlertsView, FiguresView, WindowsView
+from discovery.insights.tool_use_api import ToolUseView
+from discovery.learning.learning_api import LearningView
+from discovery.select.select_api import SelectView
+from discovery.turns.plan_api import PlanView
+from discovery.turns.turn_api import OutcomeView, StartView, TurnView
 
 urlpatterns = [
     path("select", SelectView.as_view(), name="api-select"),

@@ -67,7 +67,7 @@ case $command in
 esac
 case $command in
   web)
-    exec gunicorn --config=python:marketplace.embedded.web --bind="0.0.0.0:${PORT:-8000}" \
+    exec gunicorn --config=python:marketplace.operate.embedded.gunicorn_config --bind="0.0.0.0:${PORT:-8000}" \
       --worker-tmp-dir=/dev/shm "$@" marketplace.config.wsgi
     ;;
   worker)

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from acl.admin.parts import ReadOnlyAdmin
+from acl.admin.admin_base import ReadOnlyAdmin
 from marketplace.models import (
     AuditAnchor,
     Installation,

@@ -4,7 +4,7 @@ import os
 
 from django.apps import AppConfig
 
-from marketplace import telemetry
+from marketplace.operate import telemetry
 
 
 class MarketplaceConfig(AppConfig):
@@ -15,7 +15,7 @@ class MarketplaceConfig(AppConfig):
     def ready(self) -> None:
         """Checks of a deployment; and traces, where somebody wants them: before the first request's
         middleware is made."""
-        from marketplace import checks  # noqa: F401 - it registers them; models are there by now
+        from marketplace.operate import deploy_checks  # noqa: F401 - it registers them; models are there by now
 
         if telemetry.is_wanted(os.environ):
             telemetry.start()

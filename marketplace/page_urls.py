@@ -2,37 +2,44 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from marketplace.views import browse, find, install, progress, proposals
+from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
+from marketplace.listings import listing_pages, palette
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("find/", find.find, name="find"),
-    path("marketplace/", browse.browse, name="marketplace"),
-    path("marketplace/listings/<slug:slug>/", browse.listing, name="listing"),
-    path("marketplace/listings/<slug:slug>/install/", install.install, name="listing-install"),
-    path("marketplace/proposals/", proposals.proposals, name="proposals"),
-    path("marketplace/proposals/<int:pk>/", proposals.answer, name="proposal"),
-    path("marketplace/receivers/", install.receivers, name="install-receivers"),
-    path("marketplace/installations/<uuid:public_id>/", progress.installation, name="installation"),
+    path("find/", palette.find, name="find"),
+    path("marketplace/", listing_pages.browse, name="marketplace"),
+    path("marketplace/listings/<slug:slug>/", listing_pages.listing, name="listing"),
+    path(
+        "marketplace/listings/<slug:slug>/install/", install_pages.install, name="listing-install"
+    ),
+    path("marketplace/proposals/", proposal_pages.proposals, name="proposals"),
+    path("marketplace/proposals/<int:pk>/", proposal_pages.answer, name="proposal"),
+    path("marketplace/receivers/", install_pages.receivers, name="install-receivers"),
+    path(
+        "marketplace/installations/<uuid:public_id>/",
+        progress_pages.installation,
+        name="installation",
+    ),
     path(
         "marketplace/installations/<uuid:public_id>/confirm/",
-        progress.confirm,
+        progress_pages.confirm,
         name="installation-confirm",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/approve/",
-        progress.approve,
+        progress_pages.approve,
         name="installation-approve",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/retry/",
-        progress.retry,
+        progress_pages.retry,
         name="installation-retry",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/cancel/",
-        progress.cancel,
+        progress_pages.cancel,
         name="installation-cancel",
     ),
-    path("", include("marketplace.source_urls")),
-    path("", include("marketplace.integration_urls")),
+    path("", include("marketplace.sources.source_urls")),
+    path("", include("marketplace.integrations.pages.integration_urls")),
 ]

@@ -2,11 +2,11 @@
 
 from celery import shared_task
 
-from marketplace import indexing
+from marketplace.listings import search_index
 
 
 @shared_task(name="marketplace.sweep_listings")  # type: ignore[untyped-decorator]
 def sweep_listings() -> None:
     """Describe what nobody has described, and embed some of what waits."""
-    indexing.describe_missing()
-    indexing.embed_listings()
+    search_index.describe_missing()
+    search_index.embed_listings()

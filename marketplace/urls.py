@@ -2,35 +2,31 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.api import (
-    confirmation,
-    installation_steps,
-    installations,
-    listings,
-    reviews,
-    sources,
-)
+from marketplace.installs.api import installation_api, installation_steps
+from marketplace.integrations.api import confirmation_api, review_api
+from marketplace.listings import listing_api
+from marketplace.sources import source_api
 
 _ONE = "installations/<uuid:pk>"
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("listings", listings.ListingsView.as_view(), name="api-listings"),
-    path("listings/<slug:slug>", listings.ListingView.as_view(), name="api-listing"),
+    path("listings", listing_api.ListingsView.as_view(), name="api-listings"),
+    path("listings/<slug:slug>", listing_api.ListingView.as_view(), name="api-listing"),
     path(
         "installations",
-        installations.InstallationsView.as_view(),
+        installation_api.InstallationsView.as_view(),
         name="api-installations",
     ),
     path(
         "installations/preview",
-        installations.PreviewView.as_view(),
+        installation_api.PreviewView.as_view(),
         name="api-installation-preview",
     ),
-    path(_ONE, installations.InstallationView.as_view(), name="api-installation"),
+    path(_ONE, installation_api.InstallationView.as_view(), name="api-installation"),
     *(
         path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
         for step, view in (
-            ("events", installations.EventsView),
+            ("events", installation_api.EventsView),
             ("cancel", installation_steps.CancelView),
             ("retry", installation_steps.RetryView),
             ("approve", installation_steps.ApproveView),
@@ -42,25 +38,25 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/confirm",
-        confirmation.ConfirmView.as_view(),
+        confirmation_api.ConfirmView.as_view(),
         name="api-integration-confirm",
     ),
-    path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
+    path("integrations/<slug:slug>/review", review_api.ReviewView.as_view(), name="api-review"),
     path(
         "integrations/<slug:slug>/review/approve",
-        reviews.ApproveView.as_view(),
+        review_api.ApproveView.as_view(),
         name="api-review-approve",
     ),
     path(
         "integrations/<slug:slug>/review/reject",
-        reviews.RejectView.as_view(),
+        review_api.RejectView.as_view(),
         name="api-review-reject",
     ),
-    path("sources", sources.SourcesView.as_view(), name="api-sources"),
-    path("sources/<slug:slug>", sources.SourceView.as_view(), name="api-source"),
+    path("sources", source_api.SourcesView.as_view(), name="api-sources"),
+    path("sources/<slug:slug>", source_api.SourceView.as_view(), name="api-source"),
     path(
         "sources/<slug:slug>/refresh",
-        sources.RefreshSourceView.as_view(),
+        source_api.RefreshSourceView.as_view(),
         name="api-source-refresh",
     ),
 ]

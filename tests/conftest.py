@@ -17,10 +17,10 @@ from django.test import override_settings
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from catalog.embedding import choice
-from catalog.embedding.base import Vectors
-from catalog.embedding.onnx import OnnxEmbedder
-from catalog.embedding.shipped import model_folder
+from catalog.embedding import configured_embedder
+from catalog.embedding.embedder import Vectors
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import model_folder
 from tests.databases import _databases_are_the_owners as _databases_are_the_owners
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
@@ -98,16 +98,16 @@ class RememberingEmbedder(OnnxEmbedder):
 def _same_text_is_embedded_once() -> Iterator[None]:
     """In the product's own way to its model; an embedder that a test makes itself is as it is."""
     folder = model_folder(settings.PEGBOARD_MODEL_DIR, trained=settings.PEGBOARD_TRAINED_ENCODER)
-    remembering = choice.LazyEmbedder(lambda: RememberingEmbedder(folder))
+    remembering = configured_embedder.LazyEmbedder(lambda: RememberingEmbedder(folder))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(choice._providers, "onnx", remembering)
+        patch.setitem(configured_embedder._providers, "onnx", remembering)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers for some seconds which model answers; the next test has another one."""
-    monkeypatch.setattr(choice, "_answering", choice._Answering())
+    monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,8 +25,8 @@ from guardian.management import create_anonymous_user
 from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
-from marketplace.roles.names import TEMPLATE
-from marketplace.roles.owner import as_owner
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_names import TEMPLATE
 from tests.servers import SUPERUSER
 
 MIGRATED = "test_pegboard_migrated"

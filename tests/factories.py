@@ -18,8 +18,7 @@ from factory.helpers import post_generation
 from guardian.shortcuts import assign_perm, remove_perm
 
 from acl.models import GroupPolicy, Space
-from catalog.derived import fill_in, lexical_terms, text_hash
-from catalog.graph.links import refresh_links
+from catalog.graph.stored_links import refresh_links
 from catalog.models import (
     Capability,
     Embedding,
@@ -28,7 +27,8 @@ from catalog.models import (
     LexicalVector,
     Rule,
 )
-from discovery.binding import hash_of, written
+from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
+from discovery.calls.call_digests import hash_of, written
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
 

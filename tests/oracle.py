@@ -7,7 +7,7 @@ checked by reading.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 
 DENY, PROPOSE, ALLOW = 0, 1, 2
 Effect = Literal["no", "propose", "allow"]

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 
+from acl.accounts.rank import Rank, rank_of
 from acl.delegation.authority import (
     Actor,
     Authority,
@@ -17,7 +18,6 @@ from acl.delegation.authority import (
     permissions_of,
 )
 from acl.models import ApiKey, Invitation, ServiceAccount
-from acl.rank import Rank, rank_of
 
 
 class DelegationRefused(Exception):

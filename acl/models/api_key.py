@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from acl.rank import Rank
+from acl.accounts.rank import Rank
 
 
 class ApiKey(models.Model):
@@ -70,7 +70,7 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name = "API key"
         ordering = ["-created_at", "pk"]
-        # Asked of whoever names another person: in a session by `acl/services/callers.py`, of a key
+        # Asked of whoever names another person: in a session by `acl/rights/caller_lookup.py`, of a key
         # when somebody lets it act for users. Superusers have it, other staff only where given.
         permissions = [("act_for_others", "Can act for other people")]
 

@@ -1,11 +1,11 @@
 """The admin of the catalogue."""
 
-from catalog.admin.entries import CapabilityAdmin, IntegrationAdmin, RuleAdmin
-from catalog.admin.graph import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
-from catalog.admin.manifests import ManifestFileAdmin
-from catalog.admin.servers import HealthCheckAdmin, SecretAdmin
-from catalog.admin.trust import DefinitionAdmin, ServerProposalAdmin, SyncAdmin
-from catalog.admin.vectors import (
+from catalog.admin.entry_admin import CapabilityAdmin, IntegrationAdmin, RuleAdmin
+from catalog.admin.graph_admin import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
+from catalog.admin.manifest_admin import ManifestFileAdmin
+from catalog.admin.server_admin import HealthCheckAdmin, SecretAdmin
+from catalog.admin.trust_admin import DefinitionAdmin, ServerProposalAdmin, SyncAdmin
+from catalog.admin.vector_admin import (
     CatalogVersionAdmin,
     EmbeddingAdmin,
     EmbeddingModelAdmin,

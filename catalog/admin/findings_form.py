@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from catalog.trust.findings import keeps_out
-from catalog.trust.scanning import scan_definition
+from catalog.trust.scanner import scan_definition
 
 
 class GatedForm(forms.ModelForm):

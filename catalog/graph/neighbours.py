@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from django.db import connection
 
-from acl.callers import Caller
-from acl.querysets import rights_parameters, rights_sql
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.models import Edge
 from catalog.querysets import TABLES
 

@@ -1,6 +1,6 @@
 """Tables of what there is."""
 
-from catalog.models.access import (
+from catalog.models.access_tables import (
     CapabilityGroupPermission,
     CapabilityUserPermission,
     IntegrationGroupPermission,
@@ -8,23 +8,18 @@ from catalog.models.access import (
     Rule,
 )
 from catalog.models.capability import Capability
+from catalog.models.catalog_version import CatalogVersion
 from catalog.models.definition import Definition
 from catalog.models.edge import Edge, Mention, Trait
-from catalog.models.embedding import Embedding, EmbeddingModel, LexicalVector
-from catalog.models.health import HealthCheck
+from catalog.models.health_check import HealthCheck
 from catalog.models.integration import Integration
-from catalog.models.manifest import ManifestFile
-from catalog.models.oauth import (
-    OAuthClient,
-    OAuthConnection,
-    OAuthRevocation,
-    OAuthSignIn,
-)
+from catalog.models.manifest_file import ManifestFile
+from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.preset import Preset, PresetMember
 from catalog.models.proposal import ServerProposal
 from catalog.models.secret import Secret
-from catalog.models.sync import Sync
-from catalog.models.version import CatalogVersion
+from catalog.models.sync_record import Sync
+from catalog.models.vectors import Embedding, EmbeddingModel, LexicalVector
 
 __all__ = [
     "Capability",

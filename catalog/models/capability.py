@@ -5,7 +5,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
 

@@ -4,7 +4,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 
 

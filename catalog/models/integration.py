@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
 
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 
 
 class ReviewState(models.TextChoices):

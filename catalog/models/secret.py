@@ -27,7 +27,7 @@ class SecretQuerySet(models.QuerySet["Secret"]):
 class Secret(models.Model):
     """A named value that an integration needs; of one person, or of everybody who may use it.
 
-    Only sealed bytes are here. `catalog.secrets` opens them, and only workers call it.
+    Only sealed bytes are here. `catalog.servers.secrets` opens them, and only workers call it.
     """
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="secrets")

@@ -12,12 +12,16 @@ from typing import final
 
 from django.db import connection
 
-from catalog.descriptors import Descriptor, IntegrationDescriptor, JSONObject
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.models import Definition
 from catalog.trust.findings import Finding, Severity, keeps_out, worst_first
-from catalog.trust.pinning import digest_of, written
-from catalog.trust.scanning import scan_definition
-from catalog.trust.written import INTEGRATION_TEXTS, texts_of_descriptor, write_integration
+from catalog.trust.fingerprint import digest_of, written
+from catalog.trust.scanner import scan_definition
+from catalog.trust.stored_definition import (
+    INTEGRATION_TEXTS,
+    texts_of_descriptor,
+    write_integration,
+)
 
 Origin = Definition.Origin
 _SEAL = object()
@@ -176,7 +180,7 @@ def marked_as_reviewed() -> Iterator[None]:
 
 
 def _require_scratch() -> None:
-    """Raise unless this connection's catalogue is in temporary tables (catalog/scratch.py)."""
+    """Raise unless this connection's catalogue is in temporary tables (catalog/registration/scratch_catalog.py)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relpersistence = 't' FROM pg_class WHERE oid = 'catalog_capability'::regclass"

@@ -8,7 +8,7 @@ to rendering is a type error.
 
 from typing import Any, NewType
 
-from catalog.descriptors import JSONObject
+from catalog.formats.descriptors import JSONObject
 
 ReviewedText = NewType("ReviewedText", str)
 ReviewedSchema = NewType("ReviewedSchema", dict[str, Any])

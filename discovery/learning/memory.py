@@ -1,10 +1,10 @@
-"""What a group remembers, as parts of the one statement that selects (`discovery/retrieval.py`).
+"""What a group remembers, as parts of the one statement that selects (`discovery/select/candidates.py`).
 
 Rights come first: what a colleague may use and this caller may not has no vote, takes no other's
 place among the nearest or the newest, and says nothing about how good votes are.
 """
 
-from discovery.ranking.use import GATE
+from discovery.select.ranking.past_use import GATE
 
 # Of the nearest so many vote: of one user, of one user for one capability, and of all. Nobody
 # outvotes the others by saying the same again and again.

@@ -10,10 +10,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from acl.callers import Caller
-from acl.chain import CredentialKind
+from acl.audit.chain import CredentialKind
 from acl.models import ChainColumns, Space
-from acl.strict_json import StrictJSONError, parse_json
+from acl.platform.strict_json import StrictJSONError, parse_json
+from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.models.turn import Turn
 

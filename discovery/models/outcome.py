@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from acl.models import ChainColumns, Space
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from catalog.models import Capability
 from discovery.models.turn import Turn
 

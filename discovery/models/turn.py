@@ -9,13 +9,13 @@ from django.db import models
 from django.db.models import F, Q
 
 from acl.models import ChainColumns, Space
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 
 
 class Turn(ChainColumns):
     """One selection or one plan. The message's words are kept only where the deployment says so.
 
-    `state` moves only as `discovery.lifecycle` allows, and each step leaves its time.
+    `state` moves only as `discovery.turns.turn_state` allows, and each step leaves its time.
     """
 
     class State(models.TextChoices):

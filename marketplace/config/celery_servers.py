@@ -5,5 +5,5 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-packages = ["catalog", "catalog.oauth", "discovery", "marketplace"]
+packages = ["catalog", "catalog.servers.oauth", "discovery", "marketplace"]
 app.autodiscover_tasks(packages, related_name="server_tasks")

@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marketplace.config.addresses import (
+from marketplace.config.file_checks import no_file
+from marketplace.config.host_checks import no_hosts
+from marketplace.config.key_checks import no_encryption_keys
+from marketplace.config.oidc_settings import no_group_mapping
+from marketplace.config.url_checks import (
     no_anchor,
     no_mail_url,
     no_postgres_url,
@@ -16,10 +20,6 @@ from marketplace.config.addresses import (
     no_sender,
     no_web_url,
 )
-from marketplace.config.files import no_file
-from marketplace.config.hosts import no_hosts
-from marketplace.config.keys import no_encryption_keys
-from marketplace.config.oidc import no_group_mapping
 
 
 class SettingsError(Exception):

@@ -17,13 +17,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY
-from acl.redis_circuit import attempt
-from catalog.embedding.choice import warm_embedder
-from catalog.heartbeat import worker_lives
-from marketplace.anchor_state import anchor_problem
+from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY
+from acl.platform.heartbeat import worker_lives
+from acl.platform.redis_circuit import attempt
+from catalog.embedding.configured_embedder import warm_embedder
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
-from marketplace.roles.powers import REMEDY, powers_of_the_application
+from marketplace.operate.audit_anchor.anchor_state import anchor_problem
+from marketplace.operate.roles.role_powers import REMEDY, powers_of_the_application
 
 
 @dataclass(frozen=True, slots=True)

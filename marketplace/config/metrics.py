@@ -29,12 +29,12 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.api.callers import is_installation_admin
-from acl.api.permissions import HasScope, has_scope
+from acl.http.request_callers import is_installation_admin
+from acl.http.scopes import HasScope, has_scope
 from acl.models import ApiKey
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Embedding
-from marketplace.anchor_state import entries_not_noted
+from marketplace.operate.audit_anchor.anchor_state import entries_not_noted
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(

@@ -13,13 +13,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from marketplace.config.env import SettingsError, read_settings, separated
-from marketplace.config.hosts import hosts_with_ports
+from marketplace.config.host_checks import hosts_with_ports
 from marketplace.config.logs import logging_config
-from marketplace.config.mail import mail_settings
-from marketplace.config.oidc import group_mapping, providers
-from marketplace.embedded.passwords import known_database_url, known_redis_url
-from marketplace.embedded.web import workers
-from marketplace.roles.names import APP, OWNER
+from marketplace.config.mail_settings import mail_settings
+from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.operate.embedded.gunicorn_config import workers
+from marketplace.operate.embedded.server_passwords import known_database_url, known_redis_url
+from marketplace.operate.roles.role_names import APP, OWNER
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 try:
@@ -163,14 +163,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "acl.api.request_ids.RequestIdMiddleware",
-    "acl.api.budgets.BudgetMiddleware",
-    "acl.api.plain_text.PlainTextMiddleware",
+    "acl.http.request_ids.RequestIdMiddleware",
+    "acl.http.cpu_budgets.BudgetMiddleware",
+    "acl.http.plain_text.PlainTextMiddleware",
     "marketplace.config.metrics.MetricsMiddleware",
-    "marketplace.pausing.PauseMiddleware",
+    "marketplace.operate.pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
-    "acl.admin_policy.AdminPolicyMiddleware",
+    "acl.http.admin_policy.AdminPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -181,7 +181,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
-    "acl.api.failures.FailureMiddleware",
+    "acl.http.error_handlers.FailureMiddleware",
 ]
 
 ROOT_URLCONF = "marketplace.config.urls"
@@ -219,7 +219,7 @@ DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
 }
 DATABASE_URL: str = _env["DATABASE_URL"]
 DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
-# Who owns the tables: for migrations, backup and restore (marketplace/roles/owner.py). Empty where
+# Who owns the tables: for migrations, backup and restore (marketplace/operate/roles/owner_role.py). Empty where
 # one role does everything.
 DATABASE_OWNER_URL: str = _env["DATABASE_OWNER_URL"]
 if not DATABASE_OWNER_URL and not DATABASE_URL:
@@ -231,14 +231,14 @@ REDIS_URL = _env["REDIS_URL"] or known_redis_url(PEGBOARD_DATA_DIR)
 _redis_seconds = _env["PEGBOARD_REDIS_TIMEOUT_MS"] / 1000
 CACHES = {
     "default": {
-        "BACKEND": "acl.patient_cache.PatientCache",
+        "BACKEND": "acl.platform.redis_cache.PatientCache",
         "LOCATION": REDIS_URL,
         # Without `retry` the client would try ten more times, with pauses, while Redis is away.
         "OPTIONS": {
             "socket_timeout": _redis_seconds,
             "socket_connect_timeout": _redis_seconds,
             "retry": Retry(NoBackoff(), 0),
-            "serializer": "acl.patient_cache.JsonSerializer",
+            "serializer": "acl.platform.redis_cache.JsonSerializer",
         },
     }
 }
@@ -342,7 +342,7 @@ CELERY_BEAT_SCHEDULE = {
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "acl.backends.PasswordBackend",  # by name or e-mail
+    "acl.accounts.backends.PasswordBackend",  # by name or e-mail
     "guardian.backends.ObjectPermissionBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -352,7 +352,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 10},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "acl.passwords.PeopleOnly"},
+    {"NAME": "acl.accounts.password_policy.PeopleOnly"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "my-tools"
@@ -360,22 +360,22 @@ LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
-AXES_USERNAME_CALLABLE = "acl.lockout.name_to_lock"
-AXES_CLIENT_IP_CALLABLE = "acl.lockout.address_to_lock"
-AXES_LOCKOUT_PARAMETERS = "acl.lockout.what_is_locked"
+AXES_USERNAME_CALLABLE = "acl.accounts.lockout.name_to_lock"
+AXES_CLIENT_IP_CALLABLE = "acl.accounts.lockout.address_to_lock"
+AXES_LOCKOUT_PARAMETERS = "acl.accounts.lockout.what_is_locked"
 AXES_RESET_ON_SUCCESS = False  # our adapter does, for the name that was typed
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
 
-# Accounts are made by invitation only (acl/services/invitations.py); allauth signs them in.
-ACCOUNT_ADAPTER = "acl.adapters.accounts.AccountAdapter"
+# Accounts are made by invitation only (acl/accounts/invitations.py); allauth signs them in.
+ACCOUNT_ADAPTER = "acl.accounts.adapters.account_adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "acl.forms.SignInForm",
-    "reset_password": "acl.forms.ForgottenForm",
+    "login": "acl.accounts.sign_in_forms.SignInForm",
+    "reset_password": "acl.accounts.sign_in_forms.ForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.backends.LinkTokens"  # noqa: S105 - a class
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.accounts.backends.LinkTokens"  # noqa: S105 - a class
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anybody's word
@@ -390,32 +390,32 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
 # Its other limits stay: how often one address may try at all (many names, one password each), and
 # how many mails may be asked for.
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
-MFA_ADAPTER = "acl.adapters.codes.CodesAdapter"
+MFA_ADAPTER = "acl.accounts.adapters.code_adapter.CodesAdapter"
 MFA_FORMS = {
-    "authenticate": "acl.forms.SignInCodeForm",
-    "reauthenticate": "acl.forms.ConfirmingCodeForm",
+    "authenticate": "acl.accounts.sign_in_forms.SignInCodeForm",
+    "reauthenticate": "acl.accounts.sign_in_forms.ConfirmingCodeForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Pegboard"
 MFA_TOTP_TOLERANCE = 1  # half a minute of a slow clock or a slow hand, each way
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take somebody else's address here: no sign-up
-SOCIALACCOUNT_ADAPTER = "acl.adapters.providers.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "acl.accounts.adapters.provider_adapter.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = providers(_env)
 SOCIALACCOUNT_STORE_TOKENS = False
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "acl.api.authentication.KeyAuthentication",
+        "acl.http.authentication.KeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["acl.api.permissions.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["acl.http.scopes.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["acl.api.parsing.BoundedJSONParser"],
-    "DEFAULT_THROTTLE_CLASSES": ["acl.api.throttling.KeyThrottle"],
-    "DEFAULT_SCHEMA_CLASS": "acl.api.schema.PegboardSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.api.negotiation.AlwaysJSON",
-    "EXCEPTION_HANDLER": "acl.api.problems.problem_response",
+    "DEFAULT_PARSER_CLASSES": ["acl.http.body_parser.BoundedJSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["acl.http.rate_limits.KeyThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "acl.http.openapi.PegboardSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.http.negotiation.AlwaysJSON",
+    "EXCEPTION_HANDLER": "acl.http.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -432,28 +432,28 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
-        "WantedKind": "catalog.api.serializers.KINDS",
-        "Detail": "catalog.detail.DETAILS",
+        "WantedKind": "catalog.lookups.lookup_serializers.KINDS",
+        "Detail": "catalog.lookups.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
-        "OutcomeScope": "discovery.api.turn_serializers.SCOPES",
+        "OutcomeScope": "discovery.turns.turn_serializers.SCOPES",
         "OutcomeStatus": "discovery.models.Outcome.Status",
         "TurnState": "discovery.models.Turn.State",
         "CallState": "discovery.models.Call.State",
-        "ValueType": "discovery.api.approval_serializers.VALUE_TYPES",
-        "TextPartKind": "discovery.api.approval_serializers.PART_KINDS",
-        "ChangeOfArgument": "discovery.api.approval_serializers.CHANGES",
-        "CallStatus": "discovery.api.meta_serializers.STATUSES",
+        "ValueType": "discovery.calls.approval_serializers.VALUE_TYPES",
+        "TextPartKind": "discovery.calls.approval_serializers.PART_KINDS",
+        "ChangeOfArgument": "discovery.calls.approval_serializers.CHANGES",
+        "CallStatus": "discovery.gateway.metatool_serializers.STATUSES",
         "InstallationKind": "marketplace.models.Installation.Kind",
         "IntegrationKind": "catalog.models.Integration.Kind",
         "InstallationState": "marketplace.models.Installation.State",
         "SourceKind": "marketplace.models.Source.Kind",
         "AddedSourceKind": "marketplace.models.source.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
-        "InjectionMode": "discovery.rendering.modes.MODES",
+        "InjectionMode": "discovery.answer.modes.MODES",
         "SelectionMode": "discovery.models.Turn.Mode",
-        "Effect": "catalog.api.access_serializers.EFFECTS",
-        "Decision": "catalog.services.steps.DECISIONS",
-        "StepKind": "catalog.api.access_serializers.KINDS",
+        "Effect": "catalog.access.api.access_serializers.EFFECTS",
+        "Decision": "catalog.access.explanation_steps.DECISIONS",
+        "StepKind": "catalog.access.api.access_serializers.KINDS",
     },
 }
 

@@ -3,17 +3,17 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from acl.api.docs import DocsView, SchemaView
-from acl.api.failures import no_such_call
-from discovery.mcp.view import McpView
-from discovery.views.session import admin_sign_in
+from acl.http.error_handlers import no_such_call
+from acl.http.openapi_pages import DocsView, SchemaView
+from acl.pages.session_pages import admin_sign_in
+from discovery.gateway.mcp.mcp_view import McpView
 from marketplace.config.health import ReadyView, alive
 from marketplace.config.metrics import MetricsView
 
-handler400 = "acl.api.failures.bad_request"
-handler403 = "acl.api.failures.not_allowed"
-handler404 = "acl.api.failures.not_found"
-handler500 = "acl.api.failures.server_error"
+handler400 = "acl.http.error_handlers.bad_request"
+handler403 = "acl.http.error_handlers.not_allowed"
+handler404 = "acl.http.error_handlers.not_found"
+handler500 = "acl.http.error_handlers.server_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", alive, name="healthz"),
@@ -27,10 +27,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
-    path("v0.1/", include("marketplace.registry_urls")),
+    path("v0.1/", include("marketplace.listings.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),
-    path("", include("discovery.page_urls")),
+    path("", include("discovery.pages.site_urls")),
 ]

@@ -1,6 +1,6 @@
 """Tables of the shop."""
 
-from marketplace.models.anchor import AuditAnchor
+from marketplace.models.audit_anchor import AuditAnchor
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
 from marketplace.models.listing_vector import ListingVector, ListingWords

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from acl.models import Space
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from catalog.models import Integration
 
 

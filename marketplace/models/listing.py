@@ -3,7 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from marketplace.models.source import Source
 
 

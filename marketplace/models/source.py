@@ -5,7 +5,7 @@ from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 
 
 class Source(models.Model):

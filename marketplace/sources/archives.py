@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
-from catalog.descriptors import Defect
-from catalog.normalizing.reading import RefusedError
+from catalog.formats.descriptors import Defect
+from catalog.formats.files import RefusedError
 
 MB = 1024 * 1024
 _PART = 64 * 1024

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote, urlsplit
 
-from catalog.normalizing.reading import RefusedError
+from catalog.formats.files import RefusedError
 
 # How forges offer a state of a repository as an archive, by host.
 _FORGES = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People, invite
 from tests.databases import taken_back
 

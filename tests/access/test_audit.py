@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import Error, connection, transaction
 
+from acl.audit.log_verification import Checked, check_log
+from acl.audit.recorder import record
+from acl.keys.key_lifecycle import revoke_key
 from acl.models import ApiKey, AuditEntry, AuditHead
-from acl.services.audit import record
-from acl.services.audit_check import Checked, check_log
-from acl.services.keys import revoke_key
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.databases import as_superuser

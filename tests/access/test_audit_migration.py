@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from acl.audit.log_verification import check_log
 from acl.models import AccessRequest, AuditEntry
-from acl.services.audit_check import check_log
-from marketplace.roles.grants import grant_rights
-from marketplace.roles.owner import as_owner
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_grants import grant_rights
 from tests.factories import UserFactory
 
 AT = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
+from catalog.access.explanation import Explanation, Step, explain, explain_own
 from catalog.models import Capability
-from catalog.services.explaining import Explanation, Step, explain, explain_own
 from tests.access.worlds import store, usable
 from tests.oracle import (
     ALLOW,

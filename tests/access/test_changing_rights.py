@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from acl.callers import Caller
+from acl.accounts.spaces import SpaceRefused, create_space, delete_space, move_space, set_open
 from acl.models import Space
-from acl.services.spaces import SpaceRefused, create_space, delete_space, move_space, set_open
+from acl.rights.caller import Caller
+from catalog.lookups.catalog_queries import list_names
 from catalog.models import Capability, Integration, Rule
-from catalog.services.lookups import list_names
 from tests.access.people import client_of
 from tests.access.worlds import (
     REVIEW,

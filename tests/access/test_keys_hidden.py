@@ -12,10 +12,10 @@ from django.test import Client, RequestFactory
 from django.views.debug import ExceptionReporter
 from pytest_django.fixtures import Settings
 
-from acl.api.authentication import KeyAuthentication
+from acl.audit.recorder import record
+from acl.http.authentication import KeyAuthentication
+from acl.keys.key_lifecycle import create_key, revoke_key, rotate_key
 from acl.models import ApiKey
-from acl.services.audit import record
-from acl.services.keys import create_key, revoke_key, rotate_key
 from tests.access.people import People
 from tests.api.conftest import client_with
 from tests.databases import as_superuser
@@ -111,7 +111,7 @@ def test_no_key_is_on_an_error_page(
     client = client_with(raw)
     client.raise_request_exception = False
 
-    with patch("discovery.api.selection.select_for_turn", side_effect=ValueError("cause")):
+    with patch("discovery.select.select_api.select_for_turn", side_effect=ValueError("cause")):
         response = client.post(SELECT, BODY, content_type="application/json")
 
     assert response.status_code == 500

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 from catalog.models import Capability
 from tests.access.worlds import store
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World

@@ -13,11 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.callers import Caller
 from acl.models import AuditEntry, GroupPolicy, Space
+from acl.rights.caller import Caller
+from catalog.access import change_preview as previewing
+from catalog.access.change_preview import Change, ChangeRefused, Shift, apply, preview
 from catalog.models import Capability, Integration, IntegrationGroupPermission, Rule
-from catalog.services import preview as previewing
-from catalog.services.preview import Change, ChangeRefused, Shift, apply, preview
 from tests.access.people import People
 from tests.access.test_random_worlds import random_target, random_world
 from tests.access.worlds import store, usable

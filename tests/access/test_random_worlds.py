@@ -7,7 +7,7 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 from tests.access.worlds import expected_holders, explained, store, stored_holders, usable
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 

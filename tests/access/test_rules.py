@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
+from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
-from acl.services.spaces import create_space
+from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
+from catalog.access.rules import RuleRefused, Warning_, add_rule, remove_rule, warnings_about
 from catalog.models import Rule
-from catalog.services.grants import GrantRefused, grant, revoke, set_restricted
-from catalog.services.rules import RuleRefused, Warning_, add_rule, remove_rule, warnings_about
 from tests.access.people import People
 from tests.access.worlds import usable
 from tests.factories import GroupFactory, lay_down

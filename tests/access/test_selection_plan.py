@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Embedding, EmbeddingModel, LexicalVector
-from discovery import retrieval
+from discovery.select import candidates
 from tests.access.test_plan import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
 from tests.databases import as_superuser
@@ -86,7 +86,7 @@ def forget_statistics() -> None:
 def plan_of(caller: Caller) -> list[dict[str, Any]]:
     """The plan of the selection's own statement, with what it really did."""
     plans: list[dict[str, Any]] = []
-    run = retrieval._run
+    run = candidates._run
 
     def explained(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         told = run(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)[0][0]
@@ -94,8 +94,8 @@ def plan_of(caller: Caller) -> list[dict[str, Any]]:
         return run(statement, parameters)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retrieval, "_run", explained)
-        retrieval.find_candidates(
+        patch.setattr(candidates, "_run", explained)
+        candidates.find_candidates(
             caller=caller,
             model="made-up",
             vectors=np.ones((1, 384), dtype=np.float32),

@@ -4,8 +4,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from acl.models import AuditEntry, GroupPolicy, Space
-from acl.services.spaces import (
+from acl.accounts.spaces import (
     SpaceRefused,
     create_space,
     delete_space,
@@ -14,6 +13,7 @@ from acl.services.spaces import (
     rename_space,
     set_open,
 )
+from acl.models import AuditEntry, GroupPolicy, Space
 from catalog.models import Rule
 from tests.access.people import People
 from tests.factories import lay_down

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acl.models import Space
+from catalog.lookups.catalog_queries import list_names
 from catalog.models import Capability, Rule
-from catalog.services.lookups import list_names
 from tests.access.people import People, client_of
 from tests.examples import EXAMPLES
 from tests.factories import (

@@ -7,9 +7,10 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.db.models import Model
 
-from acl.callers import Caller
-from acl.holders import holders_sql
 from acl.models import GroupPolicy, Space
+from acl.rights.caller import Caller
+from acl.rights.holders import holders_sql
+from catalog.access.explanation import explain_many
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -20,7 +21,6 @@ from catalog.models import (
     Rule,
 )
 from catalog.querysets import TABLES as RIGHTS_TABLES
-from catalog.services.explaining import explain_many
 from tests.oracle import (
     EFFECTS,
     CapabilityFacts,

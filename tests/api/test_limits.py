@@ -7,8 +7,8 @@ import time_machine
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.api import counting
-from acl.redis_circuit import redis_circuit
+from acl.http import rate_counts
+from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 
@@ -29,7 +29,7 @@ def _redis(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same limits hold with Redis and, in each process, without it."""
-    monkeypatch.setattr(counting, "_local", counting.LocalCounts())
+    monkeypatch.setattr(rate_counts, "_local", rate_counts.LocalCounts())
     if request.param == "no redis":
         settings.REDIS_URL = "redis://127.0.0.1:1/0"
 

@@ -15,11 +15,11 @@ import time_machine
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
-from acl.api import counting
-from acl.api.addresses import client_address, network_of
+from acl.http import rate_counts
+from acl.http.client_address import client_address, network_of
 from acl.models import ApiKey
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 
@@ -33,7 +33,7 @@ WRONG = "Bearer pb_wrong"
 @pytest.fixture(autouse=True)
 def _limits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_RATE_PER_ADDRESS = settings.PEGBOARD_RATE_WRONG_KEYS = LIMIT
-    monkeypatch.setattr(counting, "_local", counting.LocalCounts())
+    monkeypatch.setattr(rate_counts, "_local", rate_counts.LocalCounts())
     with time_machine.travel("2031-01-01T00:00:00Z", tick=False):
         yield
 
@@ -173,8 +173,8 @@ def test_probes_have_no_limit() -> None:
 
 
 def test_made_up_addresses_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "MOST_COUNTED", 10)
-    counts = counting.LocalCounts()
+    monkeypatch.setattr(rate_counts, "MOST_COUNTED", 10)
+    counts = rate_counts.LocalCounts()
 
     last = [counts.add(f"address{number}", 1) for number in range(100)][-1]
 

@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from acl.services.keys import create_key
-from catalog.connections.loop import ConnectionLoop
 from catalog.models import Integration
-from catalog.services.secrets import set_secret
-from discovery.calling import run_call
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.secrets.secret_store import set_secret
+from discovery.calls.call_worker import run_call
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
+from acl.accounts.service_accounts import create_service_account
+from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey
-from acl.services.keys import create_key
-from acl.services.service_accounts import create_service_account
 from catalog.models import Capability
-from discovery.approvers import NOBODY_ELSE, Approver, eligibility_of
+from discovery.calls.approvers import NOBODY_ELSE, Approver, eligibility_of
 from discovery.models import Call
 from tests.access.people import People
 from tests.authority.conftest import Staff, session_of
@@ -177,7 +177,7 @@ def test_count_and_list_follow_the_same_rule(people: People, staff: Staff) -> No
     def seen(person: User) -> tuple[int, list[bool]]:
         browser = session_of(person)
         items = browser.get("/api/v1/approvals").json()["items"]
-        from discovery.services.approvals import count_waiting
+        from discovery.calls.approvals import count_waiting
 
         return count_waiting(by=person).calls, [bool(item["objection"]) for item in items]
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.api import budgets, counting
-from acl.redis_circuit import redis_circuit
+from acl.http import cpu_budgets, rate_counts
+from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.api.conftest import key as key
@@ -27,12 +27,12 @@ NOW = "2032-01-01T00:00:00Z"
 @pytest.fixture(autouse=True)
 def _budget(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_CPU_PER_KEY = settings.PEGBOARD_CPU_PER_ADDRESS = LIMIT
-    monkeypatch.setattr(counting, "_spent", counting.LocalCounts())
-    monkeypatch.setattr(counting, "_untold", {})
+    monkeypatch.setattr(rate_counts, "_spent", rate_counts.LocalCounts())
+    monkeypatch.setattr(rate_counts, "_untold", {})
     redis_circuit.close()
     clock = iter(range(1_000_000))
     # Looked at when a request begins and when it ends.
-    monkeypatch.setattr(budgets, "thread_time", lambda: next(clock) * COST)
+    monkeypatch.setattr(cpu_budgets, "thread_time", lambda: next(clock) * COST)
     with time_machine.travel(NOW, tick=False):
         yield
 
@@ -130,8 +130,8 @@ def test_probes_are_always_answered() -> None:
 
 def test_redis_holds_the_time_for_all_processes(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spend(client_with(key))
-    monkeypatch.setattr(counting, "_spent", counting.LocalCounts())  # as in another process
-    monkeypatch.setattr(counting, "_untold", {})
+    monkeypatch.setattr(rate_counts, "_spent", rate_counts.LocalCounts())  # as in another process
+    monkeypatch.setattr(rate_counts, "_untold", {})
 
     answer = client_with(key).post(URL, json.dumps(BODY), "application/json")
 

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from acl.audit.log_verification import check_log
+from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
-from acl.services.audit_check import check_log
-from acl.services.keys import create_key
 from catalog.models import Capability, ServerProposal
 from discovery.models import Call, Outcome, Turn
 from tests.access.people import People

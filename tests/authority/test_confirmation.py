@@ -16,15 +16,15 @@ from django.core.management import call_command
 from django.test import Client
 
 from acl.models import AuditEntry
-from catalog.connections.reaching import server_of
-from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import HealthCheck, Integration, OAuthSignIn
-from catalog.oauth.signing_in import prepare
-from catalog.server_tasks import check_integrations, sync_integrations
-from catalog.services.accounts import CannotSignInError, begin_sign_in
-from catalog.syncing import sync_definitions
-from marketplace.services.checking import check_now
-from marketplace.services.confirmation import target_to_confirm
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.connection_params import server_of
+from catalog.servers.definition_sync import sync_definitions
+from catalog.servers.oauth.oauth_accounts import CannotSignInError, begin_sign_in
+from catalog.servers.oauth.sign_in import prepare
+from catalog.servers.tasks import check_integrations, sync_integrations
+from marketplace.integrations.health_check_request import check_now
+from marketplace.integrations.import_confirmation import target_to_confirm
 from tests.factories import UserFactory, active_model
 
 pytestmark = pytest.mark.django_db
@@ -114,7 +114,7 @@ def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
     """Whatever the schedule has, now and in future: nothing goes out."""
     remote(connection="failing")
     program(slug="near", connection="failing")
-    for module in ("catalog", "catalog.oauth", "discovery", "marketplace"):
+    for module in ("catalog", "catalog.servers.oauth", "discovery", "marketplace"):
         import_module(f"{module}.server_tasks")
     names = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     those_that_go_out = sorted(name for name in names if name.startswith("servers."))

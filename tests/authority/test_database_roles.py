@@ -7,11 +7,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import Error, connection, transaction
 
+from acl.audit.log_verification import check_log
+from acl.audit.recorder import record
 from acl.models import AuditEntry
-from acl.services.audit import record
-from acl.services.audit_check import check_log
-from marketplace.roles.grants import grant_rights
-from marketplace.roles.names import (
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_grants import grant_rights
+from marketplace.operate.roles.role_names import (
     ANALYZED,
     APP,
     AUDIT,
@@ -20,8 +21,7 @@ from marketplace.roles.names import (
     OWNER,
     READ_ONLY,
 )
-from marketplace.roles.owner import as_owner
-from marketplace.roles.powers import powers_of_the_application
+from marketplace.operate.roles.role_powers import powers_of_the_application
 from tests.databases import as_superuser, superuser_conninfo
 from tests.factories import UserFactory
 

@@ -16,19 +16,19 @@ from django.db.models.functions import Now
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.delegation import DelegationRefused
-from acl.key_holder import KeyHolder
-from acl.models import ApiKey, Invitation, ServiceAccount
-from acl.services.invitations import accept, invite
-from acl.services.keys import KeyRefused, create_key, holder_of, revoke_key, rotate_key
-from acl.services.people import (
+from acl.accounts.invitations import accept, invite
+from acl.accounts.people import (
     PeopleRefused,
     add_to_group,
     deactivate,
     reactivate,
     take_out_of_group,
 )
-from acl.services.service_accounts import create_service_account
+from acl.accounts.service_accounts import create_service_account
+from acl.delegation import DelegationRefused
+from acl.keys.key_holder import KeyHolder
+from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
+from acl.models import ApiKey, Invitation, ServiceAccount
 
 SCOPES = ["select", "discover", "execute", "admin"]
 PERMISSIONS = ["act_for_others", "install_stdio", "change_user"]

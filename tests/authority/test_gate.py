@@ -16,17 +16,21 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from acl.callers import Caller
-from catalog.descriptors import IntegrationDescriptor, Loaded
+from acl.rights.caller import Caller
+from catalog.formats.descriptors import IntegrationDescriptor, Loaded
+from catalog.formats.loader import load_path
 from catalog.models import Capability, Definition, Embedding, Integration
-from catalog.normalizing.sources import load_path
-from catalog.services.manifests import reload_manifests
-from catalog.services.registration import register
-from catalog.services.reviewing import approve_definitions, reject_definitions, seen_digest
+from catalog.registration.definition_review import (
+    approve_definitions,
+    reject_definitions,
+    seen_digest,
+)
+from catalog.registration.manifest_reload import reload_manifests
+from catalog.registration.register import register
 from catalog.trust.gate import NotReviewedError, ReviewedDefinition, marked_as_reviewed
-from discovery.permitted import waits_for_review
-from marketplace.services.reviews import to_review
-from marketplace.sources.starter import starter_collection
+from discovery.calls.call_permission import waits_for_review
+from marketplace.integrations.review_decisions import to_review
+from marketplace.sources.kinds.starter_source import starter_collection
 from tests.catalog.builders import tool
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, active_model
 
@@ -264,12 +268,12 @@ def test_the_review_page_says_where_a_definition_came_from(
 
 
 SNIPPET = """
-from catalog.descriptors import Descriptor
+from catalog.formats.descriptors import Descriptor
 from catalog.models import Integration
-from catalog.storing import store_capabilities
+from catalog.registration.descriptor_rows import store_capabilities
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, review
 from catalog.trust.reviewed_texts import own_words
-from discovery.rendering.common import Tool
+from discovery.answer.formats.format_base import Tool
 
 
 def forgetful(one: Descriptor, integration: Integration) -> None:
@@ -382,8 +386,8 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
 
 # Who may write rows of capabilities. A new writer goes through the gate, and not onto this list.
 WRITERS = {
-    "catalog/storing.py": "takes reviewed definitions only",
-    "catalog/services/corrections.py": "an admin's category, which the form has scanned",
+    "catalog/registration/descriptor_rows.py": "takes reviewed definitions only",
+    "catalog/registration/admin_corrections.py": "an admin's category, which the form has scanned",
 }
 TEXTS = ("description", "display_name", "input_schema", "output_schema", "content", "examples")
 

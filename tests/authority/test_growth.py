@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from discovery.markdown import safe_html
+from acl.pages.markdown import safe_html
 from tests.authority.attacks import COMMON, attacks
 from tests.authority.growth import cpu_seconds, growth
 from tests.authority.patterns import product_patterns, unicode_patterns, unreadable_calls
@@ -15,10 +15,10 @@ from tests.authority.patterns import product_patterns, unicode_patterns, unreada
 # Worked out from words of our own; each is escaped, or read from a file of ours at import, where
 # the first test finds it.
 WORKED_OUT = {
-    "acl.querysets": "names of our own SQL parameters",
-    "catalog.mcp_client.variables": "compiled at import from names in that module",
+    "acl.rights.rights_statement": "names of our own SQL parameters",
+    "catalog.servers.client.variable_rules": "compiled at import from names in that module",
     "catalog.trust.phrases": "compiled at import from phrases.txt",
-    "marketplace.packages.offering": "one escaped name, which repeats nothing",
+    "marketplace.installs.packages.suggested_bounds": "one escaped name, which repeats nothing",
 }
 # What is exponential shows with a few characters, what is quadratic with some thousands.
 FEW, MANY = (16, 24, 32, 40), 2_000

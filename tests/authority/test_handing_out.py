@@ -13,9 +13,9 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from acl.accounts.invitations import invite
+from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, Invitation, ServiceAccount
-from acl.services.invitations import invite
-from acl.services.keys import create_key
 from tests.access.people import People
 from tests.api.conftest import client_with
 from tests.factories import UserFactory

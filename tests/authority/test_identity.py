@@ -9,12 +9,12 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.descriptors import Defect, IntegrationDescriptor, Loaded
-from catalog.identity import normalised_address, target_of
+from catalog.formats.descriptors import Defect, IntegrationDescriptor, Loaded
 from catalog.models import Capability, Integration
-from catalog.services.registration import register
+from catalog.registration.integration_identity import normalised_address, target_of
+from catalog.registration.register import register
 from marketplace.models import Listing
-from marketplace.services.importing import import_loaded
+from marketplace.sources.catalog_import import import_loaded
 from tests.catalog.builders import tool
 from tests.factories import active_model
 

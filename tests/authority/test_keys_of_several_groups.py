@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
-from acl.services.keys import create_key, holder_of
 from catalog.models import Capability, Rule
 from discovery.models import Call, Turn
 from tests.access.people import People

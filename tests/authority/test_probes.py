@@ -3,12 +3,12 @@
 import pytest
 from django.contrib.auth.models import User
 
+from acl.accounts.invitations import accept, invite
+from acl.accounts.people import PeopleRefused
+from acl.accounts.service_accounts import ServiceAccountRefused, create_service_account
+from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, ServiceAccount
-from acl.services.invitations import accept, invite
-from acl.services.keys import create_key, holder_of
-from acl.services.people import PeopleRefused
-from acl.services.service_accounts import ServiceAccountRefused, create_service_account
-from catalog.identity import image_of
+from catalog.registration.integration_identity import image_of
 from tests.access.people import People
 from tests.authority.conftest import Staff
 from tests.factories import UserFactory

@@ -11,14 +11,14 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django.fixtures import Settings
 
+from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
-from acl.services.keys import create_key
 from catalog.models import Capability
+from discovery.calls.approvals import count_waiting
+from discovery.calls.call_sweeper import sweep
+from discovery.calls.execution import execute
+from discovery.calls.queue_limits import TooManyWaitingError
 from discovery.models import Call
-from discovery.places import TooManyWaitingError
-from discovery.services.approvals import count_waiting
-from discovery.services.execution import execute
-from discovery.sweeping import sweep
 from tests.access.people import People, invite
 from tests.api.conftest import client_with
 from tests.authority.conftest import Staff, session_of

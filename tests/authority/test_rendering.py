@@ -10,10 +10,10 @@ import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from catalog.visible_text.code_points import is_combining, is_written_out
-from catalog.visible_text.pieces import join_pieces, show_text, split_into_pieces
-from discovery.argument_rendering import render_arguments, text_of
-from discovery.binding import written
+from acl.visible_text.code_points import is_combining, is_written_out
+from acl.visible_text.pieces import join_pieces, show_text, split_into_pieces
+from discovery.calls.argument_text import render_arguments, text_of
+from discovery.calls.call_digests import written
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 nasty = st.lists(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.services.keys import create_key
-from discovery.binding import digest_of, hash_of, is_whole, written
+from acl.keys.key_lifecycle import create_key
+from discovery.calls.call_digests import digest_of, hash_of, is_whole, written
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, waiting_call

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.embedded.intake import (
+from marketplace.operate.embedded.fair_turns import MOST_WAITING, Turns
+from marketplace.operate.embedded.intake import (
     BODY_SECONDS,
     HEAD_SECONDS,
     LEAST_BYTES_A_SECOND,
     Intake,
     Refusal,
 )
-from marketplace.embedded.turns import MOST_WAITING, Turns
 from tests.embedded.served import served
 from tests.operations.deployment import wait_for
 from tests.ports import free_port

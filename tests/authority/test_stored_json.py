@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
+from acl.audit.recorder import record
 from acl.models import AuditEntry
-from acl.services.audit import record
-from acl.stored_json import StoredJSONField
+from acl.platform.stored_json import StoredJSONField
 from tests.access.people import People, invite
 from tests.access.test_audit import commit
 from tests.factories import CapabilityFactory, UserFactory

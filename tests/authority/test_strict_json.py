@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acl.strict_json import LONGEST_NUMBER, StrictJSONError, check_value, parse_json, write_json
+from acl.platform.strict_json import (
+    LONGEST_NUMBER,
+    StrictJSONError,
+    check_value,
+    parse_json,
+    write_json,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,28 +128,28 @@ def test_nothing_that_is_not_json_is_written() -> None:
         write_json({"a": math.inf})
 
 
-# Readers of JSON that do not go through acl.strict_json, and why they may. All others are refused.
+# Readers of JSON that do not go through acl.platform.strict_json, and why they may. All others are refused.
 OWN = "written by Pegboard itself, into its cache or its own row, and read back"
 OTHERS = {
-    "acl/strict_json.py json.loads": "the strict parser",
-    "acl/stored_json.py json.loads": "jsonb, of which it replaces what cannot be read",
-    "acl/patient_cache.py json.loads": OWN,
-    "catalog/oauth/keeping.py json.loads": OWN,
-    "catalog/oauth/revoking.py json.loads": OWN,
-    "catalog/oauth/signing_in.py json.loads": OWN,
+    "acl/platform/strict_json.py json.loads": "the strict parser",
+    "acl/platform/stored_json.py json.loads": "jsonb, of which it replaces what cannot be read",
+    "acl/platform/redis_cache.py json.loads": OWN,
+    "catalog/servers/oauth/token_store.py json.loads": OWN,
+    "catalog/servers/oauth/revocation.py json.loads": OWN,
+    "catalog/servers/oauth/sign_in.py json.loads": OWN,
     "catalog/embedding/provenance.py json.loads": "a file of the distribution",
-    "catalog/embedding/convert.py json.loads": OWN,
-    "catalog/secrets/sealing.py json.loads": OWN,
-    "catalog/cache.py json.loads": OWN,
-    "catalog/trust/pinning.py json.loads": OWN,
-    "catalog/mcp_client/keeper.py json.loads": "an argument that its parent process has written",
-    "discovery/rendering/legal.py json.loads": OWN,
-    "discovery/everything.py json.loads": "a jsonb column, read as text",
-    "discovery/retrieval.py json.loads": "a jsonb column, read as text",
-    "discovery/tiers/state.py json.loads": "a jsonb column, read as text",
-    "discovery/demo/playing.py .json": "answers of the Pegboard that the demonstration plays in",
-    "marketplace/sources/mcp_registry.py .json": "the strict reader of sources",
-    "catalog/mcp_client/messages.py .validate_json": "read again by the strict parser",
+    "catalog/embedding/model_conversion.py json.loads": OWN,
+    "catalog/servers/secrets/sealed_values.py json.loads": OWN,
+    "catalog/lookups/listing_cache.py json.loads": OWN,
+    "catalog/trust/fingerprint.py json.loads": OWN,
+    "catalog/servers/client/process_guard.py json.loads": "an argument that its parent process has written",
+    "discovery/answer/formats/legal_schema.py json.loads": OWN,
+    "discovery/select/all_tools.py json.loads": "a jsonb column, read as text",
+    "discovery/select/candidates.py json.loads": "a jsonb column, read as text",
+    "discovery/answer/tiers/tier_state.py json.loads": "a jsonb column, read as text",
+    "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demonstration plays in",
+    "marketplace/sources/kinds/registry_source.py .json": "the strict reader of sources",
+    "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }
 _READERS = {
     "loads": "json.loads", "load": "json.load", "JSONDecoder": "json.JSONDecoder",

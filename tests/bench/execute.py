@@ -29,10 +29,10 @@ from typing import Any
 import django
 import psutil
 
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.programs import Connections, Web
-from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.pegboard_programs import Connections, Web
 
 WAYS = ("direct", "by Pegboard")
 ECHO = "import uvicorn; from tests.mcp_client.addresses import app_of_the_sdk as app; {}"
@@ -133,7 +133,7 @@ def _spread(times: list[float]) -> list[float]:
 @contextmanager
 def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
     """The ports of the web server and of the echo server, a key, and which process is what."""
-    from catalog.secrets.keys import add_key
+    from catalog.servers.secrets.encryption_keys import add_key
     from tests.ports import free_port
 
     data = Path(os.environ["PEGBOARD_DATA_DIR"])
@@ -164,7 +164,7 @@ def _world(echo: int) -> str:
     """alice, who may use one tool of the echo server, and a key that acts for her."""
     from django.core.management import call_command
 
-    from acl.services.keys import create_key
+    from acl.keys.key_lifecycle import create_key
     from tests.factories import (
         CapabilityFactory,
         GroupFactory,
@@ -191,9 +191,9 @@ def _world(echo: int) -> str:
 
 async def _direct(port: int, rate: float, seconds: float) -> list[float]:
     """The SDK's client over a session that is kept, as a backend of its own would do it."""
-    from catalog.mcp_client.servers import HttpServer
-    from catalog.mcp_client.session import Session
-    from catalog.outgoing.addresses import AllowedHosts
+    from catalog.servers.client.mcp_session import Session
+    from catalog.servers.client.targets import HttpServer
+    from catalog.servers.net.address_check import AllowedHosts
 
     server = HttpServer(f"http://127.0.0.1:{port}/mcp", {})
     session = Session(server, allowed=AllowedHosts.from_settings())

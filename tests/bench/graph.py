@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import django
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 
 SIZE = 5000
 
@@ -23,7 +23,7 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from catalog.embedding.choice import answering_embedder
+    from catalog.embedding.configured_embedder import answering_embedder
     from tests.bench.world import build_world
 
     call_command("migrate", verbosity=0)
@@ -46,7 +46,7 @@ def relate_at_random() -> float:
     the seconds that it took to build the graph of them."""
     from django.db import connection
 
-    from catalog.graph.links import refresh_links
+    from catalog.graph.stored_links import refresh_links
     from catalog.models import Capability
 
     dice, rows = random.Random(3), list(Capability.objects.order_by("pk"))
@@ -83,8 +83,8 @@ def caller_of_everything() -> Caller:
 
 def measure(callers: Sequence[Caller], calls: int = 120) -> tuple[float, float]:
     """Medians with and without, of the same message and caller one after the other."""
-    from discovery.selected import Asked
-    from discovery.services.selection import select_capabilities
+    from discovery.select.selection import Asked
+    from discovery.select.selector import select_capabilities
     from tests.bench.selection import texts
 
     dice = random.Random(9)

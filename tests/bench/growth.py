@@ -12,20 +12,20 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from acl.strict_json import write_json
+from acl.pages.markdown import safe_html
+from acl.platform.strict_json import write_json
+from acl.visible_text.pieces import show_text
 from catalog.lexical import query_vector
-from catalog.schema_levels.compact import compact
-from catalog.schema_levels.micro import micro
-from catalog.trust.differences import compare
-from catalog.trust.scanning import scan_text
-from catalog.visible_text.pieces import show_text
-from discovery.argument_rendering import render_arguments
-from discovery.clauses import split
-from discovery.glossary import add_english
-from discovery.markdown import safe_html
-from discovery.near_names import near_names
-from discovery.small_talk import chance_of_small_talk
-from discovery.spelling import mend
+from catalog.schemas.compact import compact
+from catalog.schemas.micro import micro
+from catalog.trust.scanner import scan_text
+from catalog.trust.text_differences import compare
+from discovery.calls.argument_text import render_arguments
+from discovery.calls.near_names import near_names
+from discovery.select.clauses import split
+from discovery.select.glossary import add_english
+from discovery.select.small_talk import chance_of_small_talk
+from discovery.select.spelling import mend
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 PUMPS = {

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from catalog.embedding.shipped import prepare_model
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
+from catalog.embedding.shipped_model import prepare_model
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 
 # Makes a database of that name, and tells the environment in which Pegboard uses it.
 Opened = Callable[[str], dict[str, str]]

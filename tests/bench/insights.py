@@ -118,8 +118,8 @@ def _fill(turns: int) -> None:
     from django.contrib.auth.models import Group
     from django.db import connection
 
+    from catalog.access.grants import grant_integrations
     from catalog.models import Integration
-    from catalog.services.grants import grant_integrations
     from tests.factories import CapabilityFactory, IntegrationFactory
 
     integration = IntegrationFactory.create(slug="server")

@@ -27,20 +27,20 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test.utils import override_settings
 
-from acl.callers import Caller
-from catalog.indexing import embed_pending
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.loader import load_path
 from catalog.models import Capability
-from catalog.normalizing.sources import load_path
-from catalog.scratch import scratch_catalog
-from catalog.services.registration import register
-from discovery.labelled_sets import read_queries
-from discovery.learning.recording import record
+from catalog.registration.register import register
+from catalog.registration.scratch_catalog import scratch_catalog
+from discovery.evaluation.labelled_sets import read_queries
+from discovery.evaluation.scores import Labelled, score_ranking
+from discovery.learning.experience_recorder import record
+from discovery.learning.learning_review import review
 from discovery.models import Experience, Turn
-from discovery.scoring import Labelled, score_ranking
-from discovery.selected import Asked
-from discovery.services.learning import review
-from discovery.services.selection import select_capabilities
-from discovery.services.turns import select_for_turn
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from discovery.turns.turn_records import select_for_turn
 from tests.bench.inside import run_inside
 from tests.bench.paraphrases import WAYS
 

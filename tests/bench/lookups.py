@@ -34,7 +34,7 @@ def measure() -> dict[str, Any]:
 
 
 def _by_listing(caller: Any) -> object:
-    from catalog.services.lookups import Filters, list_capabilities
+    from catalog.lookups.catalog_queries import Filters, list_capabilities
 
     return list_capabilities(caller=caller, filters=Filters(category="api"), limit=PAGE)
 
@@ -50,7 +50,7 @@ def _by_sql(caller: Any) -> object:
 def _callers() -> list[Any]:
     from django.contrib.auth.models import User
 
-    from acl.callers import Caller
+    from acl.rights.caller import Caller
 
     links = User.groups.through.objects.order_by("pk").values_list("user_id", "group_id")
     step = max(1, links.count() // CALLS)

@@ -110,9 +110,9 @@ def _fill(size: int) -> None:
     import numpy as np
     from django.db import connection
 
+    from catalog.embedding.model_switch import register_configured_model
     from catalog.models import EmbeddingModel, Integration
-    from catalog.switching import register_configured_model
-    from marketplace.indexing import describe_missing
+    from marketplace.listings.search_index import describe_missing
     from marketplace.models import Listing, Source
 
     model = register_configured_model()

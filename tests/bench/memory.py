@@ -18,14 +18,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import override_settings
 
-from acl.callers import Caller
-from catalog.embedding.choice import answering_embedder
-from catalog.embedding.queries import embed_queries
+from acl.rights.caller import Caller
+from catalog.embedding.configured_embedder import answering_embedder
+from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, EmbeddingModel
 from discovery.models import Experience
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
-from discovery.services.turns import select_for_turn
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from discovery.turns.turn_records import select_for_turn
 from tests.bench.graph import SIZE, caller_of_everything
 from tests.bench.selection import texts
 from tests.bench.world import build_world

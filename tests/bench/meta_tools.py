@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 
-from catalog.descriptors import Descriptor
+from catalog.formats.descriptors import Descriptor
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def tell(text: str) -> None:
 
 def _print_definitions() -> None:
     from catalog.tokens import estimate_tokens
-    from discovery.metatools.registry import EXPLORING, META_TOOLS
+    from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
 
     tell("| meta-tool | tokens |\n|---|--:|")
     for tool in META_TOOLS.values():
@@ -48,8 +48,8 @@ def _print_definitions() -> None:
 
 def _print_indexes(catalogues: Iterable[Path]) -> None:
     from catalog.tokens import estimate_tokens
-    from discovery.metatools.registry import EXPLORING
-    from marketplace.sources.starter import starter_collection
+    from discovery.gateway.definitions.all_metatools import EXPLORING
+    from marketplace.sources.kinds.starter_source import starter_collection
 
     five = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
     tell("| catalogue | capabilities | categories | all definitions | index | five and index |")
@@ -66,15 +66,15 @@ def _print_indexes(catalogues: Iterable[Path]) -> None:
 
 
 def _read(path: Path) -> tuple[Descriptor, ...]:
-    from catalog.normalizing.sources import load_path
+    from catalog.formats.loader import load_path
 
     return load_path(path).capabilities
 
 
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
     """What `list_categories` answers, by its own code."""
-    from catalog.services.lookups import CategorySummary
-    from discovery.services.metatools.browsing import index_of
+    from catalog.lookups.catalog_queries import CategorySummary
+    from discovery.gateway.metatools.categories import index_of
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])

@@ -123,8 +123,8 @@ def _callers(dice: random.Random, calls: int) -> list[Any]:
     """Members in any space of their group."""
     from django.contrib.auth.models import User
 
-    from acl.callers import Caller
     from acl.models import Space
+    from acl.rights.caller import Caller
 
     spaces: dict[int, list[int]] = {}
     for pk, group in Space.objects.order_by("pk").values_list("pk", "group_id"):
@@ -145,7 +145,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
 
     from catalog import lexical
     from catalog.models import EmbeddingModel
-    from discovery import retrieval
+    from discovery.select import candidates
     from tests.bench.selection import spread
     from tests.bench.world import THINGS
 
@@ -163,17 +163,17 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
         vectors = numbers.standard_normal((1, model.dimension)).astype(np.float32)
         words = [lexical.query_vector(" ".join(dice.sample(THINGS, 4)))]
         for name in sorted(ways, reverse=place % 2 == 1):
-            retrieval.connection = ways[name]  # type: ignore[attr-defined]
+            candidates.connection = ways[name]  # type: ignore[attr-defined]
             asks = caller if name == "with" else replace(caller, space_id=None)
             started = time.perf_counter()
-            found = retrieval.find_candidates(
+            found = candidates.find_candidates(
                 caller=asks, model=model.name, vectors=vectors, words=words
             )
             took = (time.perf_counter() - started) * 1000
             if place >= 10:
                 times[name].append(took)
                 usable[name].append(found.usable)
-    retrieval.connection = connection  # type: ignore[attr-defined]
+    candidates.connection = connection  # type: ignore[attr-defined]
     figures: dict[str, Any] = {name: spread(values) for name, values in times.items()}
     figures["usable"] = {name: spread(values) for name, values in usable.items()}
     pairs = [one / other for one, other in zip(times["with"], times["without"], strict=True)]
@@ -191,9 +191,9 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
 
     from django.contrib.auth.models import Group
 
+    from catalog.access.change_preview import Change, preview
+    from catalog.access.explanation import explain, reach_of, who_can
     from catalog.models import Capability, Integration
-    from catalog.services.explaining import explain, reach_of, who_can
-    from catalog.services.preview import Change, preview
     from tests.bench.selection import spread
 
     capabilities = dice.sample(list(Capability.objects.select_related("integration")), len(callers))
@@ -225,8 +225,8 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
 def _compare(callers: list[Any], dice: random.Random) -> dict[str, int]:
     """Answers that are the oracle's, and others: for each caller, everything with a rule or a grant
     of its own in the group, and a thousand more."""
+    from catalog.access.usable_ids import modes_of
     from catalog.models import Capability
-    from catalog.usable import modes_of
 
     every = list(Capability.objects.order_by("pk").values_list("pk", flat=True))
     equal = different = 0

@@ -34,7 +34,7 @@ def measure(size: int, calls: int) -> dict[str, Any]:
     """Build the world and time the service for one and for several intents, cold and cached."""
     from django.core.management import call_command
 
-    from catalog.embedding.choice import answering_embedder
+    from catalog.embedding.configured_embedder import answering_embedder
     from tests.bench.world import build_world
 
     call_command("migrate", verbosity=0)
@@ -63,18 +63,18 @@ def forget_vectors() -> None:
     from django.conf import settings
     from redis import Redis
 
-    from catalog.embedding import queries
+    from catalog.embedding import query_vectors
 
     with Redis.from_url(settings.REDIS_URL) as redis:
         for key in redis.scan_iter(count=1000):
             redis.delete(key)
-    queries._kept.clear()
+    query_vectors._kept.clear()
 
 
 def texts(split: str, count: int, seed: int = 1) -> list[str]:
     """Natural messages, all different."""
-    from discovery.labelled_sets import read_queries
-    from marketplace.sources.starter import FOLDER
+    from discovery.evaluation.labelled_sets import read_queries
+    from marketplace.sources.kinds.starter_source import FOLDER
 
     messages = [row.query for row in read_queries(FOLDER / "labelled") if row.split == split]
     dice = random.Random(seed)
@@ -83,19 +83,19 @@ def texts(split: str, count: int, seed: int = 1) -> list[str]:
 
 
 def _time(texts: Iterable[str], callers: list[tuple[int, Any]]) -> dict[str, Any]:
-    from discovery.selected import Asked
-    from discovery.services import selection
+    from discovery.select import selector
+    from discovery.select.selection import Asked
 
     dice, rows = random.Random(7), []
     processor: list[dict[str, float]] = []
-    wall_only = selection._Watch
-    selection._Watch = partial(_BothWatches, wall_only, processor)  # type: ignore[assignment, misc]
+    wall_only = selector._Watch
+    selector._Watch = partial(_BothWatches, wall_only, processor)  # type: ignore[assignment, misc]
     try:
         for text in texts:
             asked = Asked(message=text, caller=dice.choice(callers)[1])
-            rows.append(selection.select_capabilities(asked).timings)
+            rows.append(selector.select_capabilities(asked).timings)
     finally:
-        selection._Watch = wall_only  # type: ignore[misc]
+        selector._Watch = wall_only  # type: ignore[misc]
     ratios = [row["total"] / row["embedding"] for row in rows if row["embedding"]]
     wall = {part: spread([row[part] for row in rows]) for part in PARTS}
     cpu = {part: spread([row[part] for row in processor]) for part in PARTS}

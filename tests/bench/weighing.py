@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from catalog.embedding.adapter import PLAIN, read_adapter
-from catalog.embedding.convert import convert_model
-from catalog.embedding.onnx import OnnxEmbedder
-from discovery.ranking.scales import GENERAL, TRAINED, Scale
-from discovery.training.evidence import Question, by_fusion, measure, questions
+from catalog.embedding.model_conversion import convert_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.weight_adapter import PLAIN, read_adapter
+from discovery.evaluation.training.evidence import Question, by_fusion, measure, questions
+from discovery.select.ranking.scales import GENERAL, TRAINED, Scale
 from tests.bench.compare_ranking import SETS
 
 POWERS, EVENNESSES, WHOLES = (0.5, 0.75, 1.0), (0.7, 0.85), (2.0, 1.25, 1.0, 0.75)

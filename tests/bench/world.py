@@ -12,8 +12,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
 from pgvector import SparseVector
 
-from acl.callers import Caller
 from acl.models import GroupPolicy, Space
+from acl.rights.caller import Caller
 from catalog import lexical
 from catalog.models import (
     Capability,

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.services.keys import create_key
+from acl.keys.key_lifecycle import create_key
 from catalog.models import Integration
-from marketplace.indexing import describe_missing
+from marketplace.listings.search_index import describe_missing
 from marketplace.models import Source
 from tests.factories import (
     CapabilityFactory,

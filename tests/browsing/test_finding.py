@@ -4,18 +4,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from acl.callers import Caller
-from catalog.descriptors import IntegrationDescriptor
+from acl.rights.caller import Caller
+from catalog.embedding.model_switch import register_configured_model
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.lexical import DIMENSIONS
 from catalog.models import EmbeddingModel, Integration
-from catalog.switching import register_configured_model
-from marketplace.filtering import INSTALLED, UPDATES, Wanted
-from marketplace.indexing import describe_missing, embed_listings, pending_listings
+from marketplace.listings.browse import Shelf, browse_listings, find_listing
+from marketplace.listings.listing_filters import INSTALLED, UPDATES, Wanted
+from marketplace.listings.listing_store import source_named, store_offers
+from marketplace.listings.offers import Offer, offer_of
+from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
+from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source
-from marketplace.offers import Offer, offer_of
-from marketplace.services.browsing import Shelf, browse_listings, find_listing
-from marketplace.services.listings import source_named, store_offers
-from marketplace.viewing import Viewer
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder
 from tests.catalog.conftest import use
 from tests.factories import (

@@ -5,11 +5,11 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from acl.accounts.spaces import create_space
 from acl.models import Space
-from acl.services.spaces import create_space
+from marketplace.installs.install_state import move
+from marketplace.listings.listing_store import source_named
 from marketplace.models import Installation, Listing
-from marketplace.moving import move
-from marketplace.services.listings import source_named
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
 from tests.pages.conftest import sign_in
 from tests.pages.pictures import keep_picture

@@ -4,13 +4,13 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from acl.accounts.spaces import create_space
 from acl.models import Space
-from acl.services.spaces import create_space
-from catalog.mcp_client.commands import command_digest
 from catalog.models import Integration, Secret
-from marketplace.indexing import describe_listings
+from catalog.servers.client.launch_rules import command_digest
+from marketplace.installs.install_state import move
+from marketplace.listings.search_index import describe_listings
 from marketplace.models import Installation, Listing
-from marketplace.moving import move
 from tests.factories import ListingFactory, SourceFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -24,11 +24,11 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from acl.services.keys import create_key
-from catalog.connections import asking, trying
-from catalog.connections.loop import ConnectionLoop
+from acl.keys.key_lifecycle import create_key
 from catalog.models import Integration
-from discovery import listening, moving
+from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from discovery.calls import call_listener, call_state
 from marketplace.models import Installation, Listing
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.test_stdio import EVIL
@@ -56,11 +56,11 @@ def worker(
     for app in ("catalog", "discovery", "marketplace"):
         import_module(f"{app}.server_tasks")
     loop = ConnectionLoop()
-    for module in (asking, trying):
+    for module in (server_requests, probe):
         monkeypatch.setattr(module, "connection_loop", loop)
-    for module in (listening, moving):
+    for module in (call_listener, call_state):
         monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
-    calls = listening.Listener()
+    calls = call_listener.Listener()
     calls.start()
     before = current_app.conf.broker_url, current_app.conf.broker_transport_options
     _use("memory://", {})

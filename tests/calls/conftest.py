@@ -10,12 +10,12 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 
-from acl.redis_circuit import redis_circuit
-from catalog.connections import asking
-from catalog.connections.breaker import Policy
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
+from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import Connections
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp_client.test_stdio import EVIL, QUICK
@@ -45,7 +45,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
     redis_circuit.close()
     policy = Policy(first_pause=0.01, longest_pause=0.05)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK, policy=policy))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()
 

@@ -8,24 +8,24 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from pytest_django.fixtures import Settings
 
+from acl.accounts.service_accounts import create_service_account
+from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from acl.services.keys import create_key
-from acl.services.service_accounts import create_service_account
 from catalog.models import Capability, Integration
-from discovery.approving import counted_as, waits_for_person
-from discovery.binding import digest_of
-from discovery.calling import run_call
-from discovery.models import Call
-from discovery.services.approvals import (
+from discovery.calls.approval_policy import counted_as, waits_for_person
+from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
     approve_call,
     reject_call,
 )
-from discovery.services.calls import TooLateError, cancel_call
-from discovery.services.execution import execute
-from discovery.services.telling import tell
-from discovery.sweeping import sweep
+from discovery.calls.call_digests import digest_of
+from discovery.calls.call_queries import TooLateError, cancel_call
+from discovery.calls.call_sweeper import sweep
+from discovery.calls.call_view import tell
+from discovery.calls.call_worker import run_call
+from discovery.calls.execution import execute
+from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool

@@ -12,17 +12,17 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from acl.redis_circuit import redis_client
+from acl.platform.database_retry import with_a_connection
+from acl.platform.redis_circuit import redis_client
 from catalog.models import Capability
-from discovery import waiting
-from discovery.binding import digest_of
-from discovery.calling import run_call, start_call
-from discovery.lasting import with_a_connection
-from discovery.listening import Listener
+from discovery.calls import call_wait
+from discovery.calls.approvals import CannotDecideError, approve_call
+from discovery.calls.call_digests import digest_of
+from discovery.calls.call_listener import Listener
+from discovery.calls.call_state import QUEUE
+from discovery.calls.call_worker import run_call, start_call
+from discovery.calls.execution import execute
 from discovery.models import Call
-from discovery.moving import QUEUE
-from discovery.services.approvals import CannotDecideError, approve_call
-from discovery.services.execution import execute
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
@@ -79,7 +79,7 @@ def test_one_key_is_one_call(
     people: People, tool: Tool, worker: list[UUID], settings: Settings, monkeypatch: Any
 ) -> None:
     settings.PEGBOARD_CALL_WAIT_SECONDS = 20
-    monkeypatch.setattr(waiting, "_PATIENT", threading.BoundedSemaphore(TIMES))
+    monkeypatch.setattr(call_wait, "_PATIENT", threading.BoundedSemaphore(TIMES))
     name, key = tool().full_name, new_key(people.support, "execute")
     body = {"user": "alice", "name": name, "arguments": {"text": "hello"}}
 
@@ -124,7 +124,7 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
 
     decisions = Counter(at_once(approve))
     at_once(lambda: run_call(call.pk))
-    call = waiting.wait_for_end(call, 10)
+    call = call_wait.wait_for_end(call, 10)
 
     assert decisions == {"approved": 1, "late": TIMES - 1}
     assert (call.state, call.attempts) == ("completed", 1)
@@ -135,11 +135,11 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
 def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypatch: Any) -> None:
     done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
     call = Call.objects.get(pk=done.call_id)
-    early = waiting.wait_for_end(call, 0.1)
-    monkeypatch.setattr(waiting, "_listen", lambda pk, seconds: False)
+    early = call_wait.wait_for_end(call, 0.1)
+    monkeypatch.setattr(call_wait, "_listen", lambda pk, seconds: False)
 
     with ThreadPoolExecutor(1) as threads:
-        waited = threads.submit(closing(lambda: waiting.wait_for_end(call, 20)))
+        waited = threads.submit(closing(lambda: call_wait.wait_for_end(call, 20)))
         run_call(call.pk)
         heard = waited.result()
 

@@ -10,18 +10,18 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from acl.audit.request_context import note_key, request_context
+from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
-from acl.request_context import note_key, request_context
-from acl.services.keys import create_key, holder_of
 from catalog.models import Capability, Integration, Rule
-from catalog.services.secrets import set_secret
-from discovery.calling import run_call
+from catalog.servers.secrets.secret_store import set_secret
+from discovery.calls.call_queries import find_call
+from discovery.calls.call_sweeper import MOST_ATTEMPTS, sweep
+from discovery.calls.call_view import tell
+from discovery.calls.call_wait import wait_for_end
+from discovery.calls.call_worker import run_call
+from discovery.calls.execution import NotFoundError, execute
 from discovery.models import Call
-from discovery.services.calls import find_call
-from discovery.services.execution import NotFoundError, execute
-from discovery.services.telling import tell
-from discovery.sweeping import MOST_ATTEMPTS, sweep
-from discovery.waiting import wait_for_end
 from tests.access.people import People
 from tests.calls.conftest import Tool
 from tests.factories import lay_down, take_away

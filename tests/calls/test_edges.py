@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from pytest_django.fixtures import Settings
 
-from acl.services.keys import create_key
+from acl.keys.key_lifecycle import create_key
 from catalog.models import Capability, Integration
-from discovery.calling import run_call
+from discovery.calls.call_worker import run_call
+from discovery.calls.execution import NotFoundError
+from discovery.gateway.metatools.dispatch import call_meta_tool
 from discovery.models import Call, Turn
-from discovery.services.execution import NotFoundError
-from discovery.services.metatools.calling import call_meta_tool
-from discovery.services.outcomes import report_outcome
+from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
@@ -32,7 +32,7 @@ def key(people: People) -> str:
 
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has done its work by the time anybody waits."""
-    from discovery.services import execution
+    from discovery.calls import execution
 
     def wait(call: Call, seconds: float) -> Call:
         run_call(call.pk)
@@ -64,7 +64,7 @@ def test_call_by_rest_until_it_ends(people: People, tool: Tool, key: str) -> Non
 def test_each_change_of_a_call_is_sent_until_it_ends(
     people: People, tool: Tool, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discovery.waiting._LISTEN_SECONDS", 0.01)
+    monkeypatch.setattr("discovery.calls.call_wait._LISTEN_SECONDS", 0.01)
     client, body = client_with(key), {"user": "alice", "name": tool().full_name, "arguments": HELLO}
     place = client.post("/api/v1/execute", body, KIND)["Location"]
     stranger = client_with(new_key(people.finance, "execute")).get(f"{place}/events")
@@ -167,7 +167,7 @@ def test_turn_knows_what_was_called_in_it(people: People, tool: Tool) -> None:
 def test_no_credential_reaches_a_server_that_is_not_its_own(
     people: People, key: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from catalog.services.secrets import set_secret
+    from catalog.servers.secrets.secret_store import set_secret
 
     answered(monkeypatch)
     with fine_server() as address, evil_server() as other:

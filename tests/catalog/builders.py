@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from catalog.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.embedding.base import EmbedderUnavailable, Vectors, normalised
-from catalog.services.registration import Registered, register
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalised
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.registration.register import Registered, register
 
 
 def tool(

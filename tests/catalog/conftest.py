@@ -3,8 +3,8 @@
 import pytest
 from django.conf import settings
 
-from acl.redis_circuit import redis_circuit
-from catalog.embedding import choice, queries
+from acl.platform.redis_circuit import redis_circuit
+from catalog.embedding import configured_embedder, query_vectors
 from catalog.tasks import embed_capabilities
 from tests.catalog.builders import WordyEmbedder
 
@@ -19,10 +19,10 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> WordyEmbedder:
 
 def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the settings name this one, in a process that has just started."""
-    provider = choice.LazyEmbedder(lambda: wordy)
-    monkeypatch.setitem(choice._providers, settings.PEGBOARD_EMBEDDER, provider)
-    monkeypatch.setattr(choice, "_answering", choice._Answering())
-    monkeypatch.setattr(queries, "_kept", queries.QueryCache())
+    provider = configured_embedder.LazyEmbedder(lambda: wordy)
+    monkeypatch.setitem(configured_embedder._providers, settings.PEGBOARD_EMBEDDER, provider)
+    monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
+    monkeypatch.setattr(query_vectors, "_kept", query_vectors.QueryCache())
     redis_circuit.close()
 
 

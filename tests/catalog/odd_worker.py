@@ -19,9 +19,11 @@ django.setup()  # what follows needs the tables
 
 from django.conf import settings  # noqa: E402
 
-from catalog import indexing  # noqa: E402
-from catalog.embedding import choice  # noqa: E402
-from catalog.embedding.base import Vectors  # noqa: E402
+from catalog.embedding import (
+    configured_embedder,
+    embedding_jobs,
+)
+from catalog.embedding.embedder import Vectors  # noqa: E402
 from tests.catalog.builders import WordyEmbedder  # noqa: E402
 
 
@@ -50,6 +52,8 @@ def around(work: Callable[..., Any], *, before: str, after: str) -> Callable[...
     return surrounded
 
 
-choice._providers[settings.PEGBOARD_EMBEDDER] = choice.LazyEmbedder(DeadlyEmbedder)
-indexing._claim = around(indexing._claim, before="before_claim", after="after_claim")
-indexing._store = around(indexing._store, before="after_model", after="after_write")
+configured_embedder._providers[settings.PEGBOARD_EMBEDDER] = configured_embedder.LazyEmbedder(
+    DeadlyEmbedder
+)
+embedding_jobs._claim = around(embedding_jobs._claim, before="before_claim", after="after_claim")
+embedding_jobs._store = around(embedding_jobs._store, before="after_model", after="after_write")

@@ -7,10 +7,10 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from catalog.indexing import pending
+from catalog.embedding.embedding_jobs import pending
 from catalog.models import Capability, Embedding, LexicalVector
+from marketplace.listings.listing_store import source_named
 from marketplace.models import Listing
-from marketplace.services.listings import source_named
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
 

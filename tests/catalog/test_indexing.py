@@ -8,10 +8,9 @@ from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.embedding.base import TextRefused, Vectors
-from catalog.embedding.documents import embed_documents
-from catalog.embedding.text import embedding_text
-from catalog.indexing import (
+from catalog.embedding.document_vectors import embed_documents
+from catalog.embedding.embedder import TextRefused, Vectors
+from catalog.embedding.embedding_jobs import (
     DIED,
     claim_overdue,
     embed_capabilities,
@@ -20,6 +19,7 @@ from catalog.indexing import (
     note_deaths,
     pending,
 )
+from catalog.embedding.embedding_text import embedding_text
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use

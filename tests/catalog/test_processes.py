@@ -11,11 +11,11 @@ import redis
 from django.db.models import F
 from pytest_django import Settings
 
-from catalog.embedding.shipped import prepare_model
-from catalog.heartbeat import KEY
-from catalog.indexing import DIED, failed, pending
+from acl.platform.heartbeat import KEY
+from catalog.embedding.embedding_jobs import DIED, failed, pending
+from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Embedding, EmbeddingModel
-from marketplace.embedded.folders import open_data_folder
+from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool
 from tests.catalog.processes import PATIENCE, Deployment, wait_for
 from tests.catalog.test_indexing import assert_every_vector_is_of_its_text, ids

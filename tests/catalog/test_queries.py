@@ -8,10 +8,10 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django import Settings
 
-from acl.redis_circuit import redis_circuit, redis_client
-from catalog.embedding import queries
-from catalog.embedding.base import EmbedderUnavailable, Vectors
-from catalog.embedding.queries import embed_queries
+from acl.platform.redis_circuit import redis_circuit, redis_client
+from catalog.embedding import query_vectors
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors
+from catalog.embedding.query_vectors import embed_queries
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
 
@@ -27,7 +27,7 @@ def empty_redis() -> Iterator[None]:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "_kept", queries.QueryCache())
+    monkeypatch.setattr(query_vectors, "_kept", query_vectors.QueryCache())
 
 
 class SlowEmbedder(WordyEmbedder):
@@ -101,8 +101,8 @@ def test_hundred_at_once_embed_the_text_once(monkeypatch: pytest.MonkeyPatch) ->
     use(slow, monkeypatch)
     store(tool("send_email"))
     embed_queries(["hot"])  # the model is known now, so no thread asks the database
-    queries._kept.clear()
-    redis_client().delete(queries._key(slow.name, "hot"))
+    query_vectors._kept.clear()
+    redis_client().delete(query_vectors._key(slow.name, "hot"))
     answers: list[Vectors] = []
     threads = [
         threading.Thread(target=lambda: answers.append(embed_queries(["hot"]).vectors))

@@ -4,7 +4,7 @@ import pytest
 from redis import ConnectionError as RedisAway
 from redis import Redis
 
-from acl.redis_circuit import RedisCircuit
+from acl.platform.redis_circuit import RedisCircuit
 
 
 class Flaky:

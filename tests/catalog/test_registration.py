@@ -4,7 +4,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import AuditEntry
-from catalog.descriptors import Defect
+from catalog.formats.descriptors import Defect
 from catalog.lexical import DIMENSIONS, query_vector
 from catalog.models import (
     Capability,
@@ -14,7 +14,7 @@ from catalog.models import (
     IntegrationGroupPermission,
     LexicalVector,
 )
-from catalog.services.registration import register
+from catalog.registration.register import register
 from tests.catalog.builders import loaded, store, tool
 
 pytestmark = pytest.mark.django_db

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog.indexing import pending
+from catalog.embedding.embedding_jobs import pending
+from catalog.formats.loader import load_path
 from catalog.models import Capability, LexicalVector
-from catalog.normalizing.sources import load_path
-from catalog.services.registration import register
+from catalog.registration.register import register
 from marketplace.models import Listing
-from marketplace.services.importing import import_loaded
+from marketplace.sources.catalog_import import import_loaded
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 pytestmark = [

@@ -1,14 +1,18 @@
 import pytest
 from pytest_django import Settings
 
-from catalog.embedding import choice
-from catalog.embedding.base import EmbedderUnavailable
-from catalog.embedding.choice import answering_embedder
-from catalog.embedding.queries import embed_queries
-from catalog.indexing import embed_pending
+from catalog.embedding import configured_embedder
+from catalog.embedding.configured_embedder import answering_embedder
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.model_list import ModelIsActiveError, model_progress, remove_model
+from catalog.embedding.model_switch import (
+    promise_missing,
+    register_configured_model,
+    switch_when_complete,
+)
+from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, Embedding, EmbeddingModel
-from catalog.services.models import ModelIsActiveError, model_progress, remove_model
-from catalog.switching import promise_missing, register_configured_model, switch_when_complete
 from catalog.tasks import sweep_embeddings
 from tests.catalog.builders import WordyEmbedder, store, tool
 from tests.catalog.conftest import use
@@ -103,7 +107,9 @@ def test_model_that_is_named_again_answers_before_any_sweep(
 def test_capability_that_was_stored_without_a_model_is_promised_later(
     monkeypatch: pytest.MonkeyPatch, embedder: WordyEmbedder
 ) -> None:
-    monkeypatch.setitem(choice._providers, "onnx", choice.LazyEmbedder(missing))
+    monkeypatch.setitem(
+        configured_embedder._providers, "onnx", configured_embedder.LazyEmbedder(missing)
+    )
     store(tool("send_email"))
     assert not Embedding.objects.exists()
 
@@ -116,15 +122,19 @@ def test_capability_that_was_stored_without_a_model_is_promised_later(
 def test_shipped_model_answers_while_the_configured_one_cannot_be_made(
     both: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(choice._providers, "openai", choice.LazyEmbedder(missing))
+    monkeypatch.setitem(
+        configured_embedder._providers, "openai", configured_embedder.LazyEmbedder(missing)
+    )
 
     assert embed_queries(["hello"]).model == "wordy"
 
 
 def test_reason_is_told_where_no_embedder_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(choice._providers, "onnx", choice.LazyEmbedder(missing))
+    monkeypatch.setitem(
+        configured_embedder._providers, "onnx", configured_embedder.LazyEmbedder(missing)
+    )
 
-    assert choice.warm_embedder() == "the model file is missing"
+    assert configured_embedder.warm_embedder() == "the model file is missing"
 
 
 def test_failed_provider_is_not_tried_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,10 +144,12 @@ def test_failed_provider_is_not_tried_for_each_request(monkeypatch: pytest.Monke
         tries.append(1)
         return missing()
 
-    monkeypatch.setitem(choice._providers, "onnx", choice.LazyEmbedder(counted))
+    monkeypatch.setitem(
+        configured_embedder._providers, "onnx", configured_embedder.LazyEmbedder(counted)
+    )
 
     for _ in range(5):
-        choice.warm_embedder()
+        configured_embedder.warm_embedder()
 
     assert len(tries) == 1
 

@@ -6,7 +6,7 @@ from django.db import connection
 from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability, Embedding
 from catalog.tasks import embed_capabilities, send_embeddings
 from tests.catalog.builders import store, tool

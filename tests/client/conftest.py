@@ -17,15 +17,15 @@ from pegboard_client import AsyncPegboard, Pegboard, Retries
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from acl.redis_circuit import redis_circuit
-from catalog.connections import asking
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
+from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
-from discovery import listening, moving
-from discovery.binding import digest_of
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import Connections
+from discovery.calls import call_listener, call_state
+from discovery.calls.approvals import approve_call
+from discovery.calls.call_digests import digest_of
 from discovery.models import Call
-from discovery.services.approvals import approve_call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
@@ -94,10 +94,10 @@ def _worker(
     settings.PEGBOARD_CALL_WAIT_SECONDS = 1
     redis_circuit.close()
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
-    for module in (listening, moving):
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
+    for module in (call_listener, call_state):
         monkeypatch.setattr(module, "QUEUE", "calls of a client")
-    listener = listening.Listener()
+    listener = call_listener.Listener()
     listener.start()
     yield
     listener.stop()

@@ -3,8 +3,8 @@
 import pytest
 
 from marketplace.config.env import SettingsError, read_settings
-from marketplace.config.mail import mail_settings
-from marketplace.config.oidc import group_mapping, providers
+from marketplace.config.mail_settings import mail_settings
+from marketplace.config.oidc_settings import group_mapping, providers
 
 
 @pytest.mark.parametrize(

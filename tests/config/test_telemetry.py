@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from marketplace.telemetry import is_wanted
+from marketplace.operate.telemetry import is_wanted
 from tests.catalog.processes import _database_url
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
 
@@ -21,7 +21,7 @@ ASK = """
 import os, sys
 import django; django.setup()
 from django.test import Client
-from acl.services.keys import create_key
+from acl.keys.key_lifecycle import create_key
 from django.contrib.auth.models import Group
 _, raw = create_key(by=None, name="t", group=Group.objects.get(name="traced"), scopes=["select"],
                     acts_for_users=True)

@@ -10,18 +10,18 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 
-from catalog.connections import asking
-from catalog.connections.asking import call_tool, check_server, close_connection
-from catalog.connections.health import KEPT, note_health
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
-from catalog.connections.reaching import server_of
-from catalog.mcp_client.problems import Reason, ServerProblemError
-from catalog.mcp_client.servers import HttpServer
 from catalog.models import HealthCheck, Integration
-from catalog.secrets.keys import SecretUnavailableError
-from catalog.server_tasks import check_integration
-from catalog.services.secrets import set_secret
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import HttpServer
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.connection_params import server_of
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.health_history import KEPT, note_health
+from catalog.servers.connections.server_requests import call_tool, check_server, close_connection
+from catalog.servers.connections.session_pool import Connections
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.servers.secrets.secret_store import set_secret
+from catalog.servers.tasks import check_integration
 from tests.factories import IntegrationFactory, UserFactory
 from tests.mcp_client.test_stdio import EVIL, QUICK, text_of
 
@@ -33,7 +33,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()
 
@@ -184,8 +184,8 @@ def test_web_loads_nothing_that_goes_out() -> None:
         "import sys; import marketplace.config.wsgi\n"
         "from django.urls import get_resolver; get_resolver().url_patterns\n"
         "from catalog.tasks import embed_capabilities; embed_capabilities.app.tasks\n"
-        "print([name for name in sys.modules if name in ('catalog.mcp_client.session',"
-        " 'catalog.connections.pool', 'catalog.outgoing.transport')])"
+        "print([name for name in sys.modules if name in ('catalog.servers.client.mcp_session',"
+        " 'catalog.servers.connections.session_pool', 'catalog.servers.net.guarded_transport')])"
     )
 
     told = subprocess.run(  # noqa: S603 - ours

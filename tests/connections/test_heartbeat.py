@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from acl.redis_circuit import attempt, redis_circuit
-from catalog.heartbeat import KEY, note_heartbeat, worker_lives
+from acl.platform.heartbeat import KEY, note_heartbeat, worker_lives
+from acl.platform.redis_circuit import attempt, redis_circuit
 
 
 @pytest.mark.parametrize(("hostname", "lives"), [("servers@host", False), ("celery@host", True)])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalog.connections.breaker import BackOff, Breaker, Policy
-from catalog.connections.pool import Connections, keep_tidy
-from catalog.mcp_client.limits import Limits
-from catalog.mcp_client.problems import Reason, ServerProblemError
+from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
+from catalog.servers.connections.session_pool import Connections, keep_tidy
 from tests.mcp_client.test_stdio import QUICK, server, text_of
 
 IMPATIENT = Policy(

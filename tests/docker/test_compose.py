@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from marketplace.config.env import SETTINGS
-from marketplace.embedded.redis import MAY
+from marketplace.operate.embedded.embedded_redis import MAY
 
 PROJECT = Path(__file__).parents[2]
 COMPOSE = PROJECT / "docker" / "compose.yaml"

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from marketplace.config.keys import no_encryption_keys
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.config.key_checks import no_encryption_keys
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
@@ -55,7 +55,10 @@ def test_missing_setting_is_one_sentence(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "started"),
     [
-        (["web"], "gunicorn --config=python:marketplace.embedded.web --bind=0.0.0.0:8000 "),
+        (
+            ["web"],
+            "gunicorn --config=python:marketplace.operate.embedded.gunicorn_config --bind=0.0.0.0:8000 ",
+        ),
         (["worker"], "celery --app=marketplace.config.celery worker "),
         (
             ["connections"],

@@ -4,7 +4,13 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from marketplace.embedded.web import graceful_timeout, threads, when_ready, worker_class, workers
+from marketplace.operate.embedded.gunicorn_config import (
+    graceful_timeout,
+    threads,
+    when_ready,
+    worker_class,
+    workers,
+)
 
 __all__ = ["application", "graceful_timeout", "threads", "when_ready", "worker_class", "workers"]
 

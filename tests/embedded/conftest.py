@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.embedded.folders import Lock, key_in, open_data_folder, run_folder
-from marketplace.embedded.problems import CannotRun
+from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.data_folder import Lock, key_in, open_data_folder, run_folder
 
 
 def test_second_lock_on_a_folder_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from marketplace.embedded.postgres import EmbeddedPostgres, postgres_programs
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres, postgres_programs
 
 PROJECT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.processes

@@ -5,8 +5,8 @@ import pytest
 import redis
 from kombu.connection import Connection
 
-from marketplace.embedded.passwords import make_redis_password
-from marketplace.embedded.redis import EmbeddedRedis
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.server_passwords import make_redis_password
 
 pytestmark = pytest.mark.processes
 

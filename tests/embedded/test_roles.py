@@ -13,11 +13,15 @@ import psycopg
 import pytest
 from django.db import connection
 
-from marketplace.embedded.accounts import server_account
-from marketplace.embedded.passwords import make_password
-from marketplace.embedded.postgres import _CLUSTER, EmbeddedPostgres, postgres_programs
-from marketplace.embedded.processes import BARE, start_child, stop_child, wait_until
-from marketplace.roles.names import APP, OWNER, TEMPLATE
+from marketplace.operate.embedded.child_processes import BARE, start_child, stop_child, wait_until
+from marketplace.operate.embedded.embedded_postgres import (
+    _CLUSTER,
+    EmbeddedPostgres,
+    postgres_programs,
+)
+from marketplace.operate.embedded.server_account import server_account
+from marketplace.operate.embedded.server_passwords import make_password
+from marketplace.operate.roles.role_names import APP, OWNER, TEMPLATE
 from tests.databases import superuser_conninfo
 
 Start = Callable[..., EmbeddedPostgres]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.embedded.problems import CannotRun
-from marketplace.embedded.processes import start_child, stop_child
-from marketplace.embedded.supervisor import RESTARTS, Supervisor, how_it_ended
+from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.child_processes import start_child, stop_child
+from marketplace.operate.embedded.supervisor import RESTARTS, Supervisor, how_it_ended
 
 pytestmark = pytest.mark.processes
 

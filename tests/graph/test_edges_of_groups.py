@@ -7,14 +7,14 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.callers import Caller
+from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from acl.services.keys import create_key
+from acl.rights.caller import Caller
 from catalog.graph.neighbours import count_edges
+from catalog.graph.relations import find_neighbours, relate, unrelate
 from catalog.models import Edge
-from catalog.services.graph import find_neighbours, relate, unrelate
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import give
 

@@ -4,12 +4,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.descriptors import Descriptor, EdgeDescriptor, IntegrationDescriptor, Loaded
-from catalog.graph.links import MOST_IN_A_PRESET
+from catalog.formats.descriptors import Descriptor, EdgeDescriptor, IntegrationDescriptor, Loaded
+from catalog.graph.relations import PresetTooLarge, relate, set_members
+from catalog.graph.stored_links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Preset, Trait
-from catalog.services.graph import PresetTooLarge, relate, set_members
-from catalog.services.rebuilding import rebuild_catalog
-from catalog.services.registration import register
+from catalog.registration.catalog_rebuild import rebuild_catalog
+from catalog.registration.register import register
 from tests.factories import CapabilityFactory
 
 pytestmark = pytest.mark.django_db

@@ -2,12 +2,12 @@
 
 import pytest
 
-from acl.callers import Caller
 from acl.models import AuditEntry
+from acl.rights.caller import Caller
 from catalog.graph.neighbours import MOST_OF_A_KIND, count_edges
+from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
+from catalog.lookups.catalog_queries import statistics
 from catalog.models import Capability, Edge
-from catalog.services.graph import EdgeRefused, find_neighbours, relate, unrelate
-from catalog.services.lookups import statistics
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 

@@ -8,9 +8,9 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.callers import Caller
-from catalog.graph.links import refresh_links
+from acl.rights.caller import Caller
 from catalog.graph.neighbours import count_edges, neighbours_of
+from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Edge
 from tests.access.test_random_worlds import CAPABILITIES, callers_of, random_world
 from tests.access.worlds import store

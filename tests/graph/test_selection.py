@@ -7,10 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
+from catalog.graph.relations import relate
 from catalog.models import Capability, Rule
-from catalog.services.graph import relate
-from discovery.selected import Asked, Selected, Selection
-from discovery.services.selection import select_capabilities
+from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, lay_down, take_away
 

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django import DjangoDbBlocker, Settings
 
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from tests.databases import taken_back
 from tests.hostile.world import World, build
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db import models
 
+from acl.audit.recorder import record
 from acl.models import AccessRequest, ApiKey, Space
-from acl.services.audit import record
-from acl.services.requests import decline_request
+from acl.rights.access_requests import decline_request
 from catalog.models import Capability, Integration
 from discovery.models import Turn
 from marketplace.models import Listing

@@ -6,7 +6,7 @@ from functools import cache
 
 from django.db import connection, transaction
 
-from acl.prepared import rows_of
+from acl.platform.prepared_statements import rows_of
 from tests.databases import as_superuser, read_as_superuser
 
 # Notes of who was there, which are no change of what there is.

@@ -20,12 +20,12 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acl.audit.recorder import record
+from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Space
-from acl.services.audit import record
-from acl.services.keys import create_key, revoke_key
-from catalog.embedding import choice
+from catalog.embedding import configured_embedder
 from catalog.models import CatalogVersion, Rule
-from discovery.services import selection
+from discovery.select import selector
 from tests.access.people import People
 from tests.access.test_who_sees_what import change, hide_something
 from tests.examples import EXAMPLES_OF_PAGES
@@ -79,10 +79,10 @@ class Answers(dict[str, Told]):
 def told_before(world: World, monkeypatch: pytest.MonkeyPatch) -> Answers:
     """What every route tells of the world as it is."""
     # Which model answers is asked again after some seconds: by the clock, and by no hidden thing.
-    monkeypatch.setattr(choice, "RECHECK_SECONDS", 3600)
+    monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
     # How long a turn took is drawn and told, and is never the same.
     monkeypatch.setattr(
-        selection._Watch, "finish", lambda watch: dict.fromkeys((*watch.timings, "total"), 1.0)
+        selector._Watch, "finish", lambda watch: dict.fromkeys((*watch.timings, "total"), 1.0)
     )
     with undone():  # asking leaves turns, too
         return _tell_all(world)

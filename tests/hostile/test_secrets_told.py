@@ -12,15 +12,15 @@ from django.conf import settings as django_settings
 from django.db import connection
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
-from catalog.connections import asking
-from catalog.connections.asking import call_tool
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
-from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration
-from catalog.oauth.keeping import CLIENT, TOKEN, keep
-from catalog.server_tasks import check_integration
-from catalog.services.secrets import UnusableSecretError, set_secret
+from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.connections.session_pool import Connections
+from catalog.servers.oauth.token_store import CLIENT, TOKEN, keep
+from catalog.servers.secrets.secret_store import UnusableSecretError, set_secret
+from catalog.servers.tasks import check_integration
 from tests.factories import IntegrationFactory
 from tests.hostile.asking import ask
 from tests.hostile.routes import ROUTES, Row
@@ -40,7 +40,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield
     loop.stop()
 

@@ -16,11 +16,12 @@ from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 from django.test import Client
 
+from acl.accounts.invitations import invite
+from acl.accounts.service_accounts import create_service_account
+from acl.audit.recorder import record
+from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Invitation, Space
-from acl.services.audit import record
-from acl.services.invitations import invite
-from acl.services.keys import create_key, revoke_key
-from acl.services.service_accounts import create_service_account
+from catalog.graph.relations import relate
 from catalog.models import (
     Capability,
     CatalogVersion,
@@ -33,10 +34,9 @@ from catalog.models import (
     Secret,
     ServerProposal,
 )
-from catalog.services.graph import relate
-from catalog.services.reviewing import store_definitions
+from catalog.registration.definition_review import store_definitions
 from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
-from marketplace.indexing import describe_missing
+from marketplace.listings.search_index import describe_missing
 from marketplace.models import Installation, Source
 from tests.factories import (
     CapabilityFactory,

@@ -8,10 +8,10 @@ import pytest
 import time_machine
 from django.contrib.auth.models import User
 
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from discovery.models import Turn
-from discovery.services.outcomes import report_outcome
-from discovery.verdicts import verdict_of_status
+from discovery.turns.outcomes import report_outcome
+from discovery.turns.verdicts import verdict_of_status
 from tests.access.people import People, invite
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from discovery.views.insights.charts import Drawing, Line, draw
+from discovery.insights.pages.charts import Drawing, Line, draw
 
 DAYS = [f"{day} Nov" for day in range(1, 8)]
 

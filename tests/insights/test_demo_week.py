@@ -11,10 +11,10 @@ from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import ApiKey
-from catalog.services.registration import register
+from catalog.registration.register import register
+from discovery.insights.figures import report_figures
 from discovery.models import Called, Experience, Outcome, OutcomeAlert, Turn
-from discovery.services.figures import report_figures
-from marketplace.sources.starter import starter_collection
+from marketplace.sources.kinds.starter_source import starter_collection
 from tests.factories import GroupFactory, UserFactory
 
 

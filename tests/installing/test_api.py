@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from acl.services.keys import create_key
-from catalog.indexing import embed_pending
+from acl.keys.key_lifecycle import create_key
+from catalog.embedding.embedding_jobs import embed_pending
 from catalog.models import Integration
-from marketplace.installing import install
+from marketplace.installs.install_worker import install
 from marketplace.models import Installation
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, ListingFactory, UserFactory

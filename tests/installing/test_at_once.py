@@ -13,19 +13,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from acl.callers import Caller
-from catalog.descriptors import IntegrationDescriptor
-from catalog.indexing import embed_pending
-from catalog.locking import _DEFINITIONS
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
-from marketplace.installing import install
+from catalog.registration.catalog_locks import _DEFINITIONS
+from marketplace.installs.disk_cleanup import tidy
+from marketplace.installs.install_requests import AlreadyThereError, cancel_install, retry_install
+from marketplace.installs.install_state import move
+from marketplace.installs.install_worker import install
+from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
+from marketplace.installs.packages.package_folders import servers_folder
 from marketplace.models import Installation, ListingFile
-from marketplace.moving import move
-from marketplace.packages.places import servers_folder
-from marketplace.services.installs import AlreadyThereError, cancel_install, retry_install
-from marketplace.services.managing import NotReadyError, set_enabled, uninstall
-from marketplace.tidying import tidy
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, ListingFactory, UserFactory
 from tests.installing.test_installing import _connections as _connections

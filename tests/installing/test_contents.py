@@ -4,19 +4,19 @@ them is run."""
 import pytest
 from django.contrib.auth.models import User
 
-from catalog.descriptors import IntegrationDescriptor
-from catalog.indexing import embed_pending
-from catalog.mcp_client.commands import CommandNotAllowedError
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
-from marketplace.installing import install
-from marketplace.models import Installation, Listing, ListingFile
-from marketplace.services.installs import approve_install, start_install
-from marketplace.services.managing import (
+from catalog.servers.client.launch_rules import CommandNotAllowedError
+from marketplace.installs.install_requests import approve_install, start_install
+from marketplace.installs.install_worker import install
+from marketplace.installs.integration_management import (
     descriptor_of_listing,
     pending_update,
     roll_back,
     start_update,
 )
+from marketplace.models import Installation, Listing, ListingFile
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import ListingFactory
 from tests.installing.test_installing import alice as alice

@@ -9,21 +9,18 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Permission, User
 from pytest_django.fixtures import Settings
 
-from acl.callers import Caller
+from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
-from acl.services.spaces import create_space
-from catalog.connections import asking, trying
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
-from catalog.descriptors import IntegrationDescriptor
-from catalog.indexing import embed_pending
-from catalog.mcp_client.commands import CommandNotAllowedError, command_digest
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
-from catalog.outgoing.problems import EndpointNotAllowedError
-from marketplace.installing import MOST_ATTEMPTS, install, overdue
-from marketplace.models import Installation
-from marketplace.moving import move
-from marketplace.services.installs import (
+from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
+from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import Connections
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from marketplace.installs.install_requests import (
     AlreadyThereError,
     NotPermittedError,
     approve_install,
@@ -31,6 +28,9 @@ from marketplace.services.installs import (
     retry_install,
     start_install,
 )
+from marketplace.installs.install_state import move
+from marketplace.installs.install_worker import MOST_ATTEMPTS, install, overdue
+from marketplace.models import Installation
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
 from tests.mcp_client.test_commands import HOSTILE
@@ -45,7 +45,7 @@ def _connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    for module in (asking, trying):
+    for module in (server_requests, probe):
         monkeypatch.setattr(module, "connection_loop", loop)
     yield
     loop.stop()

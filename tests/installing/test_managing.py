@@ -3,11 +3,11 @@
 import pytest
 from django.contrib.auth.models import User
 
-from acl.callers import Caller
 from acl.models import AuditEntry
+from acl.rights.caller import Caller
 from catalog.models import Capability, Integration, IntegrationGroupPermission, Secret
 from catalog.models.integration import ReviewState
-from marketplace.services.managing import NotReadyError, set_enabled, uninstall
+from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
 
 pytestmark = pytest.mark.django_db

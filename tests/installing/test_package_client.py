@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from marketplace.packages import client
-from marketplace.packages.client import NotWantedError, Watch, run_client
-from marketplace.packages.places import Place, new_name
-from marketplace.packages.problems import PackageProblemError
+from marketplace.installs.packages import package_client
+from marketplace.installs.packages.package_client import NotWantedError, Watch, run_client
+from marketplace.installs.packages.package_folders import Place, new_name
+from marketplace.installs.packages.package_problem import PackageProblemError
 from tests.mcp_client.test_stdio import our_children
 
 # A client that starts something which would outlive it.
@@ -32,8 +32,8 @@ time.sleep(600)
 @pytest.fixture
 def place(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Place]:
     settings.PEGBOARD_DATA_DIR = tmp_path
-    monkeypatch.setattr(client, "_LOOK_EVERY", 0.05)
-    monkeypatch.setattr(client, "_MEASURE_EVERY", 0.05)
+    monkeypatch.setattr(package_client, "_LOOK_EVERY", 0.05)
+    monkeypatch.setattr(package_client, "_MEASURE_EVERY", 0.05)
     place = Place(new_name())
     place.make()
     yield place

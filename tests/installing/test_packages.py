@@ -11,24 +11,19 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from acl.callers import Caller
-from catalog.connections import asking, trying
-from catalog.connections.asking import call_tool
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
-from catalog.descriptors import IntegrationDescriptor
-from catalog.indexing import embed_pending
-from catalog.mcp_client.packages import package_of
-from catalog.mcp_client.problems import Reason, ServerProblemError
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
-from marketplace import fetching
-from marketplace.fetching import is_in_place
-from marketplace.installing import install
-from marketplace.models import Installation, Listing
-from marketplace.packages.client import client_environment
-from marketplace.packages.offering import bounds_that_may_help
-from marketplace.packages.places import Place
-from marketplace.services.installs import (
+from catalog.servers.client.package_names import package_of
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.connections.session_pool import Connections
+from marketplace.installs import package_step
+from marketplace.installs.disk_cleanup import tidy
+from marketplace.installs.install_requests import (
     NotPermittedError,
     approve_install,
     confirm_install,
@@ -36,14 +31,19 @@ from marketplace.services.installs import (
     start_install,
     to_confirm,
 )
-from marketplace.services.managing import (
+from marketplace.installs.install_worker import install
+from marketplace.installs.integration_management import (
     pending_update,
     repair,
     roll_back,
     start_update,
     uninstall,
 )
-from marketplace.tidying import tidy
+from marketplace.installs.package_step import is_in_place
+from marketplace.installs.packages.package_client import client_environment
+from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.suggested_bounds import bounds_that_may_help
+from marketplace.models import Installation, Listing
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
 from tests.installing.test_installing import alice as alice
@@ -67,7 +67,7 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    for module in (asking, trying):
+    for module in (server_requests, probe):
         monkeypatch.setattr(module, "connection_loop", loop)
     yield folder
     loop.stop()
@@ -160,7 +160,7 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
     uninstall(by=alice, integration=served)
     tidy()
     assert folders(settings) == []
-    assert trying.close_all_but(()) == []  # none is left to be closed
+    assert probe.close_all_but(()) == []  # none is left to be closed
 
 
 def test_crash_offers_a_bound_with_which_it_works(
@@ -262,7 +262,7 @@ def test_who_finds_no_room_waits_and_loses_no_attempt(
     add_library(index, "1.0")
     add_server(index, "1.0.0", HELLO)
     room = BoundedSemaphore(1)
-    monkeypatch.setattr(fetching, "_ROOM", room)
+    monkeypatch.setattr(package_step, "_ROOM", room)
     pk = begin(alice, tiny()).pk
 
     with room:

@@ -17,18 +17,18 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from catalog.connections import asking, trying
-from catalog.connections.asking import call_tool
-from catalog.connections.loop import ConnectionLoop
-from catalog.descriptors import IntegrationDescriptor
-from catalog.indexing import embed_pending
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
-from marketplace.installing import install
+from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from marketplace.installs.disk_cleanup import tidy
+from marketplace.installs.install_requests import retry_install, start_install, to_confirm
+from marketplace.installs.install_worker import install
+from marketplace.installs.integration_management import uninstall
 from marketplace.models import Installation
-from marketplace.services.installs import retry_install, start_install, to_confirm
-from marketplace.services.managing import uninstall
-from marketplace.sources.starter import starter_listings
-from marketplace.tidying import tidy
+from marketplace.sources.kinds.starter_source import starter_listings
 from tests.catalog.conftest import embedder as embedder
 from tests.installing.test_installing import alice as alice
 from tests.mcp_client.test_stdio import text_of
@@ -49,7 +49,7 @@ def servers(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     settings.PEGBOARD_DATA_DIR = tmp_path
     settings.PEGBOARD_LAUNCHERS = ("uvx", NPX)
     loop = ConnectionLoop()
-    for module in (asking, trying):
+    for module in (server_requests, probe):
         monkeypatch.setattr(module, "connection_loop", loop)
     yield tmp_path / "servers"
     loop.stop()
@@ -146,7 +146,7 @@ def assert_http_works(by: User, everything: Integration, settings: Settings) -> 
         assert installation.state == State.READY, installation.message
         assert "5" in called("over-http", "get-sum", a=2, b=3)
     finally:
-        asking.close_connection(Integration.objects.get(slug="over-http"))
+        server_requests.close_connection(Integration.objects.get(slug="over-http"))
         process.terminate()
         process.communicate(timeout=60)
 

@@ -7,9 +7,9 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
-from catalog.connections.health import note_health
-from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Integration
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.health_history import note_health
 from marketplace.models import Installation, InstallationEvent
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.pages.conftest import (  # noqa: F401 - fixtures

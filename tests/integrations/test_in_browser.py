@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Integration, OAuthSignIn
-from catalog.secrets.sealing import values_for
+from catalog.servers.secrets.sealed_values import values_for
 from tests.integrations.conftest import CANARY
 from tests.pages.conftest import sign_in
 from tests.people.test_in_browser import troubles

@@ -7,12 +7,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import AuditEntry
-from acl.redis_circuit import attempt
+from acl.platform.redis_circuit import attempt
 from catalog.models import HealthCheck, Integration, Secret
-from catalog.secrets.sealing import values_for
-from marketplace.health_chart import HEIGHT, chart_of
+from catalog.servers.secrets.sealed_values import values_for
+from marketplace.integrations.health_chart import HEIGHT, chart_of
+from marketplace.integrations.integration_status import standing_of
 from marketplace.models import Installation, Listing
-from marketplace.standing import standing_of
 from tests.factories import IntegrationFactory, give
 from tests.integrations.conftest import CANARY, installed
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from acl.services.keys import create_key
 from discovery.models import Experience
 from tests.access.people import People, client_of
 from tests.factories import UserFactory

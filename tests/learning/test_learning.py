@@ -6,16 +6,16 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from acl.callers import Caller
-from catalog.embedding.queries import embed_queries
+from acl.rights.caller import Caller
+from catalog.embedding.query_vectors import embed_queries
 from catalog.models import EmbeddingModel
-from discovery.learning import recording
-from discovery.learning.forgetting import forget_old
+from discovery.learning import experience_recorder
+from discovery.learning.experience_expiry import forget_old
 from discovery.models import Experience, Turn
-from discovery.retrieval import find_candidates
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
-from discovery.services.turns import select_for_turn
+from discovery.select.candidates import find_candidates
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from discovery.turns.turn_records import select_for_turn
 from tests.access.people import People
 from tests.factories import UserFactory, take_away
 from tests.learning.conftest import bob_of, one, use
@@ -171,7 +171,7 @@ def test_vectors_of_another_model_are_not_compared(people: People) -> None:
 def test_the_same_again_replaces_and_the_oldest_go(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "MOST_KEPT", 2)
+    monkeypatch.setattr(experience_recorder, "MOST_KEPT", 2)
     first = use(people.caller, MOON, people.read_page)
     again = use(people.caller, MOON, people.read_page)
     assert [row.turn for row in Experience.objects.all()] == [again.pk] != [first.pk]

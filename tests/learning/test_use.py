@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.learning.notes import Note, read_note, write_note
-from discovery.ranking.use import (
+from discovery.learning.turn_notes import Note, read_note, write_note
+from discovery.select.ranking.past_use import (
     LEVELS,
     OFF,
     REPEAT_WEIGHT,

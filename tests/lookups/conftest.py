@@ -2,7 +2,7 @@
 
 import pytest
 
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People, invite
 
 

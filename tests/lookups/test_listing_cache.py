@@ -15,11 +15,11 @@ from django.db import connection, transaction
 from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
 
-from acl.redis_circuit import redis_circuit, redis_client
-from catalog import cache
-from catalog.cache import KEY, Entry, ListingCache
+from acl.platform.redis_circuit import redis_circuit, redis_client
+from catalog.lookups import listing_cache
+from catalog.lookups.catalog_queries import list_capabilities, list_categories, list_names
+from catalog.lookups.listing_cache import KEY, Entry, ListingCache
 from catalog.models import Capability, Integration
-from catalog.services.lookups import list_capabilities, list_categories, list_names
 from tests.access.people import People
 from tests.factories import CapabilityFactory
 
@@ -52,7 +52,7 @@ def entry(version: str) -> Entry:
 
 @pytest.fixture(autouse=True)
 def _nothing_shared() -> None:
-    redis_client().delete(KEY, cache.LOCK_KEY)
+    redis_client().delete(KEY, listing_cache.LOCK_KEY)
 
 
 @pytest.fixture
@@ -108,19 +108,19 @@ def test_hundred_readers_of_an_expired_listing_read_postgres_twice_at_most(
 def test_what_is_shared_between_a_look_and_the_lock_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    postgres, take = Postgres(), cache._take_lock
+    postgres, take = Postgres(), listing_cache._take_lock
     late = postgres.process()
 
     def take_late(redis: Redis) -> bool:
-        monkeypatch.setattr(cache, "_take_lock", take)
+        monkeypatch.setattr(listing_cache, "_take_lock", take)
         postgres.process().at("1-1")
         return take(redis)
 
-    monkeypatch.setattr(cache, "_take_lock", take_late)
+    monkeypatch.setattr(listing_cache, "_take_lock", take_late)
     late.at("1-1")
 
     assert postgres.reads == 1
-    assert not redis_client().exists(cache.LOCK_KEY)
+    assert not redis_client().exists(listing_cache.LOCK_KEY)
 
 
 @pytest.mark.usefixtures("_redis_away")
@@ -176,7 +176,7 @@ def test_expired_listing_is_renewed_by_one_while_the_others_go_on(
 )
 def test_damaged_listing_in_redis_is_read_again(stored: bytes) -> None:
     postgres = Postgres()
-    label = cache._label("1-1").encode()
+    label = listing_cache._label("1-1").encode()
     redis_client().set(KEY, stored.replace(b"%s", label))
 
     listing = postgres.process().at("1-1")
@@ -187,8 +187,8 @@ def test_damaged_listing_in_redis_is_read_again(stored: bytes) -> None:
 def test_reader_that_died_holds_the_others_up_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cache, "LOCK_SECONDS", 0.2)
-    redis_client().set(cache.LOCK_KEY, "somebody who died")
+    monkeypatch.setattr(listing_cache, "LOCK_SECONDS", 0.2)
+    redis_client().set(listing_cache.LOCK_KEY, "somebody who died")
     postgres = Postgres()
 
     postgres.process().at("1-1")

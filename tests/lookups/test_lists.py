@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from catalog.lookups.catalog_queries import Filters, Page, list_capabilities, list_names
 from catalog.models import Capability
-from catalog.services.lookups import Filters, Page, list_capabilities, list_names
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 

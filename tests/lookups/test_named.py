@@ -3,8 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.models import Capability
-from catalog.services.lookups import (
+from catalog.lookups.catalog_queries import (
     build_tree,
     get_batch,
     get_capability,
@@ -12,6 +11,7 @@ from catalog.services.lookups import (
     list_names,
     statistics,
 )
+from catalog.models import Capability
 from tests.access.people import People
 from tests.factories import CapabilityFactory, active_model, take_away
 

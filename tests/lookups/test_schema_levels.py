@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from catalog.descriptors import canonical_json
-from catalog.detail import DETAILS, schema_at
-from catalog.schema_levels.compact import compact
-from catalog.schema_levels.micro import micro
+from catalog.formats.descriptors import canonical_json
+from catalog.lookups.detail_levels import DETAILS, schema_at
+from catalog.schemas.compact import compact
+from catalog.schemas.micro import micro
 from tests.lookups.schemas import anything, schemas, values
 
 slow = settings(deadline=None, suppress_health_check=list(HealthCheck))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.models import Capability, ManifestFile
-from catalog.services.manifests import Reloaded, reload_manifests
+from catalog.registration.manifest_reload import Reloaded, reload_manifests
 
 LAMP = "name: lamp\nkind: tool\ndescription: Switches a lamp on and off.\n"
 

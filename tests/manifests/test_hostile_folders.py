@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.formats.manifest_folders import is_gone, read_folders, watched_folders
 from catalog.models import Capability, ManifestFile
-from catalog.normalizing.manifest_folders import is_gone, read_folders, watched_folders
 from tests.manifests.folders import LAMP, Folders, manifest, one, reasons
 from tests.normalizing.folders import write
 

@@ -7,10 +7,10 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from pytest_django import Settings
 
-from acl.callers import Caller
 from acl.models import AuditEntry, Space
-from catalog.manifest_rows import GONE
+from acl.rights.caller import Caller
 from catalog.models import Capability, Edge, Integration, ManifestFile, Rule
+from catalog.registration.manifest_rows import GONE
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
 from tests.manifests.folders import LAMP, Folders, manifest, one, provider, reasons

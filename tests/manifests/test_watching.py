@@ -13,9 +13,9 @@ import pytest
 from django.db.models import F
 
 from acl.models import AuditEntry
-from catalog.indexing import pending
+from catalog.embedding.embedding_jobs import pending
 from catalog.models import Capability, Embedding, ManifestFile
-from marketplace.embedded.folders import open_data_folder
+from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool
 from tests.catalog.processes import PATIENCE, PROJECT, Deployment, wait_for
 from tests.manifests.folders import LAMP, Folders, manifest, one, provider

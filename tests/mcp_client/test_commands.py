@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from catalog.mcp_client.commands import (
+from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
     Launchers,
     check_command,

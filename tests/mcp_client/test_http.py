@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import pytest
 
-from catalog.mcp_client import http
-from catalog.mcp_client.limits import Limits
-from catalog.mcp_client.problems import Reason, ServerProblemError
-from catalog.mcp_client.servers import HttpServer
-from catalog.mcp_client.session import Session
-from catalog.outgoing.addresses import AllowedHosts
+from catalog.servers.client import http_transport
+from catalog.servers.client.mcp_session import Session
+from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import HttpServer
+from catalog.servers.net.address_check import AllowedHosts
 from tests.mcp_client.addresses import EvilServer, evil_server, fine_server
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
@@ -136,7 +136,7 @@ def test_call_that_hangs_costs_only_itself(evil: EvilServer) -> None:
 def test_server_that_takes_not_even_notifications_ends_its_session(
     evil: EvilServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "_NOTIFICATION_SECONDS", 0.1)
+    monkeypatch.setattr(http_transport, "_NOTIFICATION_SECONDS", 0.1)
     server = HttpServer(f"http://127.0.0.1:{evil.server_port}/deaf")
 
     with pytest.raises(ServerProblemError) as problem:

@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from catalog.mcp_client.limits import Limits
-from catalog.mcp_client.problems import Reason, ServerProblemError
-from catalog.mcp_client.servers import StdioServer
-from catalog.mcp_client.session import Result, Session
+from catalog.servers.client.mcp_session import Result, Session
+from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import StdioServer
 
 EVIL = Path(__file__).with_name("evil.py")
 QUICK = Limits(
@@ -206,8 +206,8 @@ def test_nothing_survives_a_worker_that_is_killed() -> None:
     script = (
         "import asyncio, os, sys; sys.path.insert(0, os.getcwd())\n"
         "from django.conf import settings; settings.configure(PEGBOARD_VERSION='1')\n"
-        "from catalog.mcp_client.servers import StdioServer\n"
-        "from catalog.mcp_client.session import Session\n"
+        "from catalog.servers.client.targets import StdioServer\n"
+        "from catalog.servers.client.mcp_session import Session\n"
         "async def run():\n"
         f"    session = Session(StdioServer({server().command!r}))\n"
         "    await session.open()\n"

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog.mcp_client.commands import CommandNotAllowedError, check_environment, check_variables
-from catalog.mcp_client.variables import FAMILIES, refusal_of
+from catalog.servers.client.launch_rules import (
+    CommandNotAllowedError,
+    check_environment,
+    check_variables,
+)
+from catalog.servers.client.variable_rules import FAMILIES, refusal_of
 
 # Names that published servers ask for (Docker's catalogue, the MCP registry, ToolHive, client
 # configurations), and ordinary names that begin like those that are refused.

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from acl.redis_circuit import redis_circuit
-from discovery.services.metatools.calling import call_meta_tool
+from acl.platform.redis_circuit import redis_circuit
+from discovery.gateway.metatools.dispatch import call_meta_tool
 from tests.access.people import People, invite
 
 Call = Callable[..., dict[str, Any]]

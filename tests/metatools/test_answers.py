@@ -5,11 +5,11 @@ import pytest
 from acl.models import Space
 from catalog.models import Integration, Rule
 from catalog.tokens import estimate_tokens
-from discovery.arguments import ArgumentsRefusedError
-from discovery.metatools.registry import META_TOOLS
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import NotFoundError
+from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.gateway.metatools.dispatch import ANSWERS, call_meta_tool
 from discovery.models import Turn
-from discovery.services.execution import NotFoundError
-from discovery.services.metatools.calling import ANSWERS, call_meta_tool
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down
 from tests.metatools.conftest import Call

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from discovery.arguments import MOST_BYTES, ArgumentsRefusedError, check_arguments
+from discovery.calls.argument_check import MOST_BYTES, ArgumentsRefusedError, check_arguments
 
 
 def refusal(schema: dict[str, Any] | None, arguments: Any) -> str:

@@ -6,12 +6,12 @@ import jsonschema
 import pytest
 
 from catalog.tokens import estimate_tokens
-from discovery.metatools import servers, tool_discovery
-from discovery.metatools.definition import MetaTool
-from discovery.metatools.registry import EXPLORING, META_TOOLS
-from marketplace.sources.starter import starter_collection
+from discovery.gateway.definitions import discovery_tools, server_tools
+from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
+from discovery.gateway.definitions.metatool import MetaTool
+from marketplace.sources.kinds.starter_source import starter_collection
 
-INTEGRATIONS = {servers.INTEGRATION, tool_discovery.INTEGRATION}
+INTEGRATIONS = {server_tools.INTEGRATION, discovery_tools.INTEGRATION}
 every_tool = pytest.mark.parametrize("tool", META_TOOLS.values(), ids=META_TOOLS)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from acl.models import Space
 from catalog.models import Rule
-from discovery.arguments import ArgumentsRefusedError
-from discovery.services.execution import MOST_CONTENT, NotFoundError, execute
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import MOST_CONTENT, NotFoundError, execute
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down

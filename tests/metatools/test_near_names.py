@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.near_names import near_names
+from discovery.calls.near_names import near_names
 
 NAMES = ("filesystem__grep", "gmail__send_email", "gmail__search_emails", "telegram", "wiki__read")
 

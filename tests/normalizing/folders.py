@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from catalog.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.normalizing.sources import load_path
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.formats.loader import load_path
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
 # Real files of the ecosystem, which lie beside the project where it is developed.

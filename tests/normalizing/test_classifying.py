@@ -2,15 +2,15 @@
 
 import pytest
 
-from catalog.descriptors import SideEffect
-from catalog.normalizing.categories import canonical_category, category_of, infer_category
-from catalog.normalizing.entries import Document, Entry
-from catalog.normalizing.side_effects import (
+from catalog.formats.categories import canonical_category, category_of, infer_category
+from catalog.formats.descriptors import SideEffect
+from catalog.formats.entry import Document, Entry
+from catalog.formats.parameter_summary import parameters_summary
+from catalog.formats.side_effects import (
     side_effect_declared,
     side_effect_from_verbs,
     side_effect_of_tool,
 )
-from catalog.normalizing.summaries import parameters_summary
 
 
 @pytest.mark.parametrize(

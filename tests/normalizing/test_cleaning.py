@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.normalizing.cleaning import (
-    AmbiguousKeysError,
-    clean_name,
-    clean_text,
-    clean_value,
-)
+from catalog.formats.text_cleanup import AmbiguousKeysError, clean_name, clean_text, clean_value
 
 # ESC and CSI are left out here: they begin terminal sequences, which are taken out as a whole.
 HIDDEN = st.one_of(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.normalizing.sources import load_path
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.formats.loader import load_path
 from tests.normalizing.folders import SAMPLES, capability, integration, reasons, write
 
 

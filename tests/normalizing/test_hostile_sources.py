@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.normalizing.limits import Limits
-from catalog.normalizing.naming import FULL_NAME, SLUG
-from catalog.normalizing.sources import load_path, load_value
+from catalog.formats.loader import load_path, load_value
+from catalog.formats.names import FULL_NAME, SLUG
+from catalog.formats.read_limits import Limits
 from tests.normalizing.folders import SAMPLES, reasons, write
 
 GOOD = "---\nname: good\ndescription: Loads.\n---\nText."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.normalizing.sources import load_path
+from catalog.formats.loader import load_path
 from tests.normalizing.folders import capability, integration, load, reasons, write
 
 MINIMAL = "name: lamp\nkind: tool\ndescription: Switches a lamp.\n"

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catalog.descriptors import Loaded
-from catalog.normalizing.merging import merge, moved_to, with_short_name
-from catalog.normalizing.sources import load_path
+from catalog.formats.descriptors import Loaded
+from catalog.formats.loader import load_path
+from catalog.formats.merge import merge, moved_to, with_short_name
 from tests.normalizing.folders import capability, reasons, write
 
 

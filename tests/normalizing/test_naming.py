@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.normalizing.naming import (
+from catalog.formats.names import (
     FULL_NAME,
     RESERVED,
     SLUG,

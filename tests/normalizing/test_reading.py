@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from catalog.normalizing.limits import DEFAULT_LIMITS, Limits
-from catalog.normalizing.reading import (
-    RefusedError,
-    parse_json,
-    parse_yaml,
-    read_lines,
-    read_text,
-    typed,
-)
+from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text, typed
+from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from tests.normalizing.folders import write
 
 BILLION_LAUGHS = "a: &a [x, x]\n" + "".join(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from catalog.descriptors import Loaded
-from catalog.normalizing.naming import FULL_NAME, SLUG
-from catalog.normalizing.sources import load_path
+from catalog.formats.descriptors import Loaded
+from catalog.formats.loader import load_path
+from catalog.formats.names import FULL_NAME, SLUG
 from tests.normalizing.folders import SHARED, needs_shared, reasons
 
 SAMPLES = SHARED / "samples"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.normalizing.redaction import placeholders_in, redact_arguments, redact_text
+from catalog.formats.secret_redaction import placeholders_in, redact_arguments, redact_text
 from tests.normalizing.folders import integration, load, reasons
 
 

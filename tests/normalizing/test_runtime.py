@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalog.normalizing.runtime import normalize_runtime
+from catalog.formats.runtime import normalize_runtime
 from tests.normalizing.folders import capability, integration, reasons
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from catalog.descriptors import IntegrationDescriptor, Loaded
-from catalog.normalizing.limits import Limits
-from catalog.normalizing.mcp import normalize_tools
+from catalog.formats.descriptors import IntegrationDescriptor, Loaded
+from catalog.formats.read_limits import Limits
+from catalog.formats.tools_list import normalize_tools
 from tests.normalizing.folders import capability, load, reasons
 
 SERVER = IntegrationDescriptor(slug="box", kind="mcp", title="Box")

@@ -7,10 +7,10 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
-from catalog.connections import asking
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
 from catalog.models import Integration
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import Connections
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.test_http import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
@@ -28,7 +28,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevocation
-from catalog.oauth.server_tasks import revoke_token, sweep_revocations
-from catalog.secrets.rotation import rotate_secrets
+from catalog.servers.oauth.tasks import revoke_token, sweep_revocations
+from catalog.servers.secrets.key_rotation import rotate_secrets
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
 from tests.oauth.steps import begin, browser_of, everything_stored, sign_in

@@ -6,11 +6,11 @@ import httpx2
 import pytest
 from django.contrib.auth.models import Group, User
 
-from catalog.connections.asking import call_tool
-from catalog.mcp_client.challenges import challenged_scope, united
-from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Integration, OAuthConnection
-from catalog.oauth.tokens import bearer_for
+from catalog.servers.client.scope_challenges import challenged_scope, united
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.oauth.tokens import bearer_for
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
 from tests.oauth.steps import begin, browser_of, go_there, sign_in

@@ -12,16 +12,12 @@ from django.db import connection
 from django.utils import timezone
 
 from acl.models import AuditEntry
-from catalog.connections.asking import call_tool, check_server
-from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
-from catalog.oauth.server_tasks import (
-    finish_sign_in,
-    renew_tokens,
-    sweep_sign_ins,
-)
-from catalog.oauth.tokens import bearer_for
-from catalog.services.accounts import MOST_AT_ONCE
+from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.connections.server_requests import call_tool, check_server
+from catalog.servers.oauth.oauth_accounts import MOST_AT_ONCE
+from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
+from catalog.servers.oauth.tokens import bearer_for
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in

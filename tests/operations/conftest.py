@@ -5,10 +5,10 @@ import pytest
 from django.db import connection, connections
 from pytest_django.plugin import DjangoDbBlocker
 
-from marketplace.backups import databases
-from marketplace.embedded.postgres import postgres_programs
-from marketplace.roles.grants import grant_rights
-from marketplace.roles.owner import as_owner
+from marketplace.operate.backups import database_swap
+from marketplace.operate.embedded.embedded_postgres import postgres_programs
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_grants import grant_rights
 from tests.databases import superuser_conninfo
 from tests.operations.deployment import Deployment, deployed
 
@@ -24,23 +24,23 @@ def deployment(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Ite
 def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A database of the test's own, made from the tests'; Django is on it."""
     with django_db_blocker.unblock():
-        template = databases.name_in_use()
+        template = database_swap.name_in_use()
         own = f"{template}_own"
         connections.close_all()
-        with as_owner(), databases._administering() as cursor:
-            cursor.execute(databases._END, [[template]])
-            cursor.execute(databases._named("DROP DATABASE IF EXISTS {} WITH (FORCE)", own))
-            cursor.execute(databases._named("CREATE DATABASE {} TEMPLATE {}", own, template))
-        with databases.working_on(own):
+        with as_owner(), database_swap._administering() as cursor:
+            cursor.execute(database_swap._END, [[template]])
+            cursor.execute(database_swap._named("DROP DATABASE IF EXISTS {} WITH (FORCE)", own))
+            cursor.execute(database_swap._named("CREATE DATABASE {} TEMPLATE {}", own, template))
+        with database_swap.working_on(own):
             yield own
         with as_owner():
             for name in _named_like(own):
-                databases.drop_database(name)
+                database_swap.drop_database(name)
         connections.close_all()
 
 
 def _named_like(own: str) -> list[str]:
-    with databases._administering() as cursor:
+    with database_swap._administering() as cursor:
         found = cursor.execute(
             "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [own]
         )

@@ -19,11 +19,11 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.test import override_settings
 
-from catalog.embedding.shipped import prepare_model
-from marketplace.embedded.folders import open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.programs import Connections, Program, Web, Worker
-from marketplace.embedded.redis import EmbeddedRedis
+from catalog.embedding.shipped_model import prepare_model
+from marketplace.operate.embedded.data_folder import open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.pegboard_programs import Connections, Program, Web, Worker
 from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -145,7 +145,7 @@ def migrated(deployment: Deployment) -> None:
 def _fill() -> str:
     from django.contrib.auth.models import Group
 
-    from acl.services.keys import create_key
+    from acl.keys.key_lifecycle import create_key
     from tests.factories import UserFactory
 
     call_command("load_starter", verbosity=0)

@@ -12,14 +12,14 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
-from acl.callers import Caller
-from catalog.indexing import embed_pending
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
 from catalog.models import Integration, Secret
-from catalog.secrets.sealing import seal, unseal
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
-from marketplace.backups import databases
-from marketplace.roles.owner import as_owner
+from catalog.servers.secrets.sealed_values import seal, unseal
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from marketplace.operate.backups import database_swap
+from marketplace.operate.roles.owner_role import as_owner
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
 
@@ -63,7 +63,7 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert made["keys_inside"] is False
     assert KEY.encode() not in file.read_bytes()
-    with databases.working_on(restored["kept_as"]):
+    with database_swap.working_on(restored["kept_as"]):
         assert not Integration.objects.exists()  # as it was just before
     call_command("verify_audit", verbosity=0)
 
@@ -74,9 +74,9 @@ def test_empty_database_is_filled_and_lost_secrets_are_told(
     command("backup", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)
     with as_owner():
-        databases.make_database(f"{own_database}_empty")
+        database_swap.make_database(f"{own_database}_empty")
 
-    with databases.working_on(f"{own_database}_empty"):
+    with database_swap.working_on(f"{own_database}_empty"):
         restored = command("restore", file, "--lose-secrets")
 
         assert Integration.objects.count() == 1

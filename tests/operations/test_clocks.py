@@ -7,13 +7,13 @@ import time_machine
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from acl.clock import database_now
+from acl.accounts.invitations import invite as invite_person
+from acl.keys.key_lifecycle import rotate_key
 from acl.models import ApiKey, Invitation
-from acl.services.invitations import invite as invite_person
-from acl.services.keys import rotate_key
-from discovery.binding import digest_of
+from acl.platform.clock import database_now
+from discovery.calls.approvals import CannotDecideError, approve_call
+from discovery.calls.call_digests import digest_of
 from discovery.models import Call
-from discovery.services.approvals import CannotDecideError, approve_call
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.factories import CapabilityFactory, UserFactory, give, waiting_call

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from marketplace.roles.grants import grant_rights
-from marketplace.roles.owner import as_owner
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_grants import grant_rights
 from tests.hostile.world import build
 
 OURS = ("marketplace", "discovery", "catalog", "acl")

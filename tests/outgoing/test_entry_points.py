@@ -16,13 +16,9 @@ from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.callers import Caller
-from catalog.connections import asking
-from catalog.connections.asking import call_tool
-from catalog.connections.loop import ConnectionLoop
-from catalog.connections.pool import Connections
-from catalog.descriptors import IntegrationDescriptor
-from catalog.mcp_client.problems import ServerProblemError
+from acl.rights.caller import Caller
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.files import RefusedError
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -30,23 +26,27 @@ from catalog.models import (
     OAuthRevocation,
     OAuthSignIn,
 )
-from catalog.normalizing.reading import RefusedError
-from catalog.oauth.asking import Asker
-from catalog.oauth.keeping import TOKEN, keep
-from catalog.oauth.revoking import revoke
-from catalog.oauth.signing_in import prepare
-from catalog.oauth.tokens import SOON, renew
-from catalog.outgoing import transport
-from catalog.outgoing.addresses import AllowedHosts
-from catalog.outgoing.backend import GuardedBackend
-from catalog.outgoing.fetching import fetch
-from catalog.outgoing.problems import OutgoingError
-from catalog.secrets.sealing import seal
-from catalog.services.proposals import ProposalRefusedError, propose_server
-from marketplace.refreshing import refresh_source
-from marketplace.services.installs import start_install
-from marketplace.services.sources import add_source
-from marketplace.sources.problems import LocationNotAllowedError
+from catalog.registration.server_proposals import ProposalRefusedError, propose_server
+from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.connections.session_pool import Connections
+from catalog.servers.net import guarded_transport
+from catalog.servers.net.address_check import AllowedHosts
+from catalog.servers.net.guarded_backend import GuardedBackend
+from catalog.servers.net.guarded_fetch import fetch
+from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.revocation import revoke
+from catalog.servers.oauth.sign_in import prepare
+from catalog.servers.oauth.token_store import TOKEN, keep
+from catalog.servers.oauth.tokens import SOON, renew
+from catalog.servers.secrets.sealed_values import seal
+from marketplace.installs.install_requests import start_install
+from marketplace.sources.source_problem import LocationNotAllowedError
+from marketplace.sources.source_refresh import refresh_source
+from marketplace.sources.subscriptions import add_source
 from tests.factories import GroupFactory, IntegrationFactory, SourceFactory
 from tests.mcp_client.test_http import QUICK
 from tests.outgoing.network import Names, RecordingNetwork
@@ -91,9 +91,9 @@ class World:
 def world(db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     world = World(User.objects.create_superuser("root"))
-    monkeypatch.setattr(transport, "GuardedBackend", world.backend)
+    monkeypatch.setattr(guarded_transport, "GuardedBackend", world.backend)
     loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield world
     loop.stop()
 

@@ -4,17 +4,17 @@
 import httpcore2
 import pytest
 
-from catalog.outgoing.addresses import AllowedHosts, check_address
-from catalog.outgoing.backend import look_up
-from catalog.outgoing.fetching import Bounds, Document, fetch
-from catalog.outgoing.problems import (
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.net.address_ranges import Reach, reach_of
+from catalog.servers.net.guarded_backend import look_up
+from catalog.servers.net.guarded_fetch import Bounds, Document, fetch
+from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     EndpointNotAllowedError,
     NotReachableError,
     OutgoingError,
     TooManyRedirectsError,
 )
-from catalog.outgoing.ranges import Reach, reach_of
 from tests.outgoing.network import OK, SILENCE, Names, RecordingNetwork, transport_on
 
 NEVER_ADDRESSES = (

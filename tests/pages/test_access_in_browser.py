@@ -5,8 +5,8 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.callers import Caller
 from acl.models import Space
+from acl.rights.caller import Caller
 from catalog.models import Capability, Rule
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, lay_down
 from tests.pages.conftest import sign_in

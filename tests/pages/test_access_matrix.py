@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from acl.callers import Caller
 from acl.models import AuditEntry, GroupPolicy
+from acl.rights.caller import Caller
+from catalog.access.pages import access_urls
 from catalog.models import Capability, Integration
-from discovery import access_urls
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,

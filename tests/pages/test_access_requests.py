@@ -6,7 +6,7 @@ from django.test import Client
 from django.utils.timezone import localtime
 
 from acl.models import AccessRequest, AuditEntry
-from acl.services.requests import RequestAnswered, decline_request, grant_request
+from acl.rights.access_requests import RequestAnswered, decline_request, grant_request
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, UserFactory
 from tests.pages.test_access_matrix import may_use

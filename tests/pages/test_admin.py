@@ -11,11 +11,11 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.callers import Caller
+from acl.accounts.service_accounts import create_service_account
+from acl.accounts.spaces import create_space
+from acl.keys.key_lifecycle import holder_of
 from acl.models import ApiKey, AuditEntry, Space
-from acl.services.keys import holder_of
-from acl.services.service_accounts import create_service_account
-from acl.services.spaces import create_space
+from acl.rights.caller import Caller
 from catalog.models import Capability, IntegrationGroupPermission, Rule
 from tests.factories import GroupFactory, UserFactory, lay_down
 from tests.pages.conftest import PASSWORD, sign_in

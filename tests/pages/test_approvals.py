@@ -6,8 +6,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from catalog.visible_text.pieces import show_text
-from discovery.binding import digest_of, hash_of, written
+from acl.visible_text.pieces import show_text
+from discovery.calls.call_digests import digest_of, hash_of, written
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call

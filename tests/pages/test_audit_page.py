@@ -13,12 +13,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from acl.audit import audit_log
+from acl.audit.audit_log import PAGE
+from acl.audit.entry_details import DetailRow, rows_of
+from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
-from acl.services import audit_log
-from acl.services.audit import record
-from acl.services.audit_log import PAGE
-from discovery.audit_details import DetailRow, rows_of
-from discovery.views import audit as audit_view
+from acl.pages import audit_pages as audit_view
 from tests.access.test_audit import commit, tamper
 
 HTMX = {"HX-Request": "true"}

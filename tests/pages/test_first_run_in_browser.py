@@ -12,10 +12,10 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.indexing import embed_pending
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.model_switch import register_configured_model
 from catalog.models import Capability
-from catalog.switching import register_configured_model
-from marketplace.installing import install
+from marketplace.installs.install_worker import install
 from marketplace.models import Installation, ListingFile
 from tests.factories import ListingFactory
 from tests.pages.conftest import sign_in

@@ -3,10 +3,10 @@
 import pytest
 from django.contrib.auth.models import Group, User
 
-from acl.callers import Caller
 from acl.models import GroupPolicy, Space
+from acl.rights.caller import Caller
+from catalog.access.grounds import grounds_for
 from catalog.models import Capability, Rule
-from discovery.services.grounds import grounds_for
 from tests.factories import CapabilityFactory, GroupFactory, give, lay_down
 
 

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from django.test import Client
 
+from acl.pages.markdown import safe_html
 from catalog.models import Capability
-from discovery.markdown import safe_html
-from discovery.parameters import parameters_of
+from discovery.calls.shown_parameters import parameters_of
 
 SCRIPT = "<script>alert(1)</script>"
 BREAKING_OUT = "\"'><img src=x onerror=alert(1)>"

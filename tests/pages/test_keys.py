@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from acl.keys.key_lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry, ServiceAccount
-from acl.services.keys import create_key, holder_of, revoke_key
 from tests.factories import GroupFactory, UserFactory
 
 

@@ -10,9 +10,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from catalog.models import Capability
-from discovery.comparing import difference, marks
 from discovery.models import Turn
-from discovery.samples import CONVERSATIONS
+from discovery.pages.answer_differences import difference, marks
+from discovery.pages.sample_messages import CONVERSATIONS
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
 MESSAGE = "write an email about meetings"

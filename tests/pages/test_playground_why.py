@@ -11,12 +11,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.callers import Caller
 from acl.models import Space
+from acl.rights.caller import Caller
 from catalog.models import Capability, Rule
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
-from discovery.services.why_not import WhyNot, why_not
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from discovery.select.why_not import WhyNot, why_not
 from tests.access.people import People, invite
 from tests.access.test_who_sees_what import hide_something
 from tests.factories import CapabilityFactory, lay_down

@@ -4,7 +4,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from acl.models import AccessRequest
-from acl.services.requests import MOST_OPEN
+from acl.rights.access_requests import MOST_OPEN
 
 
 def test_a_request_is_stored_and_confirmed(as_alice: Client, alice: User, support: Group) -> None:

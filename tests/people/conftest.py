@@ -14,8 +14,8 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from acl.mail import wait_for_mails
-from acl.redis_circuit import redis_circuit
+from acl.platform.mail import wait_for_mails
+from acl.platform.redis_circuit import redis_circuit
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     PASSWORD,

@@ -11,9 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from acl.accounts.invitations import accept, invite, withdraw
+from acl.accounts.people import PeopleRefused, deactivate
 from acl.models import AuditEntry, Invitation
-from acl.services.invitations import accept, invite, withdraw
-from acl.services.people import PeopleRefused, deactivate
 from tests.factories import UserFactory
 from tests.people.conftest import is_signed_in, mails, sign_in_as
 
@@ -58,7 +58,7 @@ def test_admin_invites_and_the_link_makes_an_account(
 def test_the_log_of_requests_lets_nobody_in(
     raw: str, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level("INFO", "acl.api.request_ids"):
+    with caplog.at_level("INFO", "acl.http.request_ids"):
         client.get(f"/invitation/{raw}/")
 
     assert "/invitation/…/" in caplog.text

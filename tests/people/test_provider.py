@@ -18,10 +18,10 @@ from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from acl.accounts.people import deactivate
 from acl.models import AuditEntry
-from acl.services.people import deactivate
 from marketplace.config.env import read_settings
-from marketplace.config.oidc import group_mapping, providers
+from marketplace.config.oidc_settings import group_mapping, providers
 from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
 from tests.people.codes import code_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from catalog.embedding.onnx import OnnxEmbedder
-from catalog.embedding.shipped import prepare_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import prepare_model
 
 SHARED_SETS = Path(__file__).parents[3] / "shared" / "eval"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.clauses import MOST_CLAUSES, split
+from discovery.select.clauses import MOST_CLAUSES, split
 
 
 @pytest.mark.parametrize(

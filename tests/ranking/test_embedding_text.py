@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from catalog.embedding.text import embedding_text
+from catalog.embedding.embedding_text import embedding_text
 from tests.ranking.conftest import Tool
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discovery.follow_ups import in_context
-from discovery.reading import read
+from discovery.select.follow_ups import in_context
+from discovery.select.message import read
 
 
 @pytest.mark.parametrize(

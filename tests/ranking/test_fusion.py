@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.ranking.fusion import NAMED, Evidence, MessageFeatures, fuse, judge
-from discovery.ranking.scales import GENERAL
+from discovery.select.ranking.fusion import NAMED, Evidence, MessageFeatures, fuse, judge
+from discovery.select.ranking.scales import GENERAL
 
 ONE = MessageFeatures((40.0,))
 TWO = MessageFeatures((40.0, 20.0, 20.0))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.ranking.graph import Link, Pulled, gains, links_by_shared, pull_in
+from discovery.select.ranking.relation_gains import Link, Pulled, gains, links_by_shared, pull_in
 
 scores = st.dictionaries(st.integers(0, 9), st.floats(0, 1), max_size=10)
 links = st.lists(

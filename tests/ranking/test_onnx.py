@@ -6,17 +6,17 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from catalog.embedding import convert
-from catalog.embedding.base import EmbedderUnavailable
-from catalog.embedding.documents import embed_documents
-from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding import model_conversion
+from catalog.embedding.document_vectors import embed_documents
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.onnx_embedder import OnnxEmbedder
 from tests.ranking.tool_texts import TOOL_TEXTS
 
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The base model: what is compared here are its weights."""
-    return convert.convert_model(tmp_path_factory.mktemp("model"))
+    return model_conversion.convert_model(tmp_path_factory.mktemp("model"))
 
 
 def test_vectors_have_length_one(embedder: OnnxEmbedder) -> None:
@@ -56,8 +56,8 @@ def test_readings_of_a_text_are_averaged(embedder: OnnxEmbedder) -> None:
 
 
 def test_int8_agrees_with_float32(embedder: OnnxEmbedder) -> None:
-    weights = convert.read_weights(convert.source_folder() / "model.safetensors")
-    model = convert.build_model(weights, quantised=False).SerializeToString()
+    weights = model_conversion.read_weights(model_conversion.source_folder() / "model.safetensors")
+    model = model_conversion.build_model(weights, quantised=False).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     ids = [embedder._tokenizer.encode(text).ids for text in TOOL_TEXTS]
 
@@ -67,7 +67,7 @@ def test_int8_agrees_with_float32(embedder: OnnxEmbedder) -> None:
 
 
 def test_conversion_is_the_same_every_time(model_folder: Path, tmp_path: Path) -> None:
-    again = convert.convert_model(tmp_path / "again")
+    again = model_conversion.convert_model(tmp_path / "again")
 
     assert (again / "record.json").read_bytes() == (model_folder / "record.json").read_bytes()
 
@@ -75,20 +75,20 @@ def test_conversion_is_the_same_every_time(model_folder: Path, tmp_path: Path) -
 def test_finished_conversion_is_kept(model_folder: Path) -> None:
     before = (model_folder / "model.onnx").stat().st_mtime_ns
 
-    convert.convert_model(model_folder)
+    model_conversion.convert_model(model_folder)
 
     assert (model_folder / "model.onnx").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "record.json"])
 def test_damaged_file_is_noticed_and_mended(name: str, tmp_path: Path) -> None:
-    folder = convert.convert_model(tmp_path)
+    folder = model_conversion.convert_model(tmp_path)
     (folder / name).write_bytes((folder / name).read_bytes()[:-100] + b"{" * 100)
 
     with pytest.raises(EmbedderUnavailable, match=name):
         OnnxEmbedder(folder)
 
-    assert OnnxEmbedder(convert.convert_model(folder)).dimension == 384
+    assert OnnxEmbedder(model_conversion.convert_model(folder)).dimension == 384
 
 
 def test_missing_model_is_told_clearly(tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_weights_that_are_not_known_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
 
     with pytest.raises(EmbedderUnavailable, match="does not hold the weights"):
-        convert.read_weights(tmp_path / "model.safetensors")
+        model_conversion.read_weights(tmp_path / "model.safetensors")

@@ -1,6 +1,6 @@
 """Who gets a place."""
 
-from discovery.ranking.places import Candidate, choose
+from discovery.select.ranking.answer_places import Candidate, choose
 
 
 def _keys(candidates: list[Candidate], max_tools: int = 10, threshold: float = 0.1) -> list[int]:

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from catalog.embedding import convert
-from catalog.embedding.adapter import read_adapter
-from catalog.embedding.base import Embedder, EmbedderUnavailable
-from catalog.embedding.export import write_for_sentence_transformers
-from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding import model_conversion
+from catalog.embedding.embedder import Embedder, EmbedderUnavailable
+from catalog.embedding.model_export import write_for_sentence_transformers
+from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.provenance import ADAPTER_FILE
-from catalog.embedding.sentence_transformers import SentenceTransformersEmbedder
+from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
+from catalog.embedding.weight_adapter import read_adapter
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 
@@ -52,7 +52,7 @@ def test_vectors_agree(embedder: OnnxEmbedder, reference: SentenceTransformersEm
 def test_training_shows_in_both(
     embedder: OnnxEmbedder, reference: SentenceTransformersEmbedder, tmp_path: Path
 ) -> None:
-    plain = OnnxEmbedder(convert.convert_model(tmp_path))
+    plain = OnnxEmbedder(model_conversion.convert_model(tmp_path))
 
     exact = reference.embed(MESSAGES)
     trained, untrained = ((each.embed(MESSAGES) * exact).sum() for each in (embedder, plain))

@@ -7,11 +7,11 @@ from importlib.resources import files
 
 import pytest
 
-from catalog.embedding.onnx import OnnxEmbedder
-from catalog.embedding.queries import EmbeddedTexts
-from discovery import small_talk
-from discovery.small_talk import chance_of_small_talk, is_small_talk
-from marketplace.sources.starter import FOLDER
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.query_vectors import EmbeddedTexts
+from discovery.select import small_talk
+from discovery.select.small_talk import chance_of_small_talk, is_small_talk
+from marketplace.sources.kinds.starter_source import FOLDER
 
 Embed = Callable[..., EmbeddedTexts]
 

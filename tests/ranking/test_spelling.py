@@ -2,8 +2,8 @@
 
 import pytest
 
-from discovery.reading import read
-from discovery.spelling import mend
+from discovery.select.message import read
+from discovery.select.spelling import mend
 from tests.ranking.tool_texts import MESSAGES
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.ranking.thresholds import cut, is_direct
+from discovery.select.ranking.thresholds import cut, is_direct
 
 
 def test_weak_best_still_gives_an_answer() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.rendering.legal import arguments_schema
+from discovery.answer.formats.legal_schema import arguments_schema
 
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 # Keywords in the wrong places with the wrong values, which is what catalogues hold.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from discovery.rendering.modes import MOST_COMPACT, MOST_DIRECT, choose_mode
+from discovery.answer.modes import MOST_COMPACT, MOST_DIRECT, choose_mode
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from catalog.normalizing.naming import FULL_NAME
+from catalog.formats.names import FULL_NAME
 from catalog.trust.reviewed_texts import own_schema, own_words
-from discovery.metatools.registry import META_TOOLS
-from discovery.rendering.common import Tool
-from discovery.rendering.formats import FORMATS, renamed, write_searchable, write_tools
-from discovery.services.injection import as_tools
+from discovery.answer.formats.format_base import Tool
+from discovery.answer.formats.provider_formats import (
+    FORMATS,
+    renamed,
+    write_searchable,
+    write_tools,
+)
+from discovery.answer.injection import as_tools
+from discovery.gateway.definitions.all_metatools import META_TOOLS
 from tests.rendering.test_legal import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]

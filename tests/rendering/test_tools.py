@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from catalog.trust.reviewed_texts import own_words
-from discovery.rendering.formats import FORMATS, render_tools
-from discovery.rendering.prompt import render_prompt
-from discovery.selected import Selected, Selection
+from discovery.answer.formats.provider_formats import FORMATS, render_tools
+from discovery.answer.prompt import render_prompt
+from discovery.select.selection import Selected, Selection
 
 NOTHING = {"type": "object", "properties": {}}
 LEGAL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")

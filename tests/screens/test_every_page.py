@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from marketplace.indexing import embed_listings
+from marketplace.listings.search_index import embed_listings
 from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OPEN, OWN_PAGE, PAGE, ROUTES, Row
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     _folder_of_static_files,

@@ -10,23 +10,23 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
+from acl.accounts.invitations import invite
+from acl.accounts.service_accounts import create_service_account
+from acl.accounts.spaces import create_space
+from acl.audit.recorder import record
+from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, Space
-from acl.services.audit import record
-from acl.services.invitations import invite
-from acl.services.keys import create_key, revoke_key
-from acl.services.requests import decline_request
-from acl.services.service_accounts import create_service_account
-from acl.services.spaces import create_space
-from catalog.connections.health import note_health
-from catalog.mcp_client.problems import Reason, ServerProblemError
+from acl.rights.access_requests import decline_request
+from catalog.embedding.model_switch import register_configured_model
 from catalog.models import Capability, Integration, Rule, ServerProposal
-from catalog.services.reviewing import store_definitions
-from catalog.switching import register_configured_model
+from catalog.registration.definition_review import store_definitions
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.health_history import note_health
 from discovery.models import Call
-from marketplace.indexing import describe_missing
+from marketplace.listings.listing_store import store_listings
+from marketplace.listings.search_index import describe_missing
 from marketplace.models import Installation, InstallationEvent
-from marketplace.services.listings import store_listings
-from marketplace.sources.starter import starter_listings
+from marketplace.sources.kinds.starter_source import starter_listings
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,

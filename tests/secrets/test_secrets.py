@@ -15,9 +15,9 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.models import Integration, Secret
-from catalog.secrets.keys import FILE, SecretUnavailableError
-from catalog.secrets.sealing import values_for
-from catalog.services.secrets import (
+from catalog.servers.secrets.encryption_keys import FILE, SecretUnavailableError
+from catalog.servers.secrets.sealed_values import values_for
+from catalog.servers.secrets.secret_store import (
     UnusableSecretError,
     forget_secret,
     secret_states,

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
-from acl.redis_circuit import redis_circuit
-from catalog.embedding.shipped import model_folder
+from acl.platform.redis_circuit import redis_circuit
+from catalog.embedding.shipped_model import model_folder
 from catalog.models import Embedding
 from tests.selection.conftest import Shop, names
 

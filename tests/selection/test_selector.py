@@ -7,9 +7,9 @@ from guardian.shortcuts import assign_perm
 
 from catalog.models import Capability, Integration
 from discovery.models import Turn
-from discovery.selected import Asked
-from discovery.services.selection import select_capabilities
-from discovery.services.turns import select_for_turn
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
+from discovery.turns.turn_records import select_for_turn
 from tests.selection.conftest import Shop, names
 
 

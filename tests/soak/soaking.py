@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from catalog.connections.breaker import Policy
-from catalog.connections.pool import Connections
-from catalog.mcp_client.limits import Limits
-from catalog.mcp_client.problems import Reason, ServerProblemError
-from catalog.mcp_client.servers import StdioServer
+from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import StdioServer
+from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.session_pool import Connections
 from tests.mcp_client.test_stdio import server
 
 # What each mode must be told as; None where it answers in between.

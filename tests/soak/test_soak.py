@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from catalog.connections.breaker import Policy
-from catalog.mcp_client.limits import MB, Limits
-from catalog.mcp_client.problems import Reason
+from catalog.servers.client.server_limits import MB, Limits
+from catalog.servers.client.server_problems import Reason
+from catalog.servers.connections.circuit_breaker import Policy
 from tests.mcp_client.test_stdio import QUICK
 from tests.soak.soaking import GREEDY, MODES, Pace, soak
 

@@ -16,14 +16,14 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
+from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from acl.services.keys import create_key
 from catalog.models import Integration
-from catalog.outgoing.addresses import AllowedHosts
-from catalog.outgoing.fetching import Document, fetch
+from catalog.servers.net.address_check import AllowedHosts
+from catalog.servers.net.guarded_fetch import Document, fetch
 from marketplace.models import Listing, Source
-from marketplace.refreshing import MOST_ATTEMPTS, refresh_source, sources_to_read
-from marketplace.services.sources import TASK
+from marketplace.sources.source_refresh import MOST_ATTEMPTS, refresh_source, sources_to_read
+from marketplace.sources.subscriptions import TASK
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.outgoing.network import Names, RecordingNetwork, transport_on
 from tests.outgoing.test_guard import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from catalog.normalizing.reading import RefusedError
+from catalog.formats.files import RefusedError
 from marketplace.sources.archives import Room, only_folder, unpack
 from tests.sources.places import MB, tar_of
 

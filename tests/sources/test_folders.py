@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from catalog.formats.files import RefusedError
 from catalog.models import Integration
-from catalog.normalizing.reading import RefusedError
+from marketplace.listings.listing_store import source_named, store_listings
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.services.listings import source_named, store_listings
-from marketplace.sources import plugins, repositories
-from marketplace.sources.starter import starter_listings
+from marketplace.sources import repositories
+from marketplace.sources.kinds import plugin_source
+from marketplace.sources.kinds.starter_source import starter_listings
 from tests.sources.conftest import Read
 from tests.sources.places import SAMPLES, Place, tar_of, tar_of_folder
 
@@ -177,7 +178,7 @@ def test_renamed_plugin_keeps_its_address_and_what_is_installed(folder: Path, re
 def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     server: Place, folder: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugins, "MOST_ARCHIVES", 2)
+    monkeypatch.setattr(plugin_source, "MOST_ARCHIVES", 2)
     skill = {"r-1/deep/skills/minutes/SKILL.md": SKILL.format("minutes")}
     server.documents["/a.tar.gz"] = tar_of(skill)
     server.documents["/b.tar.gz"] = tar_of({"r-1/SKILL.md": SKILL.format("letters")})

@@ -3,9 +3,9 @@
 import pytest
 from django.db import connection
 
-from catalog.descriptors import IntegrationDescriptor
+from catalog.formats.descriptors import IntegrationDescriptor
+from marketplace.listings.listing_store import store_listings
 from marketplace.models import ListingVersion
-from marketplace.services.listings import store_listings
 from tests.databases import as_superuser
 
 pytestmark = pytest.mark.django_db

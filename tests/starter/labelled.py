@@ -2,8 +2,8 @@
 
 import json
 
-from catalog.descriptors import Descriptor
-from marketplace.sources.starter import FOLDER, starter_collection
+from catalog.formats.descriptors import Descriptor
+from marketplace.sources.kinds.starter_source import FOLDER, starter_collection
 
 CATALOG = FOLDER / "labelled" / "catalog.jsonl"
 QUERIES = FOLDER / "labelled" / "queries.jsonl"

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from jsonschema import Draft202012Validator  # ships no types
 
-from catalog.descriptors import Descriptor
-from catalog.normalizing.naming import FULL_NAME, SLUG
-from marketplace.sources.starter import starter_collection
+from catalog.formats.descriptors import Descriptor
+from catalog.formats.names import FULL_NAME, SLUG
+from marketplace.sources.kinds.starter_source import starter_collection
 
 COLLECTION = starter_collection()
 CAPABILITIES = COLLECTION.capabilities

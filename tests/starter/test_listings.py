@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from catalog.descriptors import IntegrationDescriptor
-from catalog.normalizing.naming import SLUG
-from marketplace.sources.starter import starter_collection, starter_listings
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.names import SLUG
+from marketplace.sources.kinds.starter_source import starter_collection, starter_listings
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "samples" / "mcp-tools-list"
 LISTINGS = starter_listings()

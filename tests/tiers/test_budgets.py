@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from catalog.tokens import token_counter
-from discovery.selected import Selected
-from discovery.tiers.details import write_details
-from discovery.tiers.matches import Match, foremost, write_lines
-from discovery.tiers.options import TierOptions
-from discovery.tiers.state import Facts
-from discovery.tiers.summary import FIRST, LAST, Category, write_summary
+from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
+from discovery.answer.tiers.full_tier import write_details
+from discovery.answer.tiers.line_tier import Match, foremost, write_lines
+from discovery.answer.tiers.tier_options import TierOptions
+from discovery.answer.tiers.tier_state import Facts
+from discovery.select.selection import Selected
 from tests.rendering.test_legal import GOOD, ODD
 from tests.rendering.test_tools import chosen
 

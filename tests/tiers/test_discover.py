@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
 from catalog.models import Capability, Integration, Rule
+from discovery.answer.formats.provider_formats import FORMATS
+from discovery.answer.tiers import tier_state
 from discovery.models import Turn
-from discovery.rendering.formats import FORMATS
-from discovery.tiers import state
 from tests.access.people import People, client_of
 from tests.factories import CapabilityFactory, give, lay_down, take_away
 from tests.rendering.test_legal import GOOD
@@ -159,21 +159,21 @@ def test_summary_follows_rights_and_the_catalogue(people: People, client: Client
 
 
 def test_right_that_goes_while_it_is_read_is_kept_under_its_own_key(people: People) -> None:
-    before = state.read_state(people.caller, shown=[], full=[]).key
+    before = tier_state.read_state(people.caller, shown=[], full=[]).key
     rule = lay_down(Rule.Effect.DENY, people.search, Space.objects.get(group=people.support))
 
-    state.categories_at(before, people.caller)
+    tier_state.categories_at(before, people.caller)
 
     rule.delete()
-    again = state.read_state(people.caller, shown=[], full=[]).key
+    again = tier_state.read_state(people.caller, shown=[], full=[]).key
     assert again == before
-    told = [one.category for one in state.categories_at(again, people.caller)]
+    told = [one.category for one in tier_state.categories_at(again, people.caller)]
     assert "search" in told
 
 
 def test_what_is_taken_away_meanwhile_is_told_nowhere(people: People) -> None:
     shown = [people.send.pk, people.pay.pk]
 
-    found = state.read_state(people.caller, shown=shown, full=shown)
+    found = tier_state.read_state(people.caller, shown=shown, full=shown)
 
     assert list(found.facts) == [people.send.pk]

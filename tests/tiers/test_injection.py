@@ -8,8 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 from acl.models import Space
 from catalog.models import Integration, Rule
 from catalog.tokens import token_counter
-from discovery.rendering.formats import write_tools
-from discovery.services.injection import Injection, inject_everything
+from discovery.answer.formats.provider_formats import write_tools
+from discovery.answer.injection import Injection, inject_everything
 from tests.access.people import People
 from tests.factories import CapabilityFactory, lay_down
 

@@ -7,10 +7,10 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 from catalog.models import Capability
-from discovery import everything
-from discovery.tiers.state import categories_at, read_state
+from discovery.answer.tiers.tier_state import categories_at, read_state
+from discovery.select import all_tools
 from tests.access.test_random_worlds import GROUPS, USERS, random_world
 from tests.access.worlds import store
 from tests.examples import EXAMPLES
@@ -35,7 +35,7 @@ def check(world: World, caller: Caller) -> None:
     names = {row.pk: row.full_name for row in Capability.objects.filter(pk__in=usable)}
 
     categories = categories_at(read_state(caller, shown=[], full=[]).key, caller)
-    tools = everything.read(caller)
+    tools = all_tools.read(caller)
 
     assert sum(one.count for one in categories) == len(usable)
     assert {name for one in categories for name in one.names} <= set(names.values())

@@ -5,13 +5,13 @@ import statistics
 from pathlib import Path
 
 from catalog.tokens import token_counter
-from discovery.selected import Asked
-from discovery.services.discover import discover
-from discovery.tiers.options import TierOptions
-from marketplace.sources import starter
+from discovery.answer.tiers.discover import discover
+from discovery.answer.tiers.tier_options import TierOptions
+from discovery.select.selection import Asked
+from marketplace.sources.kinds import starter_source
 from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
 
-MESSAGES = Path(starter.__file__).parent.parent / "starter" / "labelled" / "queries.jsonl"
+MESSAGES = Path(starter_source.__file__).parent.parent / "starter" / "labelled" / "queries.jsonl"
 
 
 def test_tiers_stay_within_their_tokens(shop: Shop) -> None:  # noqa: F811

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.embedding.adapter import difference, merged, read_adapter, write_adapter
-from catalog.embedding.base import EmbedderUnavailable
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.weight_adapter import difference, merged, read_adapter, write_adapter
 
 dice = np.random.default_rng(7)
 BASE = {

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from discovery.ranking.scales import GENERAL, TRAINED
-from discovery.training.calibrating import fit_scale, reliability
-from discovery.training.evidence import Array, Question
+from discovery.evaluation.training.calibration import fit_scale, reliability
+from discovery.evaluation.training.evidence import Array, Question
+from discovery.select.ranking.scales import GENERAL, TRAINED
 
 dice = np.random.default_rng(5)
 MIDDLE, WIDTH, CANDIDATES = 0.5, 0.1, 12

@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from catalog.embedding.convert import convert_model
-from catalog.embedding.onnx import OnnxEmbedder
-from discovery.labelled_sets import BadSet, read_queries
-from discovery.training.pairs import LONGEST_JOINED, REQUESTS, has_messages, labelled_pairs
-from discovery.training.remembering import Remembering
+from catalog.embedding.model_conversion import convert_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from discovery.evaluation.labelled_sets import BadSet, read_queries
+from discovery.evaluation.training.embedding_cache import Remembering
+from discovery.evaluation.training.pairs import (
+    LONGEST_JOINED,
+    REQUESTS,
+    has_messages,
+    labelled_pairs,
+)
 from tests.training.sets import MESSAGES, TOOLS, write_set
 
 
@@ -20,7 +25,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Remembering:
 @pytest.fixture
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No message gets another one beside it."""
-    monkeypatch.setattr("discovery.training.pairs.JOINED", 0.0)
+    monkeypatch.setattr("discovery.evaluation.training.pairs.JOINED", 0.0)
 
 
 def _tool_of(reading: str) -> str:
@@ -75,7 +80,7 @@ def test_some_messages_get_another_one_before_or_behind(
     rain, mail = MESSAGES[1][0], f"{MESSAGES[0][0]}."
 
     def said(joined: float) -> set[str]:
-        monkeypatch.setattr("discovery.training.pairs.JOINED", joined)
+        monkeypatch.setattr("discovery.evaluation.training.pairs.JOINED", joined)
         pairs = (labelled_pairs(folder, base, seed=seed, most=100) for seed in range(20))
         return {one.message for some in pairs for one in some if "weather" in one.right.lower()}
 
@@ -87,7 +92,7 @@ def test_some_messages_get_another_one_before_or_behind(
 def test_catalogue_without_messages_takes_those_that_were_written_for_it(
     base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discovery.training.pairs.REQUESTS", tmp_path / "requests")
+    monkeypatch.setattr("discovery.evaluation.training.pairs.REQUESTS", tmp_path / "requests")
     (tmp_path / "requests").mkdir()
     folder = write_set(tmp_path / "home", messages=False)
     with pytest.raises(BadSet, match="does not exist"):

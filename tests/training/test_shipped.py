@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 from django.test import override_settings
 
-from catalog.embedding import choice
-from catalog.embedding.adapter import PLAIN, name_of, read_adapter
-from catalog.embedding.base import EmbedderUnavailable
-from catalog.embedding.convert import MODEL_FILE, model_name
-from catalog.embedding.onnx import OnnxEmbedder
+from catalog.embedding import configured_embedder
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.model_conversion import MODEL_FILE, model_name
+from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.provenance import ADAPTER_FILE, provenance
-from catalog.embedding.shipped import is_prepared, model_folder, prepare_model, prepared_folder
-from discovery.ranking.scales import GENERAL, scale_of, shipped_scale
+from catalog.embedding.shipped_model import (
+    is_prepared,
+    model_folder,
+    prepare_model,
+    prepared_folder,
+)
+from catalog.embedding.weight_adapter import PLAIN, name_of, read_adapter
+from discovery.select.ranking.scales import GENERAL, scale_of, shipped_scale
 from tests.ranking.tool_texts import MESSAGES
 
 SMALL = 2 * 1024 * 1024
@@ -33,8 +38,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shipped(monkeypatch: pytest.MonkeyPatch, root: Path) -> Iterator[None]:
     """The providers as a new process has them, on these models."""
-    monkeypatch.setitem(choice._providers, "onnx", choice.LazyEmbedder(choice._onnx))
-    monkeypatch.setattr(choice, "_earlier", {})
+    monkeypatch.setitem(
+        configured_embedder._providers,
+        "onnx",
+        configured_embedder.LazyEmbedder(configured_embedder._onnx),
+    )
+    monkeypatch.setattr(configured_embedder, "_earlier", {})
     with override_settings(PEGBOARD_MODEL_DIR=root, PEGBOARD_TRAINED_ENCODER=True):
         yield
 
@@ -88,16 +97,16 @@ def test_both_are_found_and_a_missing_one_is_made(root: Path, tmp_path: Path) ->
 def test_setting_chooses_and_the_other_still_answers_for_its_vectors() -> None:
     trained, plain = model_name(provenance()["adapter"]), model_name()
 
-    assert choice.configured_embedder_name() == trained
-    assert choice.embedder_named(plain).name == plain
+    assert configured_embedder.configured_embedder_name() == trained
+    assert configured_embedder.embedder_named(plain).name == plain
     with pytest.raises(EmbedderUnavailable, match="the settings name"):
-        choice.embedder_named("somebody-elses-model")
+        configured_embedder.embedder_named("somebody-elses-model")
 
 
 @pytest.mark.usefixtures("shipped")
 def test_switched_off_the_model_is_as_its_makers_left_it() -> None:
     with override_settings(PEGBOARD_TRAINED_ENCODER=False):
-        assert choice.configured_embedder_name() == model_name()
-        assert choice.embedder_named(model_name(provenance()["adapter"])).name.endswith(
-            provenance()["adapter"]
-        )
+        assert configured_embedder.configured_embedder_name() == model_name()
+        assert configured_embedder.embedder_named(
+            model_name(provenance()["adapter"])
+        ).name.endswith(provenance()["adapter"])

@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 
 from catalog.models import Capability, Embedding
-from catalog.services.reviewing import store_definitions
-from catalog.trust.pinning import read_back
-from catalog.trust.reading import as_definition
+from catalog.registration.definition_review import store_definitions
+from catalog.trust.fingerprint import read_back
+from catalog.trust.tool_list import as_definition
+from discovery.calls.execution import NeedsApprovalError
+from discovery.gateway.metatools.dispatch import call_meta_tool
 from discovery.models import Call
-from discovery.services.execution import NeedsApprovalError
-from discovery.services.metatools.calling import call_meta_tool
 from tests.access.people import People, client_of, invite
 from tests.access.test_who_sees_what import WAYS, Way, told
 from tests.api.conftest import client_with, new_key

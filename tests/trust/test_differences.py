@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.trust.differences import LONGEST_TEXT, compare, visible
+from catalog.trust.text_differences import LONGEST_TEXT, compare, visible
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.callers import Caller
+from acl.rights.caller import Caller
 from catalog.models import ServerProposal
-from catalog.services.proposals import propose_server
+from catalog.registration.server_proposals import propose_server
 from tests.factories import IntegrationFactory
 from tests.pages.conftest import sign_in
 from tests.people.test_in_browser import LONG, troubles

@@ -4,10 +4,10 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.callers import Caller
 from acl.models import AuditEntry
+from acl.rights.caller import Caller
 from catalog.models import Integration, ServerProposal
-from catalog.services.proposals import propose_server
+from catalog.registration.server_proposals import propose_server
 from marketplace.models import Installation
 from tests.factories import IntegrationFactory
 

@@ -7,7 +7,7 @@ from django.test import Client
 
 from acl.models import AuditEntry
 from catalog.models import Capability, Definition, Embedding
-from catalog.services.reviewing import seen_digest
+from catalog.registration.definition_review import seen_digest
 from marketplace.models import Installation
 from tests.trust.test_reviewing import READ, WRITE, World, changed
 from tests.trust.test_reviewing import world as world

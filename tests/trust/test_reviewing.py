@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from acl.callers import Caller
 from acl.models import AuditEntry
+from acl.rights.caller import Caller
 from catalog.models import Capability, Definition, Embedding, Integration
-from catalog.services.reviewing import (
+from catalog.registration.definition_review import (
     ChangedSinceError,
     StoredDefinitions,
     approve_definitions,

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from catalog.trust.findings import Finding, keeps_out
-from catalog.trust.scanning import scan_definition, scan_text
+from catalog.trust.scanner import scan_definition, scan_text
 
 CORPUS = Path(__file__).parent / "corpus"
 STARTER = Path(__file__).parents[2] / "marketplace" / "starter" / "integrations"

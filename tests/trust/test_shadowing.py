@@ -4,7 +4,7 @@ import pytest
 
 from catalog.models import Capability
 from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
-from catalog.trust.shadowing import find_namesakes
+from catalog.trust.impersonation import find_namesakes
 from tests.factories import CapabilityFactory, IntegrationFactory
 from tests.trust.test_reviewing import World, give
 from tests.trust.test_reviewing import world as world

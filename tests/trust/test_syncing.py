@@ -15,16 +15,16 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from catalog.connections import asking, verifying
-from catalog.connections.announcing import Announcements
-from catalog.connections.asking import call_tool
-from catalog.connections.loop import ConnectionLoop
-from catalog.locking import only_sync
-from catalog.mcp_client.problems import Reason, ServerProblemError
 from catalog.models import Capability, Definition, Integration, Sync
-from catalog.needs import needs_of
-from catalog.services.reviewing import store_definitions
-from catalog.syncing import KEPT, BusyError, sync_definitions
+from catalog.registration.catalog_locks import only_sync
+from catalog.registration.definition_review import store_definitions
+from catalog.servers.call_needs import needs_of
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections import definition_check, server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.connections.tool_changes import Announcements
+from catalog.servers.definition_sync import KEPT, BusyError, sync_definitions
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.test_stdio import text_of
 
@@ -74,7 +74,7 @@ class TwoFaced:
             transport="stdio",
             command=[sys.executable, "-I", str(folder / "server.py"), str(self._file)],
         )
-        tools = asking.check_server(self.row)
+        tools = server_requests.check_server(self.row)
         store_definitions(integration=self.row, tools=tools.tools, by=by)
 
     def says(self, definition: str) -> None:
@@ -90,15 +90,15 @@ def faces(
 ) -> Iterator[TwoFaced]:
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     active_model()
-    loop = ConnectionLoop(verifying.attentive_connections)
-    monkeypatch.setattr(asking, "connection_loop", loop)
+    loop = ConnectionLoop(definition_check.attentive_connections)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield TwoFaced(tmp_path, UserFactory.create())
     loop.stop()
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     announced: list[tuple[str, ...]] = []
-    monkeypatch.setattr(verifying, "announcements", lambda *said: announced.append(said))
+    monkeypatch.setattr(definition_check, "announcements", lambda *said: announced.append(said))
     return announced
 
 
@@ -226,7 +226,9 @@ def _connection() -> dict[str, Any]:
 
 def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, str]] = []
-    monkeypatch.setattr("catalog.connections.announcing.send_sync", lambda *what: sent.append(what))
+    monkeypatch.setattr(
+        "catalog.servers.connections.tool_changes.send_sync", lambda *what: sent.append(what)
+    )
 
     async def say() -> None:
         announced = Announcements(wait_seconds=0.01)

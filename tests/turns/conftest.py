@@ -2,11 +2,11 @@
 
 import pytest
 
-from acl.callers import Caller
-from acl.redis_circuit import redis_circuit
+from acl.platform.redis_circuit import redis_circuit
+from acl.rights.caller import Caller
 from discovery.models import Turn
-from discovery.services.outcomes import Reported, report_outcome
-from discovery.verdicts import verdict_of_status
+from discovery.turns.outcomes import Reported, report_outcome
+from discovery.turns.verdicts import verdict_of_status
 from tests.access.people import People, invite
 
 

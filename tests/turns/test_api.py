@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Capability
 from discovery.models import Outcome, Turn
-from discovery.services.outcomes import report_outcome
-from discovery.services.turns import TurnEnded, note_discovery
-from discovery.verdicts import verdict_of_score, work_out
+from discovery.turns.outcomes import report_outcome
+from discovery.turns.turn_records import TurnEnded, note_discovery
+from discovery.turns.verdicts import verdict_of_score, work_out
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.api.test_select import MAIL as BODY

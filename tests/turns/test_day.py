@@ -7,13 +7,13 @@ import pytest
 import time_machine
 from django.test import override_settings
 
-from acl.redis_circuit import redis_client
+from acl.platform.redis_circuit import redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.selected import Asked
-from discovery.services.outcomes import report_outcome
-from discovery.services.planning import Wanted, plan_turn
-from discovery.verdicts import verdict_of_status
-from discovery.windows import read_window, scope_of, stored_samples, window_of
+from discovery.select.selection import Asked
+from discovery.turns.outcome_windows import read_window, scope_of, stored_samples, window_of
+from discovery.turns.outcomes import report_outcome
+from discovery.turns.turn_plan import Wanted, plan_turn
+from discovery.turns.verdicts import verdict_of_status
 from tests.access.people import People, invite
 from tests.turns.conftest import MAIL
 

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
+from discovery.insights.figures import report_figures
 from discovery.models import OutcomeAlert, Turn
-from discovery.services.figures import report_figures
-from discovery.services.outcomes import report_outcome
+from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.turns.conftest import report

@@ -6,8 +6,8 @@ from itertools import pairwise, product
 import pytest
 from django.db import IntegrityError, transaction
 
-from discovery.lifecycle import ENDED, TRANSITIONS, State, steps_of, take_step
 from discovery.models import Turn
+from discovery.turns.turn_state import ENDED, TRANSITIONS, State, steps_of, take_step
 from tests.access.people import People
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -10,10 +10,10 @@ from django.db import connection
 from django.test import override_settings
 
 from acl.models import Space
-from acl.redis_circuit import redis_circuit, redis_client
-from discovery.alerts import raise_alert
+from acl.platform.redis_circuit import redis_circuit, redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.windows import (
+from discovery.turns.outcome_alerts import raise_alert
+from discovery.turns.outcome_windows import (
     Sample,
     Scope,
     add_sample,

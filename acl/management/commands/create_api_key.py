@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError
 
-from acl.clock import database_now
+from acl.keys.key_lifecycle import KeyRefused, create_key
 from acl.models import ApiKey
-from acl.services.keys import KeyRefused, create_key
+from acl.platform.clock import database_now
 
 
 class Command(BaseCommand):

@@ -9,10 +9,14 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from catalog.embedding.base import EmbedderUnavailable
-from catalog.indexing import embed_pending, pending
-from catalog.services.models import model_progress
-from catalog.switching import promise_missing, register_configured_model, switch_when_complete
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.embedding_jobs import embed_pending, pending
+from catalog.embedding.model_list import model_progress
+from catalog.embedding.model_switch import (
+    promise_missing,
+    register_configured_model,
+    switch_when_complete,
+)
 
 
 class Command(BaseCommand):

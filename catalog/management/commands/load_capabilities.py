@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.markup import escape
 
-from catalog.normalizing.manifest_folders import watched_folders
-from catalog.services.manifests import Reloaded, reload_manifests
+from catalog.formats.manifest_folders import watched_folders
+from catalog.registration.manifest_reload import Reloaded, reload_manifests
 
 
 class Command(BaseCommand):

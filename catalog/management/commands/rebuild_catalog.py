@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import Progress
 
-from catalog.indexing import pending
-from catalog.services.rebuilding import rebuild_catalog
+from catalog.embedding.embedding_jobs import pending
+from catalog.registration.catalog_rebuild import rebuild_catalog
 
 
 class Command(BaseCommand):

@@ -9,8 +9,13 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from catalog.secrets.keys import SecretUnavailableError, add_key, keep_first_key, key_file
-from catalog.secrets.rotation import Rotated, rotate_secrets
+from catalog.servers.secrets.encryption_keys import (
+    SecretUnavailableError,
+    add_key,
+    keep_first_key,
+    key_file,
+)
+from catalog.servers.secrets.key_rotation import Rotated, rotate_secrets
 
 
 class Command(BaseCommand):

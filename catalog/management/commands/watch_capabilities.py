@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 
-from catalog.normalizing.manifest_folders import watched_folders
-from catalog.services.manifests import Reloaded, reload_manifests
-from catalog.watching import follow
+from catalog.formats.manifest_folders import watched_folders
+from catalog.registration.manifest_reload import Reloaded, reload_manifests
+from catalog.registration.manifest_watcher import follow
 
 log = structlog.get_logger(__name__)
 

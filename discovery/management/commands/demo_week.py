@@ -19,10 +19,10 @@ from rich.progress import Progress
 from acl.models import ApiKey
 from discovery.demo.cast import Team, demo_groups, dismiss, hire
 from discovery.demo.days import move, times_of_week
-from discovery.demo.playing import NOWHERE, Backend, Moment, NotPlayed, Played
-from discovery.labelled_sets import read_queries
+from discovery.demo.demo_backend import NOWHERE, Backend, Moment, NotPlayed, Played
+from discovery.evaluation.labelled_sets import read_queries
+from discovery.evaluation.scores import Labelled
 from discovery.models import Turn
-from discovery.scoring import Labelled
 
 BAD_TURNS = 12  # enough for an alert
 FOLDER = Path("marketplace/starter/labelled")

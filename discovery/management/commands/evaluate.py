@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from discovery.labelled_sets import BadSet
-from discovery.services.evaluation import Evaluation, evaluate
+from discovery.evaluation.labelled_evaluation import Evaluation, evaluate
+from discovery.evaluation.labelled_sets import BadSet
 
 
 class Command(BaseCommand):

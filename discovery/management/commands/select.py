@@ -10,10 +10,10 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
-from acl.callers import Caller
-from acl.services.callers import CallerRefused, caller_for
-from discovery.selected import Asked, Selection
-from discovery.services.selection import select_capabilities
+from acl.rights.caller import Caller
+from acl.rights.caller_lookup import CallerRefused, caller_for
+from discovery.select.selection import Asked, Selection
+from discovery.select.selector import select_capabilities
 
 
 class Command(BaseCommand):

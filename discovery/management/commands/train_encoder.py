@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from catalog.embedding.base import EmbedderUnavailable
-from discovery.labelled_sets import BadSet
-from discovery.training.fitting import Recipe
-from discovery.training.recipe import NotInstalled, train_encoder
+from catalog.embedding.embedder import EmbedderUnavailable
+from discovery.evaluation.labelled_sets import BadSet
+from discovery.evaluation.training.fit import Recipe
+from discovery.evaluation.training.recipe import NotInstalled, train_encoder
 
 
 class Command(BaseCommand):

@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from marketplace.backups.programs import ProgramFailedError
 from marketplace.management.steps import told_in
-from marketplace.services.backups import make_backup
+from marketplace.operate.backups.backup_service import make_backup
+from marketplace.operate.backups.postgres_programs import ProgramFailedError
 
 KEYS = "The keys of sealed secrets are not inside: keep encryption_keys and secret_key elsewhere."
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from catalog.indexing import pending
-from catalog.normalizing.limits import DEFAULT_LIMITS
-from catalog.normalizing.sources import load_path
-from marketplace.services.importing import Imported, import_loaded
+from catalog.embedding.embedding_jobs import pending
+from catalog.formats.loader import load_path
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from marketplace.sources.catalog_import import Imported, import_loaded
 
 
 class Command(BaseCommand):

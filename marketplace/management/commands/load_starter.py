@@ -9,9 +9,9 @@ from django.contrib.auth.models import Group
 from django.core.management.base import BaseCommand
 
 from catalog.models import Definition
-from catalog.services.registration import register
-from marketplace.services.listings import store_listings
-from marketplace.sources.starter import starter_collection, starter_listings
+from catalog.registration.register import register
+from marketplace.listings.listing_store import store_listings
+from marketplace.sources.kinds.starter_source import starter_collection, starter_listings
 
 
 class Command(BaseCommand):

@@ -13,8 +13,8 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
-from marketplace.roles.grants import grant_rights
-from marketplace.roles.owner import as_owner
+from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.role_grants import grant_rights
 
 _LOCK_MILLISECONDS = 1000
 _TRIES = 30

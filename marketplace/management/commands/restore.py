@@ -11,16 +11,16 @@ from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import Progress
 
-from marketplace.backups.archive import BackupDamagedError
-from marketplace.backups.databases import MayNotMakeError
-from marketplace.backups.programs import ProgramFailedError
 from marketplace.management.steps import told_in
-from marketplace.services.backups import (
+from marketplace.operate.backups.backup_archive import BackupDamagedError
+from marketplace.operate.backups.backup_service import (
     Restored,
     RestoreRefusedError,
     check_backup,
     restore_backup,
 )
+from marketplace.operate.backups.database_swap import MayNotMakeError
+from marketplace.operate.backups.postgres_programs import ProgramFailedError
 
 _REFUSALS = (BackupDamagedError, MayNotMakeError, RestoreRefusedError)
 

@@ -9,16 +9,16 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from catalog.embedding.shipped import is_prepared, prepare_model
-from marketplace.embedded.problems import CannotRun
-from marketplace.embedded.setting_up import (
+from catalog.embedding.shipped_model import is_prepared, prepare_model
+from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.first_setup import (
     check_database,
     collect_static_files,
     create_first_admin,
     fill_empty_catalogue,
 )
-from marketplace.embedded.supervisor import Supervisor
-from marketplace.roles.powers import REMEDY, powers_of_the_application
+from marketplace.operate.embedded.supervisor import Supervisor
+from marketplace.operate.roles.role_powers import REMEDY, powers_of_the_application
 
 
 class Command(BaseCommand):

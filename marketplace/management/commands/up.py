@@ -11,13 +11,20 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from catalog.secrets.keys import add_key, key_file
-from marketplace.embedded.folders import Lock, key_in, open_data_folder
-from marketplace.embedded.postgres import EmbeddedPostgres
-from marketplace.embedded.problems import CannotRun
-from marketplace.embedded.programs import Connections, Watcher, Web, Worker, check_port, set_up
-from marketplace.embedded.redis import EmbeddedRedis
-from marketplace.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
+from catalog.servers.secrets.encryption_keys import add_key, key_file
+from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.data_folder import Lock, key_in, open_data_folder
+from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.pegboard_programs import (
+    Connections,
+    Watcher,
+    Web,
+    Worker,
+    check_port,
+    set_up,
+)
+from marketplace.operate.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
 
 _POWERFUL = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
 

@@ -1,0 +1,135 @@
+"""Invitations: sent, withdrawn and accepted. They are the one way to an account.
+
+The link is random and shown once; what is stored is a digest. Whoever has the link can accept, so
+it ends after a while, after one use, and with the admin who sent it.
+"""
+
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import cast
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.accounts.people import PeopleRefused, is_address_taken
+from acl.audit.recorder import record
+from acl.delegation import DelegationRefused, check_groups, check_role
+from acl.keys.key_lifecycle import digest_of
+from acl.models import Invitation
+from acl.platform.clock import database_now
+
+RANDOM_BYTES = 32
+OPEN = Q(accepted_at=None, withdrawn_at=None)
+
+
+@transaction.atomic
+def invite(
+    *, by: User, email: str, groups: Iterable[Group], role: str = Invitation.Role.MEMBER
+) -> tuple[Invitation, str]:
+    """The invitation and the secret of its link, which is the only time that it can be seen. An
+    earlier one to the same address ends."""
+    email, chosen = email.strip().lower(), list(groups)
+    _check_power(by, role, chosen)
+    if is_address_taken(email):
+        raise PeopleRefused("Somebody with this address has an account already.")
+    Invitation.objects.filter(OPEN, email__iexact=email).update(withdrawn_at=Now())
+    raw = secrets.token_urlsafe(RANDOM_BYTES)
+    invitation = Invitation.objects.create(
+        email=email,
+        role=role,
+        by=by,
+        digest=digest_of(raw),
+        expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
+    )
+    invitation.groups.set(chosen)
+    record(by=by, action="person.invited", target=email, details=_details(invitation))
+    return invitation, raw
+
+
+@transaction.atomic
+def withdraw(*, by: User, invitation: Invitation) -> None:
+    """The link opens nothing any longer."""
+    if Invitation.objects.filter(OPEN, pk=invitation.pk).update(withdrawn_at=Now()):
+        record(by=by, action="invitation.withdrawn", target=invitation.email)
+
+
+def list_open() -> QuerySet[Invitation]:
+    """Invitations that nobody has answered; those that are too old have `over`."""
+    over = ExpressionWrapper(Q(expires_at__lte=Now()), output_field=BooleanField())
+    open_ones = Invitation.objects.filter(OPEN).annotate(over=over)
+    return open_ones.select_related("by").prefetch_related("groups")
+
+
+def open_invitation(raw: str) -> Invitation | None:
+    """The invitation of a link, where it can still be accepted."""
+    return _acceptable().filter(digest=digest_of(raw)).first()
+
+
+@transaction.atomic
+def accept(*, raw: str, username: str, password: str) -> User:
+    """The new person. PeopleRefused where the link, the address or the name is gone meanwhile."""
+    invitation = _acceptable().select_for_update(of=("self",)).filter(digest=digest_of(raw)).first()
+    if invitation is None or is_address_taken(invitation.email):
+        raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
+    if not _may_still_invite(invitation):
+        raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
+    person = _create(invitation, username, password)
+    Invitation.objects.filter(pk=invitation.pk).update(accepted_at=Now(), person=person)
+    details = _details(invitation)
+    record(by=person, action="invitation.accepted", target=person.username, details=details)
+    return person
+
+
+def _may_still_invite(invitation: Invitation) -> bool:
+    """Ask again at acceptance: the sender or the groups may have changed since."""
+    try:
+        _check_power(cast(User, invitation.by), invitation.role, invitation.groups.all())
+    except PeopleRefused:
+        return False
+    return True
+
+
+def _check_power(by: User, role: str, groups: Iterable[Group]) -> None:
+    """Raise PeopleRefused if the invited person would have more power than the sender."""
+    try:
+        check_role(by, role)
+        check_groups(by, groups)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
+
+
+def _acceptable() -> QuerySet[Invitation]:
+    """Open ones, of a person who may still invite. Whoever sent it has vouched for the role."""
+    sender = Q(by__is_active=True, by__is_staff=True)
+    may = Q(role=Invitation.Role.MEMBER) | Q(by__is_superuser=True)
+    return Invitation.objects.filter(OPEN, sender, may, expires_at__gt=Now())
+
+
+def _create(invitation: Invitation, username: str, password: str) -> User:
+    admin = invitation.role == Invitation.Role.ADMIN
+    # Whose address it is, the answer must not tell.
+    if "@" in username and username.lower() != invitation.email:
+        raise PeopleRefused("A name with an @ can only be your own address.")
+    if User.objects.filter(username__iexact=username).exists():
+        raise PeopleRefused("Somebody has this name already.")
+    try:
+        with transaction.atomic():
+            person = User.objects.create_user(
+                username, invitation.email, password, is_staff=admin, is_superuser=admin
+            )
+    except IntegrityError:  # taken a moment ago
+        raise PeopleRefused("Somebody has this name already.") from None
+    # The link went to the address, or the admin who vouches for it gave it on.
+    EmailAddress.objects.create(user=person, email=invitation.email, verified=True, primary=True)
+    person.groups.set(invitation.groups.all())
+    return person
+
+
+def _details(invitation: Invitation) -> dict[str, object]:
+    groups = invitation.groups.order_by("name", "pk").values_list("name", flat=True)
+    return {"email": invitation.email, "role": invitation.role, "groups": list(groups)}

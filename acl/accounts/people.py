@@ -1,0 +1,178 @@
+"""People: who there is, who may sign in, and which groups they belong to.
+
+Leaving a group or being deactivated holds from the next request on: rights are asked of the
+database each time, and so is whether a session's owner is active. A deactivated person's sessions
+are removed all the same, or they would come back to life with the person.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.audit.recorder import record
+from acl.delegation import DelegationRefused, check_groups, check_person
+from acl.models import Invitation
+
+
+class PeopleRefused(Exception):
+    """The change is not one that this admin may make."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPeople:
+    """What an admin looks for."""
+
+    words: str = ""
+    group: str = ""
+    show: str = ""
+
+
+def list_people(wanted: WantedPeople) -> QuerySet[User]:
+    """People and programs by name, each with `two_factor` and their groups."""
+    codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
+    found = found.select_related("service_account")
+    if wanted.words:
+        fields = ("username", "first_name", "last_name", "email")
+        likes = (Q(**{f"{field}__icontains": wanted.words}) for field in fields)
+        found = found.filter(_any(likes))
+    if wanted.group:
+        found = found.filter(groups__name=wanted.group)
+    if wanted.show:
+        found = found.filter(**SHOWN[wanted.show])
+    return found.order_by("username", "pk")
+
+
+SHOWN: dict[str, dict[str, object]] = {
+    "active": {"is_active": True},
+    "inactive": {"is_active": False},
+    "admins": {"is_staff": True},
+    "no-codes": {"is_active": True, "two_factor": False, "service_account": None},
+    "never": {"last_login": None, "service_account": None},
+    "programs": {"service_account__isnull": False},
+}
+
+
+def is_address_taken(email: str) -> bool:
+    """Whether some account has the address, confirmed or not."""
+    return (
+        User.objects.filter(email__iexact=email).exists()
+        or EmailAddress.objects.filter(email=email.lower()).exists()
+    )
+
+
+def is_name_taken(name: str) -> bool:
+    """Return True if some account has the name, in any case, or has it as its address: pages and
+    the audit log would show two accounts that look like one."""
+    return User.objects.filter(username__iexact=name).exists() or is_address_taken(name)
+
+
+def person_to_link(verified: Iterable[str]) -> User | None:
+    """Whose account a provider may open by these addresses, locked until the transaction's end.
+
+    The address must be confirmed here as well, and the account must not be staff's: whoever can
+    make an address at the provider would else be an admin here. A program signs in nowhere.
+    """
+    addresses = [address.lower() for address in verified]
+    people = User.objects.select_for_update(of=("self",)).filter(
+        pk__in=EmailAddress.objects.filter(email__in=addresses, verified=True).values("user"),
+        is_active=True,
+        is_staff=False,
+        is_superuser=False,
+        service_account=None,
+    )
+    return people.order_by("pk").first()
+
+
+@transaction.atomic
+def deactivate(*, by: User, person: User) -> None:
+    """The person cannot sign in, their sessions end, and so do the invitations they sent."""
+    if by.pk == person.pk:
+        raise PeopleRefused("You cannot deactivate yourself. Ask another admin.")
+    _check_power(by, person)
+    if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
+        return
+    sessions = end_sessions(person)
+    sent = Invitation.objects.filter(by=person, accepted_at=None, withdrawn_at=None)
+    details = {"sessions": sessions, "invitations": sent.update(withdrawn_at=Now())}
+    record(by=by, action="person.deactivated", target=person.username, details=details)
+
+
+@transaction.atomic
+def reactivate(*, by: User, person: User) -> None:
+    """The person may sign in again, with the groups that they had."""
+    _check_power(by, person)
+    if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
+        record(by=by, action="person.reactivated", target=person.username)
+
+
+@transaction.atomic
+def add_to_group(*, by: User, person: User, group: Group) -> None:
+    """The group's rights are the person's from the next request on."""
+    _check_power(by, person, joins=[group])
+    if not person.groups.filter(pk=group.pk).exists():
+        person.groups.add(group)
+        _record_group(by, "person.joined_group", person, group)
+
+
+@transaction.atomic
+def take_out_of_group(*, by: User, person: User, group: Group) -> None:
+    """The group's rights are gone from the next request on."""
+    _check_power(by, person)
+    if person.groups.filter(pk=group.pk).exists():
+        person.groups.remove(group)
+        _record_group(by, "person.left_group", person, group)
+
+
+@transaction.atomic
+def turn_codes_off(*, by: User | None, person: User) -> None:
+    """For somebody who has lost both their phone and their recovery codes. `by` is None for the
+    command, which is there for when that was the only admin."""
+    if by is not None:
+        if by.pk == person.pk:
+            raise PeopleRefused("Turn your own codes off under Your account.")
+        _check_power(by, person)
+    removed, _ = Authenticator.objects.filter(user=person).delete()
+    if removed:
+        record(by=by, action="person.two_factor_off", target=person.username)
+
+
+def end_sessions(person: User) -> int:
+    """How many sessions were removed. Whose a session is stands inside it, so all are read; people
+    are deactivated rarely."""
+    running = Session.objects.filter(expire_date__gt=Now()).iterator()
+    theirs = [
+        session.pk
+        for session in running
+        if session.get_decoded().get(SESSION_KEY) == str(person.pk)
+    ]
+    Session.objects.filter(pk__in=theirs).delete()
+    return len(theirs)
+
+
+def _check_power(by: User, person: User, *, joins: Iterable[Group] = ()) -> None:
+    """Nobody changes a person who may do more than they, or gives away more than they have."""
+    try:
+        check_person(by, person)
+        check_groups(by, joins)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
+
+
+def _record_group(by: User, action: str, person: User, group: Group) -> None:
+    record(by=by, action=action, target=person.username, details={"group": group.name})
+
+
+def _any(conditions: Iterable[Q]) -> Q:
+    found = Q()
+    for condition in conditions:
+        found |= condition
+    return found

@@ -1,0 +1,72 @@
+"""Service accounts: users that are programs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from acl.accounts.people import is_name_taken
+from acl.audit.recorder import record
+from acl.delegation import Actor, check_groups, person_behind
+from acl.keys.key_lifecycle import create_key
+from acl.models import ApiKey, ServiceAccount
+
+
+class ServiceAccountRefused(Exception):
+    """There cannot be a service account of this name."""
+
+
+@transaction.atomic
+def create_service_account(
+    *, by: Actor, name: str, groups: Sequence[Group], description: str = ""
+) -> User:
+    """Create a user of the groups that keys can belong to, and that nobody can sign in as.
+
+    Raises DelegationRefused where membership would bring power that `by` does not have.
+    """
+    check_groups(by, groups)
+    user = User(username=User.normalize_username(name))
+    user.set_unusable_password()
+    try:
+        user.full_clean()
+    except ValidationError as problem:
+        raise ServiceAccountRefused(" ".join(problem.messages)) from problem
+    if is_name_taken(user.username):
+        raise ServiceAccountRefused("Somebody has this name or address already.")
+    user.save()
+    user.groups.add(*groups)
+    ServiceAccount.objects.create(user=user, description=description)
+    record(
+        by=person_behind(by),
+        action="service_account.created",
+        target=name,
+        details={"groups": [one.name for one in groups], "description": description},
+    )
+    return user
+
+
+@transaction.atomic
+def create_account_with_key(
+    *,
+    by: Actor,
+    account: str,
+    description: str,
+    name: str,
+    groups: Sequence[Group],
+    scopes: list[str],
+    acts_for_users: bool = False,
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """Create a service account and its first key, with the key's text; or neither."""
+    owner = create_service_account(by=by, name=account, groups=groups, description=description)
+    return create_key(
+        by=by,
+        name=name,
+        groups=groups,
+        scopes=scopes,
+        owner=owner,
+        acts_for_users=acts_for_users,
+        expires_at=expires_at,
+    )

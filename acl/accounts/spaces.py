@@ -1,0 +1,167 @@
+"""Spaces: made, renamed, moved and removed, and the root that every group has.
+
+A group's spaces are one tree. Each change locks the group first: two moves at the same time could
+otherwise make a ring that nothing hangs from.
+"""
+
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.utils.text import slugify
+
+from acl.audit.recorder import record
+from acl.models import GroupPolicy, Space
+
+ROOT_NAME, ROOT_SLUG = "Root", "root"
+DEEPEST = 32  # the statement walks no further up
+LONGEST_NAME, LONGEST_SLUG = 120, 60
+
+
+class SpaceRefused(Exception):
+    """The tree would break, or the name says nothing."""
+
+
+@transaction.atomic
+def create_space(*, by: User | None, group: Group, parent: Space | None, name: str) -> Space:
+    """A new space below `parent`, which inherits its rules; without one, below the root."""
+    _lock(group)
+    parent = _place(group, parent or ensure_root(group))
+    _check_depth(parent, below=1)
+    name = _checked(name)
+    space = Space.objects.create(
+        group=group, parent=parent, name=name, slug=_free_slug(group, name)
+    )
+    record(by=by, action="space.created", target=str(space), details={"parent": parent.slug})
+    return space
+
+
+@transaction.atomic
+def rename_space(*, by: User | None, space: Space, name: str) -> Space:
+    """Another name. The slug stays: requests name the space by it."""
+    before, space.name = space.name, _checked(name)
+    if before != space.name:
+        space.save(update_fields=["name"])
+        details = {"before": before, "after": space.name}
+        record(by=by, action="space.renamed", target=str(space), details=details)
+    return space
+
+
+@transaction.atomic
+def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
+    """Hang the space, with all that is below it and all their rules, under another parent."""
+    _lock(space.group)
+    space = Space.objects.select_related("group", "parent").get(pk=space.pk)
+    parent = _place(space.group, parent)
+    if space.parent is None:
+        raise SpaceRefused("The root stays where it is: everything else hangs from it.")
+    if space.pk in _up_from(parent):
+        raise SpaceRefused(f"{space.name} cannot be moved under itself.")
+    _check_depth(parent, below=_height(space))
+    before, space.parent = space.parent, parent
+    if before != parent:
+        space.save(update_fields=["parent"])
+        details = {"before": before.slug, "after": parent.slug}
+        record(by=by, action="space.moved", target=str(space), details=details)
+    return space
+
+
+@transaction.atomic
+def delete_space(*, by: User | None, space: Space) -> None:
+    """Remove the space and its own rules; what was below it moves up to its parent."""
+    _lock(space.group)
+    space = Space.objects.select_related("group", "parent").get(pk=space.pk)
+    if space.parent is None:
+        raise SpaceRefused("The root cannot be removed: it is where requests without a space are.")
+    moved = Space.objects.filter(parent=space)
+    details: dict[str, Any] = {
+        "parent": space.parent.slug,
+        "moved up": sorted(moved.values_list("slug", flat=True)),
+    }
+    moved.update(parent=space.parent)
+    target = str(space)
+    _, removed = Space.objects.filter(pk=space.pk).delete()
+    details["rules"] = removed.get("catalog.Rule", 0)
+    record(by=by, action="space.removed", target=target, details=details)
+
+
+def ensure_root(group: Group) -> Space:
+    """The group's root space and its policy, made where they are missing."""
+    GroupPolicy.objects.get_or_create(group=group)
+    root = Space.objects.filter(group=group, parent=None).first()
+    if root is not None:
+        return root
+    root, _ = Space.objects.get_or_create(
+        group=group,
+        parent=None,
+        defaults={"name": ROOT_NAME, "slug": _free_slug(group, ROOT_SLUG)},
+    )
+    return root
+
+
+@transaction.atomic
+def set_open(*, by: User | None, group: Group, is_open: bool) -> bool:
+    """Let members use what is not restricted, or only what was given; whether that changed."""
+    policy, _ = GroupPolicy.objects.select_for_update().get_or_create(group=group)
+    if policy.open_default == is_open:
+        return False
+    policy.open_default = is_open
+    policy.save(update_fields=["open_default"])
+    record(by=by, action="group.opened" if is_open else "group.closed", target=f"group {group}")
+    return True
+
+
+def _lock(group: Group) -> None:
+    Group.objects.select_for_update(no_key=True).get(pk=group.pk)
+
+
+def _place(group: Group, parent: Space) -> Space:
+    """The parent as it is now; it must be one of the group's."""
+    found = Space.objects.filter(pk=parent.pk, group=group).first()
+    if found is None:
+        raise SpaceRefused(f"The parent must be a space of {group}.")
+    return found
+
+
+def _up_from(space: Space) -> list[int]:
+    """The space and those above it."""
+    parents = dict(Space.objects.filter(group=space.group_id).values_list("pk", "parent_id"))
+    above: list[int] = []
+    place: int | None = space.pk
+    while place is not None and place not in above:
+        above.append(place)
+        place = parents.get(place)
+    return above
+
+
+def _height(space: Space) -> int:
+    """How many levels the space and what is below it take."""
+    levels, row = 0, [space.pk]
+    while row and levels <= DEEPEST:
+        levels += 1
+        row = list(Space.objects.filter(parent__in=row).values_list("pk", flat=True))
+    return levels
+
+
+def _check_depth(parent: Space, *, below: int) -> None:
+    if len(_up_from(parent)) + below > DEEPEST:
+        raise SpaceRefused(f"Spaces can be {DEEPEST} levels deep, and this would be more.")
+
+
+def _checked(name: str) -> str:
+    name = " ".join(name.split())
+    if not name or len(name) > LONGEST_NAME:
+        raise SpaceRefused(f"A space needs a name of at most {LONGEST_NAME} characters.")
+    return name
+
+
+def _free_slug(group: Group, name: str) -> str:
+    """Made from the name; with a number where the group has it already."""
+    stem = slugify(name)[:LONGEST_SLUG].strip("-_") or "space"
+    taken = set(Space.objects.filter(group=group).values_list("slug", flat=True))
+    slug, number = stem, 1
+    while slug in taken:
+        number += 1
+        end = f"-{number}"
+        slug = f"{stem[: LONGEST_SLUG - len(end)]}{end}"
+    return slug

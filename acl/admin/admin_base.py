@@ -1,0 +1,58 @@
+"""What the admin's pages share."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from acl.audit.recorder import record
+
+
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """To look at: nothing is added, changed or removed by hand."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class AuditedAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """Whatever is changed here, rights and people above all, leaves an entry in the audit log."""
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        self._record(request, "add", obj, message)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        self._record(request, "change", obj, message)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        for obj in queryset:
+            self._record(request, "delete", obj, [])
+        return super().log_deletions(request, queryset)
+
+    def _record(self, request: HttpRequest, verb: str, obj: Model, message: Any) -> None:
+        record(
+            by=cast(User, request.user),
+            action=f"{obj._meta.model_name}.{verb}",
+            target=str(obj),
+            details={"changes": _plain(message)},
+        )
+
+
+def _plain(message: Any) -> Any:
+    """The admin's own account of a change; its names of fields are lazy texts."""
+    if isinstance(message, dict):
+        return {str(key): _plain(value) for key, value in message.items()}
+    if isinstance(message, Iterable) and not isinstance(message, str):
+        return [_plain(value) for value in message]
+    return str(message)

@@ -1,0 +1,141 @@
+"""API keys: made, replaced and withdrawn through the service; the key itself is shown once."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.cache import patch_cache_control
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+from acl.admin.admin_base import AuditedAdmin
+from acl.delegation import DelegationRefused
+from acl.keys.key_lifecycle import KeyRefused, check_new_key, create_key, revoke_key, rotate_key
+from acl.models import ApiKey
+
+
+class ApiKeyForm(forms.ModelForm):
+    """A new key. It needs somebody to act for."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=ApiKey.Scope.choices,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        initial=[ApiKey.Scope.SELECT],
+    )
+
+    class Meta:
+        model = ApiKey
+        fields = (
+            "name", "groups", "all_groups", "scopes", "acts_for_users", "owner", "expires_at",
+        )  # fmt: skip
+
+    by: User  # who fills in the form; the admin's class sets it
+
+    def clean(self) -> dict[str, Any]:
+        """Say beside the field what the service would refuse."""
+        data = super().clean() or {}
+        if not self.errors:
+            self._check(data)
+        return data
+
+    def _check(self, data: dict[str, Any]) -> None:
+        power = {name: value for name, value in data.items() if name != "name"}
+        try:
+            check_new_key(by=self.by, **power)
+        except DelegationRefused as refused:
+            self.add_error(refused.field if refused.field in self.fields else None, str(refused))
+        except KeyRefused as refused:
+            self.add_error(None, f"Change this: {refused}.")
+
+
+MADE = (
+    "prefix", "rank", "created_by", "made_with", "created_at", "last_used_at", "revoked_at",
+)  # fmt: skip
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(AuditedAdmin):
+    form = ApiKeyForm
+    list_display = ("name", "prefix", "scope_of_groups", "owner", "acts_for_users", "ends")
+    list_filter = ("groups", "all_groups", "acts_for_users", "revoked_at", "expires_at")
+    list_select_related = ("owner",)
+    search_fields = ("name", "prefix", "groups__name", "owner__username")
+    autocomplete_fields = ("groups", "owner")
+    actions = ("replace", "withdraw")
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return ApiKeyForm.Meta.fields + (MADE if obj else ())
+
+    def get_form(self, request: HttpRequest, obj: ApiKey | None = None, **kwargs: Any) -> Any:
+        """The form knows who fills it in."""
+        form = super().get_form(request, obj, **kwargs)
+        form.by = cast(User, request.user)
+        return form
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        """With the groups, which the list names."""
+        keys: QuerySet[ApiKey] = super().get_queryset(request)
+        return keys.prefetch_related("groups")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        """A key is replaced, not changed; the list's actions need the right without a key."""
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        """Through the service, which also writes the audit entry."""
+        data = {name: form.cleaned_data[name] for name in ApiKeyForm.Meta.fields}
+        key, raw = create_key(by=cast(User, request.user), **data)
+        obj.pk, obj.prefix, obj.digest = key.pk, key.prefix, key.digest
+        request.new_keys = [(key, raw)]  # type: ignore[attr-defined]
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """The service has recorded it: only Django's own history is left."""
+        return super(AuditedAdmin, self).log_addition(request, obj, message)
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._show_once(request, request.new_keys)  # type: ignore[attr-defined]
+
+    @admin.action(description="Replace: a new key, and a day until the old one ends")
+    def replace(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> HttpResponse:
+        try:
+            with transaction.atomic():
+                keys = [_replace(request, key) for key in chosen.filter(revoked_at=None)]
+        except DelegationRefused as refused:
+            messages.error(request, str(refused))
+            return HttpResponseRedirect(request.get_full_path())
+        return self._show_once(request, keys)
+
+    @admin.action(description="Withdraw: the next request is refused")
+    def withdraw(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
+        for key in chosen.filter(revoked_at=None):
+            revoke_key(by=cast(User, request.user), key=key)
+        messages.success(request, "Withdrawn.")
+
+    @admin.display(description="ends", ordering="expires_at")
+    def ends(self, key: ApiKey) -> str:
+        if key.revoked_at:
+            return f"withdrawn {key.revoked_at:%Y-%m-%d}"
+        return f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "never"
+
+    def _show_once(self, request: HttpRequest, keys: list[tuple[ApiKey, str]]) -> HttpResponse:
+        """In this one answer, and in no message, cookie or session."""
+        context = {**self.admin_site.each_context(request), "title": "New API key", "keys": keys}
+        response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
+        patch_cache_control(response, no_store=True)
+        return response
+
+
+def _replace(request: HttpRequest, key: ApiKey) -> tuple[ApiKey, str]:
+    return rotate_key(by=cast(User, request.user), key=key)

@@ -1,0 +1,144 @@
+"""Users and groups, with what Pegboard knows of a group beside Django's own fields."""
+
+from typing import Any, cast
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from unfold.admin import StackedInline, TabularInline
+from unfold.forms import AdminPasswordChangeForm
+
+from acl.accounts.people import end_sessions
+from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
+from acl.admin.power_forms import GroupPowerForm, NewPersonForm, PersonPowerForm
+from acl.delegation import authority_of, may_act_as, may_change_person
+from acl.delegation.authority import permissions_by
+from acl.models import GroupPolicy, ServiceAccount, Space
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
+# What allauth would show here can be changed into an account: an address that is called confirmed,
+# a provider's name for a person. People do that themselves, on pages that ask for the password.
+for theirs in (Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken):
+    admin.site.unregister(theirs)
+
+
+@admin.register(User)
+class UserAdmin(AuditedAdmin, DjangoUserAdmin):
+    """Nobody changes here who may do more than they, or gives anybody more than they have."""
+
+    form = PersonPowerForm
+    add_form = NewPersonForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
+    list_filter = ("is_active", "is_staff", "is_superuser", "groups")
+    filter_horizontal = ()
+    autocomplete_fields = ("groups",)
+    readonly_fields = ("last_login", "date_joined")
+
+    def get_form(
+        self, request: HttpRequest, obj: User | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form knows who fills it in."""
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.by = request.user
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """A password or an address that one sets is an account that one has. The People page has
+        what does not need that."""
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_act_as(cast(User, request.user), obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_change_person(cast(User, request.user), obj))
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Whoever is deactivated here is signed out for good, as on the People page."""
+        super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            end_sessions(obj)
+
+
+@admin.register(Permission)
+class PermissionAdmin(ReadOnlyAdmin):
+    list_display = ("codename", "name", "content_type")
+    list_select_related = ("content_type",)
+    search_fields = ("codename", "name", "content_type__model")
+
+
+@admin.register(ServiceAccount)
+class ServiceAccountAdmin(ReadOnlyAdmin):
+    """They are made beside their first key."""
+
+    list_display = ("user", "description", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username", "description")
+
+
+class PolicyInline(StackedInline):  # type: ignore[misc]  # unfold has no types
+    model = GroupPolicy
+
+
+class SpaceInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """To look at: the tree is changed on a space's own page, through the service."""
+
+    model = Space
+    extra = 0
+    fields = ("name", "slug", "parent")
+    show_change_link = True
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Space | None = None) -> bool:
+        return False
+
+
+@admin.register(Group)
+class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
+    list_display = ("name", "members", "open_default")
+    list_filter = ("policy__open_default",)
+    filter_horizontal = ()
+    autocomplete_fields = ("permissions",)
+    inlines = (PolicyInline, SpaceInline)
+    form = GroupPowerForm
+
+    def get_form(
+        self, request: HttpRequest, obj: Group | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form knows who fills it in."""
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.by = request.user
+        return form
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        """Members lose what the group brings: only who has it may take it away."""
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or _has_all_of(request, obj))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        groups: QuerySet[Group] = super().get_queryset(request)
+        return groups.select_related("policy").annotate(number=Count("user"))
+
+    @admin.display(description="members", ordering="number")
+    def members(self, group: Group) -> int:
+        return int(getattr(group, "number", 0))
+
+    @admin.display(description="open", boolean=True)
+    def open_default(self, group: Group) -> bool:
+        policy = getattr(group, "policy", None)
+        return bool(policy and policy.open_default)
+
+
+def _has_all_of(request: HttpRequest, group: Group) -> bool:
+    own = authority_of(cast(User, request.user))
+    return own.has_permissions(permissions_by([group]))

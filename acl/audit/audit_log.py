@@ -1,0 +1,132 @@
+"""Reading the audit log: filtered, a page at a time, however long it is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from acl.audit.chain import ActorKind
+from acl.audit.chain_text import COMMAND, SYSTEM
+from acl.models import AuditEntry, AuditHead
+
+PAGE = 50
+AT_ONCE = 2000
+MOST_COUNTED = 10_000
+MOST_CHOICES = 200
+NOBODY = {
+    COMMAND: (ActorKind.OPERATOR, ""),  # entries from before the chain was kept say no more
+    SYSTEM: (ActorKind.SYSTEM,),
+    "keys without an owner": (ActorKind.KEY,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedEntries:
+    """What an admin looks for; days are whole days of UTC."""
+
+    by: str = ""  # or on whose behalf
+    action: str = ""
+    target: str = ""
+    since: date | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Entries, the newest first, and the ids from which the pages beside this one begin."""
+
+    entries: tuple[AuditEntry, ...]
+    newer: int | None
+    older: int | None
+
+
+def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
+    """All entries that fit, in no order yet."""
+    found = AuditEntry.objects.all()
+    if wanted.by:
+        kinds = NOBODY.get(wanted.by)
+        by_nobody = Q(by_name="", actor_kind__in=kinds or ())
+        by_or_for = Q(by_name=wanted.by) | Q(subject_name=wanted.by)
+        found = found.filter(by_nobody if kinds else by_or_for)
+    if wanted.action:
+        found = found.filter(action=wanted.action)
+    if wanted.target:
+        found = found.filter(target__icontains=wanted.target)
+    if wanted.since:
+        found = found.filter(at__gte=_midnight(wanted.since))
+    if wanted.until:
+        found = found.filter(at__lt=_midnight(wanted.until + timedelta(days=1)))
+    return found
+
+
+def page_of_entries(
+    wanted: WantedEntries, *, before: int | None = None, after: int | None = None
+) -> EntryPage:
+    """The newest entries, or those next to the entry with this id: pages far back are as quick."""
+    found = list_entries(wanted)
+    if after is not None:
+        rows = list(found.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
+        more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
+        return EntryPage(tuple(rows), rows[0].pk if more else None, rows[-1].pk if rows else None)
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    rows = list(found.order_by("-pk")[: PAGE + 1])
+    more, rows = len(rows) > PAGE, rows[:PAGE]
+    newer = rows[0].pk if before is not None and rows else None
+    return EntryPage(tuple(rows), newer, rows[-1].pk if more else None)
+
+
+def count_entries(wanted: WantedEntries) -> int:
+    """How many fit, counted up to one more than MOST_COUNTED; all of them are in the head."""
+    if wanted == WantedEntries() and (head := log_head()) is not None:
+        return head.number
+    return list_entries(wanted).order_by("pk")[: MOST_COUNTED + 1].count()
+
+
+def log_head() -> AuditHead | None:
+    """Where the log ends; None as long as nothing was ever recorded."""
+    return AuditHead.objects.order_by("pk").first()
+
+
+def stream_entries(wanted: WantedEntries) -> Iterator[AuditEntry]:
+    """Everything that fits, the oldest first, in portions."""
+    found, last = list_entries(wanted).order_by("pk"), 0
+    while portion := list(found.filter(pk__gt=last)[:AT_ONCE]):
+        yield from portion
+        last = portion[-1].pk
+
+
+def recorded_actions() -> tuple[str, ...]:
+    """Every action that the log has, by name."""
+    return _distinct("action")
+
+
+def recorded_names() -> tuple[str, ...]:
+    """Who is in the log, by name: the first of them, to suggest."""
+    names = _distinct("by_name")
+    return (*NOBODY, *(name for name in names if name)) if "" in names else names
+
+
+def _distinct(column: str) -> tuple[str, ...]:
+    """From one value to the next in the index, and not through all entries."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT.format(column=column), [MOST_CHOICES])
+        return tuple(row[0] for row in cursor.fetchall())
+
+
+_NEXT = """
+WITH RECURSIVE found AS (
+  (SELECT {column} AS value FROM acl_auditentry ORDER BY {column} LIMIT 1)
+  UNION ALL
+  SELECT (
+    SELECT {column} FROM acl_auditentry WHERE {column} > found.value ORDER BY {column} LIMIT 1)
+  FROM found WHERE found.value IS NOT NULL
+)
+SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
+"""
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)

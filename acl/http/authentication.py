@@ -1,0 +1,33 @@
+"""Who sends the request: the holder of a key."""
+
+from django.views.decorators.debug import sensitive_variables
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from acl.audit.request_context import note_key
+from acl.http.rate_limits import check_wrong_key
+from acl.keys.key_lifecycle import KeyHolder, holder_of
+
+
+class KeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer <key>`. Unknown, revoked and expired ones are refused alike, and so
+    many a minute for each address. A valid key is always recognised, whatever else its address
+    sends: many people share one behind a proxy."""
+
+    @sensitive_variables("header", "raw")
+    def authenticate(self, request: Request) -> tuple[KeyHolder, KeyHolder] | None:
+        header = request.headers.get("Authorization", "")
+        scheme, _, raw = header.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        holder = holder_of(raw.strip())
+        if holder is None:
+            check_wrong_key(request)
+            raise AuthenticationFailed("The key is not valid.")
+        note_key(holder)
+        return holder, holder
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 answers in WWW-Authenticate."""
+        return 'Bearer realm="pegboard"'

@@ -1,0 +1,111 @@
+"""Budgets of CPU time: so many milliseconds a minute for each key, person and address.
+
+Requests differ in cost by a factor of a thousand, so counting them protects nobody. Every request
+is measured by the CPU time of its thread, which is charged after the answer; whoever has used the
+budget up is refused before any work. An address pays only for requests that show neither a valid
+key nor a session. Not counted: Postgres, the workers, and threads of the embedding model.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from math import ceil
+from time import thread_time
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from rest_framework.exceptions import ErrorDetail, Throttled
+
+from acl.http.client_address import client_address, network_of
+from acl.http.rate_counts import WINDOW, charge, seconds_over_budget
+from acl.keys.key_lifecycle import KeyHolder
+
+_MICROSECONDS = 1_000_000
+_PROBES = {"/healthz", "/livez"}  # they ask nobody
+
+
+class BudgetSpent(Throttled):
+    """The CPU time of the last minute is used up; says how much it was, and of how much."""
+
+    def __init__(self, *, used: int, limit: int, wait: float) -> None:
+        super().__init__(ceil(wait))
+        self.seconds = wait
+        told = (
+            f"{used // 1000:,} ms of CPU time were used in the last minute, of {limit:,} ms. "
+            f"The budget refills over {WINDOW} seconds; ask again in {ceil(wait)} seconds."
+        )
+        self.detail = ErrorDetail(told, self.default_code)
+
+
+def check_budget(payer: str, limit: int) -> None:
+    """Raise BudgetSpent where `payer` has used up `limit` milliseconds a minute."""
+    used, wait = seconds_over_budget(payer, limit * 1000)
+    if wait:
+        raise BudgetSpent(used=used, limit=limit, wait=wait)
+
+
+def payer_of(request: HttpRequest) -> tuple[str, int]:
+    """Return who pays for a request, by what is known of it by now, and the budget in ms.
+
+    It looks nobody up: a session that the request did not need is not read for this.
+    """
+    holder = getattr(request, "auth", None)  # the REST framework notes it here, too
+    if isinstance(holder, KeyHolder):
+        return f"key{holder.key_id}", settings.PEGBOARD_CPU_PER_KEY
+    person = getattr(request, "_cached_user", None) or AnonymousUser()
+    if person.pk is not None:
+        return f"user{person.pk}", settings.PEGBOARD_CPU_PER_KEY
+    return f"address{network_of(client_address(request))}", settings.PEGBOARD_CPU_PER_ADDRESS
+
+
+class BudgetMiddleware:
+    """Measures every request. Pages are refused here, API calls by their throttles."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        started = thread_time()
+        response = self._get_response(request)
+        if getattr(response, "streaming", False):
+            response.streaming_content = _metered(response.streaming_content, request)  # type: ignore[attr-defined]
+        _charge(request, started)
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponseBase], *_arguments: object
+    ) -> HttpResponse | None:
+        """Refuse a page. Probes and the API's views have throttles of their own, or none."""
+        if hasattr(view, "cls") or request.path in _PROBES:
+            return None
+        try:
+            request.user.is_authenticated  # noqa: B018 - reads the session, as nearly every page does
+            check_budget(*payer_of(request))
+        except DatabaseError:
+            return None  # the page finds out by itself, and is answered for it
+        except BudgetSpent as spent:
+            response = render(request, "429.html", {"told": spent.detail}, status=429)
+            response["Retry-After"] = str(ceil(spent.seconds))
+            return response
+        return None
+
+
+def _metered(content: Iterable[bytes], request: HttpRequest) -> Iterator[bytes]:
+    """Charge what is made while it is sent."""
+    waiting = iter(content)
+    while True:
+        started = thread_time()
+        try:
+            piece = next(waiting)
+        except StopIteration:
+            return
+        finally:
+            _charge(request, started)
+        yield piece
+
+
+def _charge(request: HttpRequest, started: float) -> None:
+    spent = int((thread_time() - started) * _MICROSECONDS)
+    charge(payer_of(request)[0], spent)

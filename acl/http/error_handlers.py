@@ -1,0 +1,79 @@
+"""Answers for what goes wrong before or outside the REST framework's views."""
+
+from collections.abc import Callable
+
+import structlog
+from django.db import DataError
+from django.http import HttpRequest, HttpResponse
+from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
+
+from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY, plain_problem, wants_problem
+
+logger = structlog.get_logger(__name__)
+
+
+class FailureMiddleware:
+    """503 while the database is gone, 400 for a value that no column has room for, and 411 for a
+    body that does not tell its length."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if wants_problem(request) and "Transfer-Encoding" in request.headers:
+            return plain_problem(411)
+        return self._get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """For pages: the REST framework's views have turned theirs into problems already."""
+        if isinstance(error, DataError):
+            logger.warning("a value has no place in the database", exc_info=error)
+            return bad_request(request, error)
+        if not isinstance(error, DATABASE_GONE):
+            return None
+        if wants_problem(request):
+            return plain_problem(503)
+        text = (
+            "Pegboard's database does not answer at the moment. Please try again in a few seconds."
+        )
+        return HttpResponse(
+            text,
+            status=503,
+            content_type="text/plain",
+            headers={"Retry-After": str(SECONDS_TO_RETRY)},
+        )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler400."""
+    return (
+        plain_problem(400) if wants_problem(request) else defaults.bad_request(request, exception)
+    )
+
+
+def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler403."""
+    if wants_problem(request):
+        return plain_problem(403)
+    return defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler404."""
+    return (
+        plain_problem(404)
+        if wants_problem(request)
+        else defaults.page_not_found(request, exception)
+    )
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """handler500: never says what went wrong, the log does."""
+    return plain_problem(500) if wants_problem(request) else defaults.server_error(request)
+
+
+@csrf_exempt
+def no_such_call(request: HttpRequest) -> HttpResponse:
+    """The last route below api/v1/: a problem in every mode, where DEBUG would list all routes."""
+    return plain_problem(404)

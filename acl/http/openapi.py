@@ -1,0 +1,64 @@
+"""How OpenAPI describes what all calls have in common: the key, and the problems."""
+
+from typing import Any, Literal
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+
+from acl.http.problems import CONTENT_TYPE, TITLES
+from acl.http.scopes import scopes_of
+from acl.http.strict_serializer import ProblemSerializer
+
+ALWAYS = (400, 401, 403, 429, 503)
+WITH_A_PLACE = (404,)
+WITH_A_BODY = (413, 415)
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """`Authorization: Bearer <key>`."""
+
+    target_class = "acl.http.authentication.KeyAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key: `manage.py create_api_key`.",
+        }
+
+
+class PegboardSchema(AutoSchema):
+    """Adds to each call the problems that it can answer."""
+
+    def _get_response_bodies(
+        self, direction: Literal["request", "response"] = "response"
+    ) -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        reference = self.resolve_serializer(ProblemSerializer, "response").ref
+        for status in self._problems():
+            bodies.setdefault(
+                str(status),
+                {
+                    "content": {CONTENT_TYPE: {"schema": reference}},
+                    "description": TITLES[status][1],
+                },
+            )
+        return dict(sorted(bodies.items()))
+
+    def get_description(self) -> str:  # type: ignore[override]  # as drf-spectacular does
+        """Say which scope a key needs, after what the call does."""
+        needed = scopes_of(self.view, self.method)
+        words = " or ".join(f"`{scope}`" for scope in needed)
+        return "\n\n".join(filter(None, (super().get_description(), words and f"Scope: {words}.")))
+
+    def get_extensions(self) -> dict[str, Any]:
+        """The same for programs: any of these scopes is enough."""
+        needed = scopes_of(self.view, self.method)
+        scopes = {"x-required-scopes": [str(scope) for scope in needed]} if needed else {}
+        return {**super().get_extensions(), **scopes}
+
+    def _problems(self) -> tuple[int, ...]:
+        place = WITH_A_PLACE if "{" in self.path else ()
+        body = WITH_A_BODY if self.method in {"POST", "PUT", "PATCH"} else ()
+        return ALWAYS + place + body

@@ -1,0 +1,164 @@
+"""Every refusal and failure as a problem (RFC 9457): what happened, where, and in which request."""
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import DataError, InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from acl.delegation import DelegationRefused
+from acl.http.rate_limits import check_stranger
+from acl.http.request_ids import current_request_id
+from acl.keys.key_lifecycle import KeyRefused
+from acl.rights.caller_lookup import CallerAmbiguous, CallerMissing, CallerRefused
+
+CONTENT_TYPE = "application/problem+json"
+TYPE = "urn:pegboard:problem:"
+TITLES = {
+    400: ("invalid-input", "The request is not valid"),
+    401: ("not-authenticated", "No valid key or session"),
+    403: ("not-allowed", "Not allowed"),
+    404: ("not-found", "Not found"),
+    405: ("method-not-allowed", "This method is not allowed here"),
+    409: ("conflict", "The request conflicts with the current state"),
+    411: ("length-required", "The body needs a Content-Length"),
+    413: ("too-large", "The body is too large"),
+    415: ("unsupported-media-type", "The body must be application/json"),
+    422: ("not-processable", "The request contradicts an earlier one"),
+    429: ("too-many-requests", "Too many requests"),
+    500: ("internal-error", "Something went wrong inside Pegboard"),
+    503: ("unavailable", "The database does not answer at the moment"),
+}
+SECONDS_TO_RETRY = 2
+DATABASE_GONE = (OperationalError, InterfaceError)
+
+logger = structlog.get_logger(__name__)
+
+
+def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The REST framework's exception handler; None leaves what nobody expected to Django's own."""
+    known = _as_api_exception(error)
+    if isinstance(known, exceptions.NotAuthenticated):
+        known = _limited(known, context)
+    if known is None:
+        return None
+    if isinstance(error, DataError):
+        logger.warning("a value has no place in the database", exc_info=error)
+    if known.status_code == 503:
+        logger.error("database does not answer", exc_info=error)
+    set_rollback()
+    return Response(
+        problem(known.status_code, **_detail(known)),
+        status=known.status_code,
+        headers=_headers(known),
+        content_type=CONTENT_TYPE,
+    )
+
+
+def problem(
+    status: int, *, detail: str = "", errors: list[dict[str, str]] | None = None
+) -> dict[str, Any]:
+    """The body of a problem; with one wrong field, `field` names it."""
+    kind, title = TITLES.get(status, TITLES[400 if status < 500 else 500])
+    body: dict[str, Any] = {"type": TYPE + kind, "title": title, "status": status}
+    body["detail"] = detail or title + "."
+    if errors:
+        body["field"] = errors[0]["field"]
+        body["errors"] = errors
+    return {**body, "request_id": current_request_id()}
+
+
+def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResponse:
+    """A problem from outside the REST framework: middleware, unknown routes."""
+    errors = [{"field": field[:64], "reason": detail}] if field else None
+    response = JsonResponse(
+        problem(status, detail=detail, errors=errors), status=status, content_type=CONTENT_TYPE
+    )
+    if status == 503:
+        response["Retry-After"] = str(SECONDS_TO_RETRY)
+    return response
+
+
+def wants_problem(request: HttpRequest) -> bool:
+    """Whether a program asks, so that a page of HTML would be no answer."""
+    return request.path.startswith(("/api/", "/v0.1/")) or request.path == "/mcp"
+
+
+def _as_api_exception(error: Exception) -> exceptions.APIException | None:
+    for kinds, status in _STATUS_OF:
+        if isinstance(error, kinds):
+            told = status in {400, 403} and not isinstance(error, DataError)
+            known = exceptions.APIException(str(error) if told else None)
+            known.status_code = status
+            return known
+    for kind, field in _FIELD_OF.items():
+        if isinstance(error, kind):
+            return exceptions.ValidationError({field: [str(error)]})
+    if isinstance(error, DelegationRefused):
+        refused = exceptions.ValidationError({error.field: [str(error)]})
+        refused.status_code = 403
+        return refused
+    return error if isinstance(error, exceptions.APIException) else None
+
+
+_FIELD_OF = {CallerMissing: "user", CallerAmbiguous: "group", KeyRefused: "scopes"}
+
+
+def _limited(
+    error: exceptions.NotAuthenticated, context: dict[str, Any]
+) -> exceptions.APIException:
+    """The same, or that the address has been told so often enough."""
+    try:
+        check_stranger(context["request"])
+    except exceptions.Throttled as throttled:
+        return throttled
+    return error
+
+
+_STATUS_OF: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((Http404,), 404),
+    ((CallerRefused, PermissionDenied), 403),
+    ((RequestDataTooBig,), 413),
+    ((SuspiciousOperation,), 400),
+    ((DataError,), 400),  # a number or a date that no column has room for
+    (DATABASE_GONE, 503),
+)
+
+
+def _detail(error: exceptions.APIException) -> dict[str, Any]:
+    if isinstance(error, exceptions.ValidationError):
+        errors = list(_fields(error.detail))
+        return {"detail": f"{errors[0]['field']}: {errors[0]['reason']}", "errors": errors}
+    if error.detail == exceptions.APIException.default_detail or error.status_code == 503:
+        return {}
+    return {"detail": str(error.detail)}
+
+
+def _fields(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
+    """Each wrong field with its reason; nested ones by their path, `history.0`."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            at = "body" if name == "non_field_errors" else str(name)[:64]
+            yield from _fields(inner, f"{path}.{at}" if path else at)
+    elif isinstance(detail, list):
+        for place, inner in enumerate(detail):
+            nested = isinstance(inner, dict | list)
+            yield from _fields(inner, f"{path}.{place}" if nested and path else path)
+    else:
+        yield {"field": path or "body", "reason": str(detail)}
+
+
+def _headers(error: exceptions.APIException) -> dict[str, str]:
+    wait = getattr(error, "wait", None)  # a throttled request's, in seconds
+    if wait is not None:
+        return {"Retry-After": str(ceil(wait))}
+    if error.status_code == 503:
+        return {"Retry-After": str(SECONDS_TO_RETRY)}
+    header = getattr(error, "auth_header", None)
+    return {"WWW-Authenticate": header} if header else {}

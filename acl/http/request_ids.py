@@ -1,0 +1,64 @@
+"""Gives each request an id, which is in every log line, every problem and the answer's headers,
+and writes one line for it.
+"""
+
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+
+from acl.audit.request_context import request_context
+from acl.http.client_address import client_address
+
+HEADER = "X-Request-ID"
+logger = structlog.get_logger(__name__)
+_LETS_IN = {"raw", "uidb36", "key"}  # arguments of addresses
+_GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestIdMiddleware:
+    """Takes the id that a proxy or client sent, if it is harmless, or makes one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get(HEADER, "")
+        request_id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
+        started = time.perf_counter()
+        with (
+            structlog.contextvars.bound_contextvars(request_id=request_id),
+            request_context(
+                request_id=request_id,
+                address=client_address(request),
+                person=lambda: getattr(request, "user", None),
+            ),
+        ):
+            response = self._get_response(request)
+            logger.info(
+                "request",
+                method=request.method,
+                path=_told(request),
+                status=response.status_code,
+                milliseconds=round((time.perf_counter() - started) * 1000, 1),
+            )
+        response[HEADER] = request_id
+        return response
+
+
+def _told(request: HttpRequest) -> str:
+    """The path, without the query, which may hold what somebody wrote, and without what lets in
+    whoever has it: links of invitations, forgotten passwords and addresses to be confirmed."""
+    match, path = request.resolver_match, request.path
+    for name, value in (match.kwargs if match else {}).items():
+        if name in _LETS_IN:
+            path = path.replace(str(value), "…")
+    return path
+
+
+def current_request_id() -> str:
+    """The id of the request at hand; empty outside of one."""
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))

@@ -1,0 +1,69 @@
+"""The keys that there are, and how each of them stands."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Now
+
+from acl.accounts.rank import Rank
+from acl.models import ApiKey
+
+_LINKS = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
+_MEMBERS = User.groups.through.objects.filter(
+    group=OuterRef("group"), user=OuterRef("apikey__owner")
+)
+COVERED = _LINKS.filter(Q(apikey__owner=None) | Q(Exists(_MEMBERS)))
+SOON = timedelta(days=7)
+# How a key stands, by the database's clock, as the key is recognised by it.
+STATES = {
+    "revoked": Q(revoked_at__isnull=False),
+    "expired": Q(expires_at__lte=Now()),
+    # Until its owner is active, an admin, or a member again.
+    "resting": (
+        Q(owner__is_active=False)
+        | Q(rank__gt=Rank.MEMBER, owner__is_staff=False)
+        | (Q(all_groups=False) & ~Q(Exists(COVERED)))
+    ),
+    "ending": Q(expires_at__lte=Now() + SOON),
+}
+USABLE = ("active", "ending")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedKeys:
+    """What an admin looks for."""
+
+    words: str = ""
+    group: str = ""
+    show: str = ""  # one of the states, `usable`, or everything
+
+
+def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
+    """Keys with their `standing`; those that can be used come first, then the newest."""
+    standing = Case(
+        *(When(condition, then=Value(state)) for state, condition in STATES.items()),
+        default=Value("active"),
+        output_field=CharField(),
+    )
+    found = ApiKey.objects.annotate(standing=standing).select_related(
+        "owner", "owner__service_account", "created_by"
+    )
+    if wanted.words:
+        found = found.filter(
+            Q(name__icontains=wanted.words)
+            | Q(prefix__startswith=wanted.words[:11])
+            | Q(owner__username__icontains=wanted.words)
+        )
+    if wanted.group:
+        found = found.filter(groups__name=wanted.group)
+    if wanted.show:
+        found = found.filter(standing__in=USABLE if wanted.show == "usable" else [wanted.show])
+    first = Case(When(standing__in=USABLE, then=Value(0)), default=Value(1))
+    return found.prefetch_related("groups").order_by(first, "-created_at", "pk")
+
+
+def usable_keys() -> QuerySet[ApiKey]:
+    """Keys that are let in at the moment."""
+    return list_keys(WantedKeys(show="usable"))

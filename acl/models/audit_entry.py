@@ -1,0 +1,85 @@
+"""What was changed, by whom. Rows are added, never changed, and each is chained to the one before.
+
+The database does it, so that no code can forget it: at commit a trigger gives the entry its number,
+the digest of the entry before it and its own; others refuse to change, remove or empty the table.
+They are in the migration `0002_audit_chain`, and `docs/audit.md` says what they promise.
+"""
+
+from django.conf import settings
+from django.db import models
+
+from acl.platform.stored_json import StoredJSONField
+
+
+class AuditEntry(models.Model):
+    """One change to rights, keys, installs or approvals, written in the transaction of the
+    change."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    # The log outlives people: their name stays, and so does the id, which is never given again.
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.DO_NOTHING,
+        db_constraint=False,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    by_name = models.CharField(max_length=150, blank=True, default="")
+    # The rest of the chain. Entries from before it was kept have none of it, and another digest.
+    actor_kind = models.CharField(max_length=16, blank=True, default="", db_default="")
+    credential = models.CharField(max_length=8, blank=True, default="", db_default="")
+    key_id = models.BigIntegerField(null=True, blank=True)
+    key_name = models.CharField(max_length=120, blank=True, default="", db_default="")
+    subject_id = models.BigIntegerField(null=True, blank=True)
+    subject_name = models.CharField(max_length=150, blank=True, default="", db_default="")
+    action = models.CharField(max_length=60)
+    target = models.CharField(max_length=200)
+    details = StoredJSONField(default=dict, blank=True)
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    key_prefix = models.CharField(max_length=12, blank=True, default="")
+    address = models.CharField(max_length=45, blank=True, default="")
+
+    version = models.PositiveSmallIntegerField(
+        default=2, db_default=2, editable=False, help_text="Which fields the digest covers."
+    )
+    # Empty until the transaction commits.
+    number = models.BigIntegerField(null=True, unique=True, editable=False)
+    previous = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
+    digest = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        ordering = ["-at", "-pk"]
+        indexes = [
+            models.Index(fields=["action", "-id"], name="acl_audit_action"),
+            models.Index(fields=["by_name", "-id"], name="acl_audit_by_name"),
+            models.Index(
+                fields=["subject_name", "-id"],
+                condition=~models.Q(subject_name=""),
+                name="acl_audit_subject",
+            ),
+            # Those of the transaction at hand: the trigger looks for them.
+            models.Index(fields=["id"], condition=models.Q(number=None), name="acl_audit_unplaced"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.target}"
+
+
+class AuditHead(models.Model):
+    """The last entry's number and digest, in one row that only the trigger writes.
+
+    Whoever appends waits here for the one before to commit; and where the end of the log has been
+    cut off, the head still tells how long it was.
+    """
+
+    number = models.BigIntegerField()
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.CheckConstraint(condition=models.Q(pk=1), name="acl_audithead_one")]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.digest}"

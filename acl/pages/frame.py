@@ -1,0 +1,97 @@
+"""What surrounds every page: where one can go, and in which group one is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django_htmx.middleware import HtmxDetails
+
+from acl.rights.caller import Caller
+from discovery.calls.approvals import count_waiting
+
+SESSION_GROUP = "group"
+
+
+class PageRequest(HttpRequest):
+    """A request of somebody who signed in, seen by the middleware."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the rail."""
+
+    url_name: str
+    label: str
+    icon: str
+    covers: bool = True  # what is below its address, too
+    key: str = ""  # goes there after "g"
+
+
+PLACES = (
+    Place("playground", "Playground", "flask-conical", covers=False, key="p"),
+    Place("my-tools", "My tools", "layout-grid", key="t"),
+    Place("marketplace", "Marketplace", "store", key="m"),
+    Place("approvals", "Approvals", "list-checks", key="a"),
+    Place("insights", "Insights", "chart-column", key="n"),
+)
+PLACES_OF_ADMINS = (
+    Place("integrations", "Integrations", "plug", key="i"),
+    Place("access", "Access", "shield", key="c"),
+    Place("people-list", "People", "users", key="e"),
+    Place("keys", "Keys", "key-round", key="k"),
+    Place("audit", "Audit log", "book-text", key="l"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The groups of the person who looks at the page, and the one that they chose.
+
+    `waiting` says at which places of the rail something waits, and how much."""
+
+    user_id: int
+    groups: tuple[Group, ...]
+    group: Group | None
+    places: tuple[Place, ...] = PLACES
+    waiting: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def caller(self) -> Caller | None:
+        """Whom the page is for; nobody while the person is in no group."""
+        return Caller(self.user_id, self.group.pk) if self.group else None
+
+
+def frame_of(request: PageRequest) -> Frame:
+    """The frame, in one statement, and one more for admins. A group that the person has left
+    is not chosen any longer."""
+    groups = tuple(request.user.groups.order_by("name", "pk"))
+    chosen = request.session.get(SESSION_GROUP)
+    group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
+    if not request.user.is_staff:
+        return Frame(request.user.pk, groups, group)
+    calls, wishes = count_waiting(by=request.user)
+    waiting = {"access": wishes, "approvals": calls}
+    return Frame(request.user.pk, groups, group, PLACES + PLACES_OF_ADMINS, waiting)
+
+
+def render_page(
+    request: PageRequest,
+    template: str,
+    context: Mapping[str, object],
+    *,
+    frame: Frame,
+    status: int = 200,
+) -> HttpResponse:
+    """The whole page; or for htmx, by a template name that ends in `#partial`, that part of it."""
+    whole = {**context, "frame": frame}
+    response = render(request, template, whole, status=status)
+    # A part and its page have the same address: no cache may give one for the other.
+    patch_vary_headers(response, ["HX-Request"])
+    patch_cache_control(response, private=True, no_cache=True)
+    return response

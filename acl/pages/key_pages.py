@@ -1,0 +1,118 @@
+"""Keys, for admins: which there are, making one, replacing and revoking it.
+
+The text of a key is in one answer and nowhere else: no session, no message, no address, no cache.
+"""
+
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.cache import patch_cache_control
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods
+
+from acl.accounts.service_accounts import ServiceAccountRefused, create_account_with_key
+from acl.delegation import DelegationRefused
+from acl.keys.key_lifecycle import KeyRefused, create_key, made_with, revoke_key, rotate_key
+from acl.keys.key_list import list_keys, usable_keys
+from acl.models import ApiKey
+from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.key_forms import SCOPES, WHOM, KeysForm, NewKeyForm, ReplaceForm
+from acl.pages.staff_pages import admins_only
+from discovery.pages.first_call import first_call
+
+PAGE = 50
+
+
+@admins_only
+@require_GET
+def keys(request: PageRequest) -> HttpResponse:
+    """All keys that fit the filters."""
+    form = KeysForm(request.GET)
+    found = Paginator(list_keys(form.wanted()), PAGE)
+    page = found.get_page(form.cleaned_data.get("page"))
+    context = {
+        "form": form,
+        "keys": page.object_list,
+        "count": found.count,
+        "found": {"page": page.number, "pages": found.num_pages},
+        "groups": Group.objects.order_by("name").values_list("name", flat=True),
+        "filtered": any(form.cleaned_data.get(name) for name in ("q", "group", "show")),
+    }
+    template = "discovery/keys/list.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@admins_only
+@sensitive_variables("raw")
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_key(request: PageRequest) -> HttpResponse:
+    """The form; or the new key, with its text this once."""
+    frame = frame_of(request)
+    given = request.POST if request.method == "POST" else None
+    form = NewKeyForm(given, initial={"groups": [frame.group.pk] if frame.group else []})
+    if form.is_bound and form.is_valid():
+        create = create_account_with_key if form.makes_account else create_key
+        try:
+            key, raw = create(by=request.user, **form.key())
+        except ServiceAccountRefused as problem:
+            form.add_error("account", str(problem))
+        except DelegationRefused as refused:
+            form.refuse(refused)
+        except KeyRefused as problem:
+            form.add_error("groups", f"This does not work: {problem}.")
+        else:
+            return _shown_once(request, key, raw, "Your new key")
+    context = {"form": form, "whom": WHOM, "scopes": SCOPES, "chosen": _chosen(form)}
+    status = 422 if form.errors else 200
+    return render_page(request, "discovery/keys/new.html", context, frame=frame, status=status)
+
+
+@admins_only
+@sensitive_variables("raw")
+@require_http_methods(["GET", "HEAD", "POST"])
+def replace_key(request: PageRequest, pk: int) -> HttpResponse:
+    """Asks how long the old key goes on; then the new one, with its text this once."""
+    key = get_object_or_404(usable_keys(), pk=pk)
+    form = ReplaceForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            new, raw = rotate_key(by=request.user, key=key, **form.times())  # type: ignore[arg-type]
+        except DelegationRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            return _shown_once(request, new, raw, f"The new key of {key.name}")
+    context = {"form": form, "key": key}
+    frame, status = frame_of(request), 422 if form.errors else 200
+    return render_page(request, "discovery/keys/replace.html", context, frame=frame, status=status)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke(request: PageRequest, pk: int) -> HttpResponse:
+    """Asks once, saying what is lost; then the key's next request is refused."""
+    key = get_object_or_404(ApiKey.objects.select_related("owner"), pk=pk, revoked_at=None)
+    if request.method == "POST":
+        revoke_key(by=request.user, key=key)
+        messages.success(request, f"{key.name} is revoked. Its next request is refused.")
+        return redirect("keys")
+    made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("name", "pk")
+    context = {"key": key, "made": made}
+    return render_page(request, "discovery/keys/revoke.html", context, frame=frame_of(request))
+
+
+@sensitive_variables("raw", "call", "context")
+def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> HttpResponse:
+    call = first_call(request, key, raw, request.user)
+    context = {"key": key, "raw": raw, "title": title, "call": call}
+    response = render_page(request, "discovery/keys/shown.html", context, frame=frame_of(request))
+    patch_cache_control(response, no_store=True)
+    return response
+
+
+def _chosen(form: NewKeyForm) -> dict[str, object]:
+    """What is checked when the form is shown: what was sent, or what is usual."""
+    names = ("scopes", "whom", "lifetime", "all_groups")
+    groups = {str(pk) for pk in form["groups"].value() or ()}
+    return {**{name: form[name].value() for name in names}, "groups": groups}

@@ -1,0 +1,192 @@
+"""People, for admins: who there is, inviting, deactivating, and their groups."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.models import Group, User
+from django.core.mail import EmailMessage
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from acl.accounts import people as service
+from acl.accounts.invitations import invite, list_open, withdraw
+from acl.accounts.people import PeopleRefused, list_people
+from acl.models import Invitation
+from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.people_forms import SHOWN, GroupForm, InviteForm, PeopleForm
+from acl.pages.staff_pages import admins_only
+from acl.platform.mail import send_later
+
+PER_PAGE = 50
+
+
+@admins_only
+@require_GET
+def people_list(request: PageRequest) -> HttpResponse:
+    """Everybody, and who is invited."""
+    form = PeopleForm(request.GET)
+    wanted = form.wanted()
+    page = Paginator(list_people(wanted), PER_PAGE).get_page(form.page_number())
+    context = {
+        "form": form,
+        "shown": SHOWN,
+        "groups": Group.objects.order_by("name", "pk"),
+        "people": page,
+        "filtered": any((wanted.words, wanted.group, wanted.show)),
+        "invitations": list_open(),
+    }
+    template = "discovery/people_list.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@admins_only
+@require_GET
+def person(request: PageRequest, pk: int) -> HttpResponse:
+    """One person, and what can be done."""
+    return _person_page(request, _find(pk), GroupForm())
+
+
+@admins_only
+@require_POST
+def join_group(request: PageRequest, pk: int) -> HttpResponse:
+    """Add the person to a group."""
+    one, form = _find(pk), GroupForm(request.POST)
+    if not form.is_valid():
+        return _person_page(request, one, form)
+    group = form.cleaned_data["group"]
+    done = f"{one.username} is in {group.name} now, with all that it may use."
+    return _change(
+        request, one, lambda: service.add_to_group(by=request.user, person=one, group=group), done
+    )
+
+
+@admins_only
+@require_POST
+def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
+    """Take the person out of a group."""
+    one, group = _find(pk), get_object_or_404(Group, pk=group_pk)
+    done = f"{one.username} is not in {group.name} any longer, and may use nothing by it."
+    return _change(
+        request,
+        one,
+        lambda: service.take_out_of_group(by=request.user, person=one, group=group),
+        done,
+    )
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def deactivate(request: PageRequest, pk: int) -> HttpResponse:
+    """What will happen, and on a POST it does."""
+    one = _find(pk)
+    if request.method != "POST":
+        context = {"person": one}
+        template = "discovery/people_deactivate.html"
+        return render_page(request, template, context, frame=frame_of(request))
+    told = "its keys are refused" if _is_program(one) else "signed out everywhere"
+    done = f"{one.username} is deactivated and {told}."
+    return _change(request, one, lambda: service.deactivate(by=request.user, person=one), done)
+
+
+@admins_only
+@require_POST
+def reactivate(request: PageRequest, pk: int) -> HttpResponse:
+    """Let the person sign in again."""
+    one = _find(pk)
+    told = "The keys of {} work again." if _is_program(one) else "{} may sign in again."
+    done = told.format(one.username)
+    return _change(request, one, lambda: service.reactivate(by=request.user, person=one), done)
+
+
+@admins_only
+@require_POST
+def codes_off(request: PageRequest, pk: int) -> HttpResponse:
+    """For somebody who has lost phone and recovery codes."""
+    one = _find(pk)
+    done = f"{one.username} signs in without a code now, until they turn codes on again."
+    return _change(request, one, lambda: service.turn_codes_off(by=request.user, person=one), done)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def invite_person(request: PageRequest) -> HttpResponse:
+    """The form; then the link, which is shown this once and mailed."""
+    form = InviteForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            invitation, raw = invite(
+                by=request.user, email=data["email"], groups=data["groups"], role=data["role"]
+            )
+        except PeopleRefused as problem:
+            form.add_error("email", str(problem))
+        else:
+            return _invited(request, invitation, raw)
+    context = {
+        "form": form,
+        "groups": Group.objects.order_by("name", "pk"),
+        "chosen": set(form["groups"].value() or ()),
+        "may_invite_admins": request.user.is_superuser,
+    }
+    status = 422 if form.errors else 200
+    template = "discovery/people_invite.html"
+    return render_page(request, template, context, frame=frame_of(request), status=status)
+
+
+@admins_only
+@require_POST
+def withdraw_invitation(request: PageRequest, pk: int) -> HttpResponse:
+    """The link opens nothing any longer."""
+    invitation = get_object_or_404(Invitation, pk=pk)
+    withdraw(by=request.user, invitation=invitation)
+    messages.success(request, f"The invitation to {invitation.email} is withdrawn.")
+    return redirect("people-list")
+
+
+def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResponse:
+    link = request.build_absolute_uri(reverse("invitation", args=[raw]))
+    context = {"invitation": invitation, "link": link, "host": request.get_host()}
+    subject = render_to_string("account/email/invitation_subject.txt", context).strip()
+    body = render_to_string("account/email/invitation_message.txt", context)
+    send_later(EmailMessage(subject, body, to=[invitation.email]))
+    template = "discovery/people_invited.html"
+    response = render_page(request, template, context, frame=frame_of(request))
+    add_never_cache_headers(response)
+    return response
+
+
+def _is_program(one: User) -> bool:
+    return hasattr(one, "service_account")
+
+
+def _find(pk: int) -> User:
+    return get_object_or_404(list_people(service.WantedPeople()), pk=pk)
+
+
+def _change(request: PageRequest, one: User, change: Callable[[], None], done: str) -> HttpResponse:
+    """Do it, say so, and go back to the person."""
+    try:
+        change()
+    except PeopleRefused as problem:
+        messages.error(request, str(problem))
+    else:
+        messages.success(request, done)
+    return redirect("person", one.pk)
+
+
+def _person_page(request: PageRequest, one: User, form: GroupForm) -> HttpResponse:
+    context = {
+        "person": one,
+        "form": form,
+        "others": Group.objects.exclude(user=one).order_by("name", "pk"),
+        "myself": one.pk == request.user.pk,
+        "may_change": request.user.is_superuser or not one.is_superuser,
+    }
+    status = 422 if form.errors else 200
+    template = "discovery/people_person.html"
+    return render_page(request, template, context, frame=frame_of(request), status=status)

@@ -1,0 +1,25 @@
+"""Where the pages about people live, for admins."""
+
+from django.urls import path
+
+from acl.pages import people_pages
+
+urlpatterns = [
+    path("people/", people_pages.people_list, name="people-list"),
+    path("people/invite/", people_pages.invite_person, name="invite"),
+    path(
+        "people/invitations/<int:pk>/withdraw/",
+        people_pages.withdraw_invitation,
+        name="invitation-withdraw",
+    ),
+    path("people/<int:pk>/", people_pages.person, name="person"),
+    path("people/<int:pk>/groups/", people_pages.join_group, name="person-join"),
+    path(
+        "people/<int:pk>/groups/<int:group_pk>/leave/",
+        people_pages.leave_group,
+        name="person-leave",
+    ),
+    path("people/<int:pk>/deactivate/", people_pages.deactivate, name="person-deactivate"),
+    path("people/<int:pk>/reactivate/", people_pages.reactivate, name="person-reactivate"),
+    path("people/<int:pk>/codes/off/", people_pages.codes_off, name="person-codes-off"),
+]

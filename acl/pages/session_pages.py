@@ -1,0 +1,100 @@
+"""Signing in, by password or by a provider, and choosing the group one works in."""
+
+from allauth.account.views import LoginView
+from allauth.socialaccount.providers.openid_connect import views as openid_connect
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+from requests import RequestException
+
+from acl.accounts.oidc import PROVIDER
+from acl.pages.frame import SESSION_GROUP, PageRequest
+
+
+class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
+    """The first page that anybody sees."""
+
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """The page; htmx, sent here because the session has ended, loads its own page anew."""
+        if getattr(request, "htmx", False):
+            return HttpResponseClientRefresh()
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
+
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
+        return {**super().get_context_data(**kwargs), "provider": provider_name()}
+
+
+def admin_sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin's own form would ask for no code: everyone comes in by the same door."""
+    if request.user.is_authenticated:
+        if not request.user.is_staff:
+            raise Http404
+        return redirect("admin:index")
+    return redirect_to_login(request.GET.get("next") or resolve_url("admin:index"))
+
+
+@never_cache
+@require_POST
+def provider_sign_in(request: HttpRequest) -> HttpResponse:
+    """On the way to the provider.
+
+    By a page that leads on, not by a redirect: browsers apply our policy for forms to where a
+    form's answer redirects, and providers redirect further to addresses that nobody here knows.
+    """
+    if not provider_name():
+        raise Http404
+    try:
+        answer: HttpResponse = openid_connect.login(request, provider_id=PROVIDER)
+    except RequestException:
+        return render(request, "socialaccount/authentication_error.html", status=502)
+    if answer.status_code != 302:
+        return answer
+    context = {"address": answer["Location"], "provider": provider_name()}
+    return render(request, "socialaccount/onwards.html", context)
+
+
+@never_cache
+@require_GET
+@transaction.atomic
+def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Back from the provider. The account, its groups and their entries in the log are stored
+    together or not at all."""
+    if not provider_name():
+        raise Http404
+    answer: HttpResponse = openid_connect.callback(request, provider_id=provider_id)
+    return answer
+
+
+def provider_name() -> str:
+    """What the provider is called; nothing where there is none."""
+    return settings.PEGBOARD_OIDC_NAME if settings.PEGBOARD_OIDC_ISSUER else ""
+
+
+@login_required
+@require_POST
+def choose_group(request: PageRequest) -> HttpResponse:
+    """Work in another of one's groups from now on, and go back to where one was."""
+    chosen = request.POST.get("group", "")
+    name = next(
+        (group.name for group in request.user.groups.all() if str(group.pk) == chosen), None
+    )
+    if name is None:
+        raise Http404
+    request.session[SESSION_GROUP] = name
+    return HttpResponseRedirect(_way_back(request))
+
+
+def _way_back(request: HttpRequest) -> str:
+    wanted = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if safe else resolve_url("my-tools")

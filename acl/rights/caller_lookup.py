@@ -1,0 +1,135 @@
+"""Turns the names in a request into a caller.
+
+Whether a name is unknown, inactive or another group's, the refusal is the same, after the same
+single statement.
+"""
+
+from functools import cache
+
+from django.contrib.auth.models import User
+
+from acl.delegation import acts_for_others
+from acl.keys.key_holder import KeyHolder
+from acl.platform.prepared_statements import rows_of
+from acl.rights.caller import Caller
+
+NOBODY = 0  # no row has this key
+
+
+class CallerRefused(Exception):
+    """The request may not speak for the caller it names, or there is no such caller."""
+
+    def __init__(self) -> None:
+        super().__init__("No such caller, or not one that you may act for.")
+
+
+class ActingRefused(CallerRefused):
+    """Somebody who signed in may not act as another person."""
+
+    def __init__(self) -> None:
+        Exception.__init__(
+            self,
+            "Acting for another person takes the permission “Can act for other people”. Without "
+            "it you may look at what they may use, and act in your own name.",
+        )
+
+
+class CallerMissing(Exception):
+    """The key acts for the users of its groups and the request names none."""
+
+    def __init__(self) -> None:
+        super().__init__("Name the user that the key acts for.")
+
+
+def check_acting(principal: KeyHolder | User, *, user: str | None) -> None:
+    """Raise ActingRefused unless `principal` may act as the user named.
+
+    Keys are asked by `caller_for`: one that acts for users was given that power when it was made.
+    """
+    if isinstance(principal, KeyHolder) or user in (None, principal.get_username()):
+        return
+    if not acts_for_others(principal):
+        raise ActingRefused
+
+
+class CallerAmbiguous(Exception):
+    """Several of the user's groups have a space of this name."""
+
+    def __init__(self) -> None:
+        super().__init__("Several groups of this user have a space of this name: name the group.")
+
+
+def caller_for(
+    principal: KeyHolder | User,
+    *,
+    user: str | None = None,
+    group: str | None = None,
+    space: str | None = None,
+    usual_group: str | None = None,
+) -> Caller:
+    """Return the caller that `principal` may act for, found by one statement.
+
+    A person acts in one of their groups: the one named, else `usual_group` where they are still a
+    member, else the first by name. Staff may name any user. A key acts in the group named, else in
+    all groups of the user that it covers, together.
+    """
+    limits = {"user": user, "group": group, "space": space, **_limits(principal, user)}
+    given = {name: value for name, value in limits.items() if value is not None}
+    rows = rows_of(_caller(tuple(given)), {**given, "usual_group": usual_group})
+    if not rows:
+        raise CallerRefused
+    return _caller_in(rows, united=isinstance(principal, KeyHolder), in_space=space is not None)
+
+
+def _caller_in(rows: list[tuple[int, int, int | None]], *, united: bool, in_space: bool) -> Caller:
+    """Make a caller of the user's groups, the usual one first, each with the space if it is its."""
+    having = [row for row in rows if row[2] is not None] if in_space else rows
+    if not having:
+        raise CallerRefused
+    if in_space and united and len(having) > 1:
+        raise CallerAmbiguous
+    user_id, group_id, space_id = having[0]
+    others = tuple(row[1] for row in rows if row[1] != group_id) if united else ()
+    return Caller(user_id, group_id, space_id, others)
+
+
+@cache
+def _caller(limits: tuple[str, ...]) -> str:
+    """Write the statement by hand, since that costs the ORM more than running it costs Postgres;
+    one for each set of limits, since a plan that is made for all of them could use no index."""
+    in_space = "space" in limits
+    conditions = [_LIMITS[name] for name in limits if name in _LIMITS]
+    join = "LEFT JOIN acl_space s ON s.group_id = g.id AND s.slug = %(space)s::text"
+    return f"""
+SELECT u.id, g.id, {"s.id" if in_space else "NULL::bigint"}
+FROM auth_user u
+JOIN auth_user_groups m ON m.user_id = u.id
+JOIN auth_group g ON g.id = m.group_id
+{join if in_space else ""}
+WHERE {" AND ".join(["u.is_active", *conditions])}
+ORDER BY COALESCE(g.name = %(usual_group)s::text, false) DESC, g.name, g.id
+"""  # noqa: S608 - our own words
+
+
+_LIMITS = {
+    "user_id": "u.id = %(user_id)s::bigint",
+    "group_ids": "g.id = ANY (%(group_ids)s::bigint[])",
+    "user": "u.username = %(user)s::text",
+    "group": "g.name = %(group)s::text",
+}
+
+
+def _limits(principal: KeyHolder | User, named: str | None) -> dict[str, object]:
+    """Return the user and the groups that the principal is limited to; None is no limit."""
+    if isinstance(principal, KeyHolder):
+        covered = None if principal.group_ids is None else sorted(principal.group_ids)
+        return {"user_id": _user_of_key(principal, named), "group_ids": covered}
+    return {"user_id": None if named is not None and principal.is_staff else principal.pk}
+
+
+def _user_of_key(holder: KeyHolder, named: str | None) -> int | None:
+    if named is None and holder.owner_id is None and holder.acts_for_users:
+        raise CallerMissing
+    if named is None or not holder.acts_for_users:
+        return holder.owner_id or NOBODY
+    return None

@@ -1,0 +1,255 @@
+"""The one answer to "what may this caller use", as SQL.
+
+`docs/access.md` says in words what the rules mean. The statement is written by hand because its
+plan matters: it reads rights and data in one snapshot, and stays quick where an ORM's correlated
+subqueries take seconds.
+
+A rule's rank is one integer, distance * 4 + effect (deny 0, propose 1, allow 2).
+Nearest-then-strictest is min(), the levels combine by LEAST(), which skips NULLs, and the effect is
+rank % 4.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django.db import models
+from django.db.models.expressions import RawSQL
+
+from acl.rights.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class RightsTables:
+    """Names of the tables that `acl` must read and may not import."""
+
+    integration: str
+    capability: str
+    rule: str
+    integration_user: str
+    integration_group: str
+    capability_user: str
+    capability_group: str
+
+
+# Who asks, and the rules that speak about them. {user}, {group} and {space} are parameters, or the
+# columns of an outer query that asks for one group after the other.
+_RULES = """
+who AS MATERIALIZED (          -- no row: nobody, nothing
+  SELECT u.id AS user_id, m.group_id, COALESCE(p.open_default, false) AS open_default,
+         s.id AS space_id
+  FROM auth_user u
+  JOIN auth_user_groups m ON m.user_id = u.id AND m.group_id = {group}
+  LEFT JOIN acl_grouppolicy p ON p.group_id = m.group_id
+  LEFT JOIN acl_space s ON s.group_id = m.group_id
+   AND CASE WHEN {space} IS NULL THEN s.parent_id IS NULL
+            ELSE s.id = {space} END
+  WHERE u.id = {user} AND u.is_active AND ({space} IS NULL OR s.id IS NOT NULL)
+),
+path AS (                      -- the space and those above it; the bound stops a cycle
+  SELECT s.id, s.group_id, s.parent_id, 0 AS distance
+  FROM who JOIN acl_space s ON s.id = who.space_id
+  UNION ALL
+  SELECT p.id, p.group_id, p.parent_id, path.distance + 1
+  FROM path JOIN acl_space p ON p.id = path.parent_id AND p.group_id = path.group_id
+  WHERE path.distance < 32
+),
+hit AS MATERIALIZED (          -- every rule on the path that speaks about this caller
+  SELECT r.integration_id, r.capability_id, path.distance * 4 + r.effect AS rank{named}
+  FROM who CROSS JOIN path JOIN {rule} r ON r.space_id = path.id
+  WHERE (r.user_id IS NULL AND r.group_id IS NULL) OR r.user_id = who.user_id
+     OR r.group_id IN (SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = who.user_id)
+),
+integration_rule AS (
+  SELECT integration_id AS id, min(rank) AS rank FROM hit
+  WHERE integration_id IS NOT NULL GROUP BY 1
+),
+capability_rule AS (
+  SELECT capability_id AS id, min(rank) AS rank FROM hit
+  WHERE capability_id IS NOT NULL GROUP BY 1
+)
+"""
+# Grants, the group's default, and the verdict. Ends in `usable(id, tokens, always, mode)`; mode is
+# 1 for "asks first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the
+# sets: CTEs have no statistics, and an array is one index scan whatever the planner guesses.
+_VERDICTS = """
+permission AS MATERIALIZED (   -- by model too: another model may have a permission of that name
+  SELECT p.id, p.codename
+  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
+  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
+     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
+),
+integration_grant AS (
+  SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
+   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+  UNION
+  SELECT g.content_object_id FROM who JOIN {integration_user} g ON g.user_id = who.user_id
+   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+),
+capability_grant AS (
+  SELECT g.content_object_id AS id FROM who JOIN {capability_group} g ON g.group_id = who.group_id
+   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+  UNION
+  SELECT g.content_object_id FROM who JOIN {capability_user} g ON g.user_id = who.user_id
+   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+),
+live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1 asks first, 2 runs
+  SELECT i.id, r.rank, d.granted,
+         CASE WHEN r.rank IS NOT NULL THEN r.rank %% 4 ELSE d.granted::int * 2 END AS verdict
+  FROM who CROSS JOIN {integration} i
+  LEFT JOIN integration_rule r ON r.id = i.id LEFT JOIN integration_grant g ON g.id = i.id
+  CROSS JOIN LATERAL (
+    SELECT g.id IS NOT NULL OR (who.open_default AND NOT i.restricted) AS granted) d
+  WHERE i.enabled AND i.state = 'approved'
+    AND (NOT %(connected)s::bool OR i.connection <> 'disconnected')
+),
+exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
+  SELECT id, min(rank) AS rank, bool_or(granted) AS granted
+  FROM (SELECT id, rank, false AS granted FROM capability_rule
+        UNION ALL SELECT id, NULL, true FROM capability_grant) x GROUP BY id
+),
+decided AS (
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned AS always, 2 AS verdict FROM {capability} c
+  WHERE c.integration_id = ANY (ARRAY(SELECT id FROM live WHERE verdict = 2))
+    AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
+  UNION ALL
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned, 1 FROM {capability} c
+  WHERE c.integration_id = ANY (ARRAY(SELECT id FROM live WHERE verdict = 1))
+    AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
+  UNION ALL
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned, v.verdict
+  FROM exception x JOIN {capability} c ON c.id = x.id JOIN live l ON l.id = c.integration_id
+  CROSS JOIN LATERAL (
+    SELECT COALESCE(LEAST(x.rank, l.rank) %% 4, (x.granted OR l.granted)::int * 2) AS verdict) v
+  WHERE v.verdict > 0 AND {usable_at_all}
+),
+usable AS MATERIALIZED (
+  SELECT id, tokens, always, CASE WHEN ai_access = 'propose' THEN 1 ELSE verdict END AS mode
+  FROM decided
+)
+"""
+# Several groups together: each answers for itself, by the same text, and the answers are united.
+# The rules of the space that was asked for come last: where one of them decides, it limits the
+# answers of all groups, so a deny there holds whatever another group allows.
+_UNITED = """
+each AS MATERIALIZED (
+  SELECT g.id AS group_id, g.place, s.id AS space_id
+  FROM unnest(%(groups)s::bigint[]) WITH ORDINALITY AS g (id, place)
+  LEFT JOIN acl_space s ON s.id = %(space)s::bigint AND s.group_id = g.id
+),
+{rules},
+together AS MATERIALIZED (
+  SELECT answer.id, min(answer.tokens) AS tokens, bool_or(answer.always) AS always,
+         max(answer.mode) AS mode,
+         (array_agg(each.group_id ORDER BY answer.mode DESC, each.place))[1] AS group_id
+  FROM each CROSS JOIN LATERAL (
+    WITH RECURSIVE {answer} SELECT id, tokens, always, mode FROM usable) answer
+  WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who)
+  GROUP BY answer.id
+),
+usable AS MATERIALIZED (
+  SELECT t.id, t.tokens, t.always, LEAST(t.mode, decided.verdict) AS mode, t.group_id
+  FROM together t JOIN {capability} c ON c.id = t.id
+  LEFT JOIN capability_rule own ON own.id = t.id
+  LEFT JOIN integration_rule whole ON whole.id = c.integration_id
+  CROSS JOIN LATERAL (SELECT COALESCE(LEAST(own.rank, whole.rank) %% 4, 2) AS verdict) decided
+  WHERE decided.verdict > 0
+)
+"""
+_ONE = {
+    "user": "%(user)s::bigint",
+    "group": "%(group)s::bigint",
+    "space": "%(space)s::bigint",
+}
+_EACH = {"user": "%(user)s::bigint", "group": "each.group_id", "space": "each.space_id"}
+# Without a space nothing limits the groups: no group has the id 0.
+_OF_THE_SPACE = {
+    "user": "%(user)s::bigint",
+    "group": "COALESCE((SELECT group_id FROM each WHERE space_id IS NOT NULL), 0)",
+    "space": "%(space)s::bigint",
+}
+# Neither a grant nor a rule brings these back.
+_IN_A_STATE = (
+    "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access <> 'blocked'"
+    " AND (%(kind)s::text = '' OR c.kind = %(kind)s::text)"
+)
+USABLE_AT_ALL = _IN_A_STATE.format("approved")
+_USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
+
+
+def rights_sql(
+    tables: RightsTables, *, united: bool = False, named: bool = False, kept_out: bool = False
+) -> str:
+    """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
+
+    `united` asks in several groups together, for callers that are; then `usable` also has the
+    `group_id` that gives each. `named` adds to `hit` which rule it was and how far away, for those
+    who explain an answer. `kept_out` asks instead for what the caller could use if it were not in
+    quarantine: to say of a name that it waits, never to use it.
+    """
+    names = {
+        **names_in(tables),
+        "named": ", r.id AS rule_id, path.distance" if named else "",
+        "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
+    }
+    answer = f"{_RULES.rstrip()},{_VERDICTS}"
+    if not united:
+        return answer.format(**_ONE, **names)
+    rules = _RULES.format(**_OF_THE_SPACE, **names)
+    return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names_in(tables))
+
+
+def names_in(tables: RightsTables) -> dict[str, str]:
+    """The names, to be put into a statement."""
+    return {name: getattr(tables, name) for name in RightsTables.__slots__}
+
+
+def rights_parameters(
+    caller: Caller, *, unavailable: bool = False, kind: str = "", connected: bool = False
+) -> dict[str, Any]:
+    """What `rights_sql` asks for; `unavailable` keeps what is not available, for pages that say
+    why; `connected` leaves out what belongs to a disconnected integration."""
+    return {
+        "user": caller.user_id,
+        "group": caller.group_id,
+        "groups": list(caller.group_ids),
+        "space": caller.space_id,
+        "unavailable": unavailable,
+        "kind": kind,
+        "connected": connected,
+    }
+
+
+class UsableQuerySet(models.QuerySet):
+    """A queryset of capabilities whose every read starts from the caller."""
+
+    def rights_tables(self) -> RightsTables:
+        """The tables of the concrete app."""
+        raise TypeError(f"{type(self).__name__} does not name its tables")
+
+    def usable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
+        """Only what `caller` may use."""
+        return self.filter(pk__in=self._usable(caller, "true", unavailable=unavailable))
+
+    def with_access(self, caller: Caller, *, unavailable: bool = False) -> Self:
+        """Each with `asks_first`. Costs the rights a second time: only for those that are shown."""
+        asks_first = models.Q(pk__in=self._usable(caller, "mode = 1", unavailable=unavailable))
+        return self.annotate(
+            asks_first=models.ExpressionWrapper(asks_first, output_field=models.BooleanField())
+        )
+
+    def _usable(self, caller: Caller, condition: str, *, unavailable: bool) -> RawSQL:
+        """The ids as a subquery that does not look at the row outside, so it runs once a
+        statement."""
+        rights = rights_sql(self.rights_tables(), united=caller.is_united)
+        # The names in it are our own.
+        statement = f"WITH RECURSIVE {rights} SELECT id FROM usable WHERE {condition}"  # noqa: S608
+        parameters = rights_parameters(caller, unavailable=unavailable)
+        # Every value is a parameter.
+        return RawSQL(*_positional(statement, parameters))  # noqa: S611
+
+
+def _positional(sql: str, named: dict[str, Any]) -> tuple[str, list[Any]]:
+    """The same statement with %s, which is all that RawSQL takes."""
+    order = re.findall(r"%\((\w+)\)s", sql)
+    return re.sub(r"%\(\w+\)s", "%s", sql), [named[name] for name in order]

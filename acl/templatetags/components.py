@@ -1,0 +1,76 @@
+"""The pieces of pages that have room inside; what they look like is in templates/_components/."""
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from acl.templatetags.pegboard import icon
+
+register = template.Library()
+
+
+@register.simple_block_tag(takes_context=True, end_name="endfilters")
+def filters(
+    context: template.Context,
+    content: SafeString,
+    label: str,
+    value: str | None = "",
+    *,
+    placeholder: str = "",
+    target: str = "#found",
+    name: str = "q",
+) -> SafeString:
+    """A search that renews `target` as one types or chooses; inside stand its further fields."""
+    return _component(
+        context,
+        "filters",
+        slot=content,
+        label=label,
+        value=value or "",
+        placeholder=placeholder or label,
+        target=target,
+        name=name,
+    )
+
+
+@register.simple_block_tag(takes_context=True, end_name="endnothing_here")
+def nothing_here(
+    context: template.Context, content: SafeString, title: str = "", *, small: bool = False
+) -> SafeString:
+    """Nothing is here: what that means, and the next step inside."""
+    return _component(context, "nothing_here", slot=content, title=title, small=small)
+
+
+@register.simple_block_tag(takes_context=True, end_name="endconfirm")
+def confirm(
+    context: template.Context,
+    content: SafeString,
+    label: str,
+    *,
+    keep: str,
+    keep_label: str = "Leave it as it is",
+    action: str = "",
+) -> SafeString:
+    """The last step before something is lost: what else is asked for stands inside."""
+    return _component(
+        context,
+        "confirm",
+        slot=content.strip() and content,
+        label=label,
+        keep=keep,
+        keep_label=keep_label,
+        action=action,
+    )
+
+
+@register.simple_tag
+def badge(tone: str, drawing: str, label: str) -> SafeString:
+    """A state in one word, beside its drawing; `tone` is good, note, caution, danger or nothing."""
+    return format_html('<span class="badge {}">{}{}</span>', tone, icon(drawing), label)
+
+
+def _component(context: template.Context, piece: str, /, **fields: object) -> SafeString:
+    """The piece's own template, with the request of the page around it."""
+    around = {key: context.get(key) for key in ("request", "csrf_token")}
+    return render_to_string(f"_components/{piece}.html", {**around, **fields})

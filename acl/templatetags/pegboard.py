@@ -1,0 +1,135 @@
+"""Small words and drawings that several pages share."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlencode
+
+from django import template
+from django.core.files.storage import Storage, storages
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from acl.audit.chain_text import actor_text, credential_text, entry_actor_text
+from discovery.select.selection import Selected
+
+register = template.Library()
+register.filter("actor", actor_text)
+register.filter("credential", credential_text)
+register.filter("entry_actor", entry_actor_text)
+
+# Of tools by category, of everything else by kind.
+_CATEGORY_ICONS = {
+    "ai": "brain", "api": "braces", "auth": "shield", "browser": "app-window", "cloud": "cloud",
+    "communication": "mail", "data-analysis": "chart-column", "database": "database",
+    "developer-tools": "code", "discovery": "compass", "education": "graduation-cap",
+    "filesystem": "folder", "finance": "landmark", "gaming": "gamepad-2", "health": "heart-pulse",
+    "information": "newspaper", "interface": "panels-top-left", "media": "image",
+    "memory": "bookmark", "messaging": "messages-square", "planning": "calendar",
+    "search": "search", "security": "lock", "shopping": "shopping-cart", "social-media": "share-2",
+    "transform": "shuffle", "travel": "map", "workspace": "users", "writing": "pen-line",
+}  # fmt: skip
+_KIND_ICONS = {
+    "skill": "book-open", "channel": "messages-square", "extension": "plug", "voice": "mic",
+    "emergent-tool": "sparkles",
+}  # fmt: skip
+_SHORT = {"ai", "api", "mcp"}
+# The kinds of evidence in the order of the bar's segments.
+_EVIDENCE = ("meaning", "words", "name", "graph", "use")
+BAR = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One piece of a score bar, in the bar's own units."""
+
+    label: str
+    start: float
+    width: float
+    percent: int
+
+
+@register.simple_tag
+def icon(name: str, size: int = 16) -> SafeString:
+    """A drawing beside words; it says nothing by itself."""
+    return _drawing(storages["staticfiles"], name, size)
+
+
+# A page has some hundred of them, and each address would be worked out anew. Who stores the files
+# is a part of the question, since tests have others.
+@lru_cache(maxsize=512)
+def _drawing(_stored: Storage, name: str, size: int) -> SafeString:
+    return format_html(
+        '<svg class="icon icon-{}" aria-hidden="true"><use href="{}#{}"></use></svg>',
+        size,
+        static("pegboard/icons.svg"),
+        name,
+    )
+
+
+@register.filter
+def category_icon(category: str, kind: str = "tool") -> str:
+    """The icon's name: for the kind where it is not a tool, otherwise for the category."""
+    return _KIND_ICONS.get(kind) or _CATEGORY_ICONS.get(category, "wrench")
+
+
+@register.filter
+def category_label(category: str) -> str:
+    """A category as people write it: `developer-tools` is Developer tools."""
+    words = category.replace("-", " ").replace("_", " ").strip() or "other"
+    return words.upper() if words in _SHORT else words[:1].upper() + words[1:]
+
+
+@register.filter
+def kind_label(kind: str) -> str:
+    """A kind in plain words."""
+    return kind.replace("-", " ")
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """A number with its thousands apart."""
+    return f"{number:,}"
+
+
+@register.filter
+def segments(item: Selected) -> list[Segment]:
+    """The score bar's pieces: as long as the score, cut by the shares of its evidence."""
+    length = BAR * item.score
+    shares = {name: share for name, share in item.evidence.items() if share > 0}
+    whole = sum(shares.values()) or 1.0
+    order = sorted(shares, key=lambda name: _EVIDENCE.index(name) if name in _EVIDENCE else 9)
+    found, start = [], 0.0
+    for name in order:
+        share = shares[name] / whole
+        width = length * share
+        found.append(Segment(name, round(start, 2), round(width, 2), round(100 * share)))
+        start += width
+    return found or [Segment("score", 0, round(length, 2), 100)]
+
+
+@register.simple_tag(takes_context=True)
+def query_with(context: template.Context, **changes: object) -> str:
+    """The address's query with some fields changed; empty ones are dropped, and so is the page."""
+    left_out = {"page", *changes}
+    fields = {name: all_ for name, all_ in context["request"].GET.lists() if name not in left_out}
+    fields |= {name: [str(value)] for name, value in changes.items() if value not in ("", None)}
+    return f"?{urlencode(fields, doseq=True)}"
+
+
+@register.simple_tag(takes_context=True)
+def filter_with(context: template.Context, name: str, value: object) -> str:
+    """The same with the one field that a variable names."""
+    return query_with(context, **{name: value})
+
+
+@register.filter
+def add_text(before: str, after: object) -> str:
+    """One text after the other, whatever the second one is."""
+    return f"{before}{after}"
+
+
+@register.filter
+def begins(text: str, start: str) -> bool:
+    """Whether the text begins so."""
+    return text.startswith(start)

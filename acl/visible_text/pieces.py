@@ -1,0 +1,166 @@
+"""A text as pieces: as it stands, or written out in a mark that no text can imitate.
+
+A mark begins with `[U+` or `[xn--`. Where a text itself has one of these, its bracket is written
+out, so that the pieces joined together tell any two texts apart.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from acl.visible_text.code_points import SIGNS, is_combining, is_written_out, name_of, notation_of
+from acl.visible_text.scripts import LOOKS_LIKE, find_foreign, script_of
+
+Kind = Literal["plain", "line", "hidden", "foreign", "decoded"]
+
+MOST_MARKS = 3  # combining marks on one letter
+_ORDINARY = re.compile(r"[\n\x20-\x7e]*")
+_SUSPECT = re.compile(r"\[U\+|\[xn--|xn--", re.IGNORECASE)
+_MARK_START = re.compile(r"\[(?:U\+|xn--)", re.IGNORECASE)
+_PUNYCODE = re.compile(r"(?<![A-Za-z0-9-])xn--[A-Za-z0-9-]{1,59}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text; `kind` says whether `text` is the part itself or a mark in its place."""
+
+    text: str
+    kind: Kind = "plain"
+
+
+def split_into_pieces(text: str) -> list[Piece]:
+    """Return the text as pieces. Lines end in a `line` piece, which has the line feed in it."""
+    if _ORDINARY.fullmatch(text) and not _SUSPECT.search(text):
+        return _lines(text)
+    return list(_merged(_pieces(text)))
+
+
+def join_pieces(pieces: list[Piece]) -> str:
+    """Return the pieces as one text."""
+    return "".join(piece.text for piece in pieces)
+
+
+def show_text(text: str) -> str:
+    """Return the text with marks in it."""
+    return join_pieces(split_into_pieces(text))
+
+
+def _lines(text: str) -> list[Piece]:
+    first, *others = text.split("\n")
+    pieces = [Piece(first)]
+    for line in others:
+        pieces += [Piece(SIGNS["\n"] + "\n", "line"), Piece(line)]
+    return [piece for piece in pieces if piece.text]
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    foreign, decoded = find_foreign(text), dict(_decoded_labels(text))
+    unseen = _unseen(text)
+    forged = _forged_marks(text)
+    at = 0
+    while at < len(text):
+        character = text[at]
+        end = at + 1
+        if character in SIGNS:
+            kind: Kind = "line" if character == "\n" else "hidden"
+            yield Piece(SIGNS[character] + character, kind)
+        elif at in foreign and at not in unseen:
+            while end < len(text) and end in foreign and end not in unseen:
+                end += 1
+            yield Piece(_foreign_mark(text[at:end]), "foreign")
+        elif at in unseen or at in forged:
+            while end < len(text) and text[end] == character and (end in unseen or end in forged):
+                end += 1
+            yield Piece(_mark(character, end - at), "hidden")
+        else:
+            yield Piece(character)
+        if any(place in decoded for place in range(at + 1, end + 1)):
+            yield Piece(
+                next(decoded[at] for at in range(at + 1, end + 1) if at in decoded), "decoded"
+            )
+        at = end
+
+
+def _unseen(text: str) -> set[int]:
+    """Positions of characters without a shape of their own here."""
+    unseen, marks, composes = set(), 0, not unicodedata.is_normalized("NFC", text)
+    for at, character in enumerate(text):
+        if not is_combining(character):
+            marks = 0
+            if is_written_out(character) and character not in SIGNS:
+                unseen.add(at)
+            continue
+        before = text[at - 1] if at else ""
+        # On nothing but a blank, or our own quotation mark.
+        bare = not before or before.isspace() or (is_written_out(before) and marks == 0)
+        marks += 1
+        if (
+            bare
+            or marks > MOST_MARKS
+            or is_written_out(character)
+            or (composes and len(unicodedata.normalize("NFC", before + character)) == 1)
+        ):
+            unseen.add(at)
+    return unseen
+
+
+def _forged_marks(text: str) -> set[int]:
+    folded = "".join(one if len(one) == 1 else "?" for one in map(_fold, text))
+    return {match.start() for match in _MARK_START.finditer(folded)}
+
+
+def _fold(character: str) -> str:
+    if character.isascii():
+        return character
+    return LOOKS_LIKE.get(character) or unicodedata.normalize("NFKC", character)
+
+
+def _mark(character: str, count: int) -> str:
+    times = f" ×{count}" if count > 1 else ""  # noqa: RUF001 - the sign of multiplication
+    return f"[{notation_of(character)} {name_of(character)}{times}]"
+
+
+def _foreign_mark(letters: str) -> str:
+    if len(letters) == 1:
+        return _mark(letters, 1)
+    scripts = sorted({script_of(one) for one in letters} - {"COMMON", "INHERITED"})
+    return f"[{' '.join(map(notation_of, letters))} {' '.join(scripts)} {letters}]".replace(
+        "  ", " "
+    )
+
+
+def _decoded_labels(text: str) -> Iterator[tuple[int, str]]:
+    """Where each label in Punycode ends, and what it stands for."""
+    for match in _PUNYCODE.finditer(text):
+        try:
+            label = match[0][4:].encode("ascii").decode("punycode")
+        except (UnicodeError, ValueError):
+            label = ""
+        yield match.end(), f"[xn-- {_described(label)}]"
+
+
+def _described(label: str) -> str:
+    if not label or not all(
+        (one.isalnum() or is_combining(one) or one in "-·") and not is_written_out(one)
+        for one in label
+    ):
+        return "does not decode to a name"
+    scripts = sorted({script_of(one) for one in label if one.isalpha()} - {"COMMON", "INHERITED"})
+    return f"stands for {label} in {' and '.join(scripts) or 'no script'}"
+
+
+def _merged(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Neighbours that stand as they are, together."""
+    plain: list[str] = []
+    for piece in pieces:
+        if piece.kind == "plain":
+            plain.append(piece.text)
+            continue
+        if plain:
+            yield Piece("".join(plain))
+            plain = []
+        yield piece
+    if plain:
+        yield Piece("".join(plain))

@@ -1,0 +1,193 @@
+"""What the calls about rights take and answer."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from acl.http.strict_serializer import StrictSerializer, Text
+from catalog.access.explanation_steps import DECISIONS
+from catalog.lookups.lookup_serializers import CallerSerializer
+
+EFFECTS = ("deny", "propose", "allow")
+KINDS = ("nobody", "switched-off", "rule", "grant", "default", "own")
+PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}
+
+
+class ExplainQuerySerializer(CallerSerializer):
+    """One capability for a caller."""
+
+    capability = Text(max_length=200, help_text="Its full name.")
+
+
+class ReachQuerySerializer(CallerSerializer):
+    """Everything for a caller."""
+
+    query = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="Words that it has to contain."
+    )
+    page = serializers.IntegerField(**PAGE)
+
+
+class HoldersQuerySerializer(StrictSerializer):
+    """Everybody for a capability."""
+
+    capability = Text(max_length=200, help_text="Its full name.")
+    group = Text(
+        max_length=150, default="", allow_blank=True, help_text="Only in this one. A key: its own."
+    )
+    page = serializers.IntegerField(**PAGE)
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """One thing that speaks about the answer."""
+
+    kind = serializers.ChoiceField(KINDS)
+    sentence = serializers.CharField(help_text="The same in words.")
+    effect = serializers.ChoiceField(DECISIONS, help_text="What it says by itself.")
+    decides = serializers.BooleanField(help_text="One step of the answer does.")
+    space = serializers.CharField(help_text="A rule's: the slug.")
+    space_name = serializers.CharField()
+    distance = serializers.IntegerField(help_text="A rule's: how many spaces above the caller's.")
+    subject = serializers.CharField(help_text="`everyone`, or the name of the user or group.")
+    subject_kind = serializers.ChoiceField(("everyone", "user", "group", ""))
+    target = serializers.CharField(help_text="An integration's slug or a full name.")
+    target_kind = serializers.ChoiceField(("integration", "capability", ""))
+    rule = serializers.IntegerField(allow_null=True, help_text="Its id.")
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A space."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+
+
+class AdviceSerializer(serializers.Serializer[Any]):
+    """Where an answer surprises, and what works instead."""
+
+    case = serializers.IntegerField(help_text="Its number among the cases in the documentation.")
+    sentence = serializers.CharField()
+    instead = serializers.CharField()
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """The answer, and everything that speaks about it, in the order in which it is decided."""
+
+    full_name = serializers.CharField()
+    decision = serializers.ChoiceField(DECISIONS)
+    because = serializers.CharField(help_text="One sentence.")
+    steps = StepSerializer(many=True)
+    beaten = StepSerializer(many=True, help_text="Rules that say otherwise and lost.")
+    path = PlaceSerializer(many=True, help_text="The caller's space, and those above it.")
+    advice = AdviceSerializer(many=True, source="warnings")
+
+
+class ReachedSerializer(serializers.Serializer[Any]):
+    """A capability, and why."""
+
+    full_name = serializers.CharField(source="capability.full_name")
+    integration = serializers.CharField(source="capability.integration.slug")
+    display_name = serializers.CharField(source="capability.display_name")
+    decision = serializers.ChoiceField(DECISIONS, source="explanation.decision")
+    because = serializers.CharField(source="explanation.because")
+    ground = StepSerializer(source="explanation.ground", allow_null=True)
+
+
+class ReachSerializer(serializers.Serializer[Any]):
+    """A page of what a caller may use."""
+
+    items = ReachedSerializer(many=True)
+    count = serializers.IntegerField()
+    page = serializers.IntegerField()
+    pages = serializers.IntegerField()
+
+
+class HolderSerializer(serializers.Serializer[Any]):
+    """A person in a group and a space."""
+
+    user = serializers.CharField()
+    group = serializers.CharField()
+    space = serializers.CharField(help_text="A space not listed answers as the one above it.")
+    decision = serializers.ChoiceField(DECISIONS)
+    ground = StepSerializer()
+
+
+class HoldersSerializer(serializers.Serializer[Any]):
+    """A page of those who may use a capability."""
+
+    items = HolderSerializer(many=True)
+    count = serializers.IntegerField()
+    page = serializers.IntegerField()
+    pages = serializers.IntegerField()
+
+
+class RulesQuerySerializer(StrictSerializer):
+    """Which rules; without anything, all of them."""
+
+    group = Text(max_length=150, default="", allow_blank=True, help_text="Whose spaces.")
+    space = Text(max_length=60, default="", allow_blank=True, help_text="A slug.")
+    integration = Text(max_length=48, default="", allow_blank=True, help_text="A slug.")
+    capability = Text(max_length=200, default="", allow_blank=True, help_text="A full name.")
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
+
+
+class RuleSerializer(serializers.Serializer[Any]):
+    """A rule as it stands."""
+
+    id = serializers.IntegerField()
+    group = serializers.CharField(source="space.group.name", help_text="Whose space it is.")
+    space = serializers.CharField(source="space.slug")
+    effect = serializers.ChoiceField(EFFECTS, source="get_effect_display")
+    integration = serializers.CharField(source="integration.slug", allow_null=True, default=None)
+    capability = serializers.CharField(source="capability.full_name", allow_null=True, default=None)
+    for_user = serializers.CharField(source="user.username", allow_null=True, default=None)
+    for_group = serializers.CharField(source="group.name", allow_null=True, default=None)
+    created_at = serializers.DateTimeField()
+
+
+class NewRuleSerializer(RuleSerializer):
+    """A new rule, and what may surprise about it."""
+
+    warnings = AdviceSerializer(many=True)
+
+
+class RulesSerializer(serializers.Serializer[Any]):
+    """Some of the rules."""
+
+    items = RuleSerializer(many=True)
+    total = serializers.IntegerField()
+    has_more = serializers.BooleanField()
+    limit = serializers.IntegerField()
+    offset = serializers.IntegerField()
+
+
+class CreateRuleSerializer(StrictSerializer):
+    """A rule about one integration or one capability, for one user, one group, or everyone."""
+
+    group = Text(
+        max_length=150,
+        default="",
+        allow_blank=True,
+        help_text="Whose space. A key may leave it out: it is its own.",
+    )
+    space = Text(
+        max_length=60, default="", allow_blank=True, help_text="A slug; else the group's root."
+    )
+    effect = serializers.ChoiceField(EFFECTS)
+    integration = Text(max_length=48, required=False, allow_null=True, default=None)
+    capability = Text(max_length=200, required=False, allow_null=True, default=None)
+    for_user = Text(max_length=150, required=False, allow_null=True, default=None)
+    for_group = Text(max_length=150, required=False, allow_null=True, default=None)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One target, and at most one subject."""
+        if (attrs["integration"] is None) == (attrs["capability"] is None):
+            raise serializers.ValidationError(
+                {"capability": "Name either an integration or a capability."}
+            )
+        if attrs["for_user"] is not None and attrs["for_group"] is not None:
+            raise serializers.ValidationError(
+                {"for_group": "Name a user or a group, or nobody, which means everyone."}
+            )
+        return attrs

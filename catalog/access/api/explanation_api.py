@@ -1,0 +1,132 @@
+"""GET why somebody may use something, what they have in all, and who has one thing."""
+
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as rest
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import principal_of
+from acl.http.strict_serializer import ProblemSerializer
+from acl.keys.key_holder import KeyHolder
+from acl.models import ApiKey
+from acl.rights.caller import Caller
+from catalog.access.api import access_serializers as serializers
+from catalog.access.api.api_callers import asked_about, is_admin, own_group
+from catalog.access.explanation import Explanation, explain, explain_own, reach_of, who_can
+from catalog.access.group_scope import capabilities_of
+from catalog.models import Capability
+
+NOT_FOUND = (404, CONTENT_TYPE)
+
+
+# People about themselves, keys about those that they act for; admins about more.
+ASKING = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
+
+
+class ExplainView(APIView):
+    """Why, or why not."""
+
+    required_scope = ASKING
+
+    @extend_schema(
+        operation_id="explain_access",
+        tags=["Access"],
+        summary="Explain why a caller may or may not use a capability",
+        parameters=[serializers.ExplainQuerySerializer],
+        responses={200: serializers.ExplanationSerializer, NOT_FOUND: ProblemSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """The rule, grant or default that decides, and all else that speaks about it.
+
+        404 both where there is no such capability and where the sender may not know of it.
+        """
+        wanted = _read(request, serializers.ExplainQuerySerializer)
+        explanation = _explained(request, _caller(request, wanted), wanted["capability"])
+        if explanation is None:
+            raise Http404
+        return Response(serializers.ExplanationSerializer(explanation).data)
+
+
+class ReachView(APIView):
+    """What a caller has."""
+
+    required_scope = ASKING
+
+    @extend_schema(
+        operation_id="list_reach",
+        tags=["Access"],
+        summary="List what a caller may use, and why",
+        parameters=[serializers.ReachQuerySerializer],
+        responses={200: serializers.ReachSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """By full name, a page at a time."""
+        wanted = _read(request, serializers.ReachQuerySerializer)
+        caller = _caller(request, wanted)
+        reach = reach_of(caller=caller, words=wanted["query"], page=wanted["page"])
+        return Response(serializers.ReachSerializer(reach).data)
+
+
+class HoldersView(APIView):
+    """Who has a capability."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_holders",
+        tags=["Access"],
+        summary="List who may use a capability, where, and why",
+        parameters=[serializers.HoldersQuerySerializer],
+        responses={200: serializers.HoldersSerializer, NOT_FOUND: ProblemSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """By group, space and name, a page at a time; to a key, in its own group."""
+        wanted = _read(request, serializers.HoldersQuerySerializer)
+        capabilities = Capability.objects.select_related("integration")
+        group = own_group(request, wanted["group"])
+        if group is not None:
+            capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
+        found = capabilities.filter(full_name=wanted["capability"]).first()
+        asked = _group(group, wanted["group"])
+        if found is None:
+            raise Http404
+        holders = who_can(capability=found, group=asked, page=wanted["page"])
+        return Response(serializers.HoldersSerializer(holders).data)
+
+
+def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:
+    serializer = form(data=request.query_params.dict())
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def _caller(request: Request, wanted: dict[str, Any]) -> Caller:
+    named = {name: wanted.get(name) or "" for name in ("user", "group", "space")}
+    return asked_about(request, **named)
+
+
+def _explained(request: Request, caller: Caller, full_name: str) -> Explanation | None:
+    """All of it to staff, to a key with the scope what its group has, to others their own."""
+    if not is_admin(request):
+        return explain_own(caller=caller, full_name=full_name)
+    group = caller.group_id if isinstance(principal_of(request), KeyHolder) else None
+    if group is not None and not capabilities_of(group).filter(full_name=full_name).exists():
+        return explain_own(caller=caller, full_name=full_name)
+    return explain(caller=caller, full_name=full_name)
+
+
+def _group(own: int | None, name: str) -> Group | None:
+    """The group to look at; None for all."""
+    if own is None and not name:
+        return None
+    groups = Group.objects.filter(name=name) if name else Group.objects.all()
+    group = (groups.filter(pk=own) if own is not None else groups).first()
+    if group is None:
+        raise Http404
+    return group

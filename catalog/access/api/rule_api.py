@@ -1,0 +1,146 @@
+"""Rules by API: a key sees and changes those in its own group's spaces, staff those of all."""
+
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Model, Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.request_callers import person_of
+from acl.models import ApiKey, Space
+from acl.rights.caller_lookup import CallerRefused
+from catalog.access.api import access_serializers as serializers
+from catalog.access.api.api_callers import groups_known, own_group
+from catalog.access.group_scope import capabilities_of, integrations_of
+from catalog.access.rules import add_rule, remove_rule, warnings_about
+from catalog.models import Capability, Integration, Rule
+
+RELATED = ("space__group", "integration", "capability", "user", "group")
+
+
+class RulesView(APIView):
+    """All rules, and new ones."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_rules",
+        tags=["Access"],
+        summary="List rules",
+        parameters=[serializers.RulesQuerySerializer],
+        responses={200: serializers.RulesSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """By group and space, the oldest first."""
+        serializer = serializers.RulesQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        rules = _rules(request).filter(_that_fit(wanted)).select_related(*RELATED)
+        rules = rules.order_by("space__group__name", "space__slug", "pk")
+        limit, offset = wanted["limit"], wanted["offset"]
+        total = rules.count()
+        page = {
+            "items": rules[offset : offset + limit],
+            "total": total,
+            "has_more": offset + limit < total,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Response(serializers.RulesSerializer(page).data)
+
+    @extend_schema(
+        operation_id="create_rule",
+        tags=["Access"],
+        summary="Lay down a rule",
+        request=serializers.CreateRuleSerializer,
+        responses={201: serializers.NewRuleSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """It holds from the next request on, in the space and all below it; the same rule twice is
+        one rule. `warnings` says where the answer may surprise."""
+        serializer = serializers.CreateRuleSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        said = _said(request, serializer.validated_data)
+        warnings = warnings_about(**said)
+        rule = add_rule(by=person_of(request), **said)
+        told = serializers.RuleSerializer(rule).data
+        advice = serializers.AdviceSerializer(warnings, many=True).data
+        return Response({**told, "warnings": advice}, status=201)
+
+
+class RuleView(APIView):
+    """One rule."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="remove_rule", tags=["Access"], summary="Lift a rule", responses={204: None}
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """What stands further away decides again, from the next request on."""
+        rule = get_object_or_404(_rules(request).select_related(*RELATED), pk=pk)
+        remove_rule(by=person_of(request), rule=rule)
+        return Response(status=204)
+
+
+def _rules(request: Request) -> QuerySet[Rule]:
+    return Rule.objects.filter(groups_known(request, "space__group"))
+
+
+def _that_fit(wanted: dict[str, Any]) -> Q:
+    paths = {
+        "group": "space__group__name",
+        "space": "space__slug",
+        "integration": "integration__slug",
+        "capability": "capability__full_name",
+    }
+    return Q(**{path: wanted[name] for name, path in paths.items() if wanted[name]})
+
+
+def _said(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The rule by its objects; what a key may not know of is refused as if it were not there."""
+    own = own_group(request, wanted["group"])
+    space = _space(own, wanted["group"], wanted["space"])
+    integrations = Integration.objects.all() if own is None else integrations_of(own)
+    capabilities = Capability.objects.all() if own is None else capabilities_of(own)
+    users, groups = User.objects.all(), Group.objects.all()
+    if own is not None:
+        users = users.filter(groups=own)
+        groups = groups.filter(user__groups=own).distinct()
+    return {
+        "space": space,
+        "effect": Rule.Effect[wanted["effect"].upper()],
+        "integration": _named(integrations, "slug", wanted, "integration"),
+        "capability": _named(capabilities, "full_name", wanted, "capability"),
+        "user": _named(users, "username", wanted, "for_user"),
+        "group": _named(groups, "name", wanted, "for_group"),
+    }
+
+
+def _space(own: int | None, group: str, slug: str) -> Space:
+    if own is None and not group:
+        raise ValidationError({"group": "Name the group whose space it is."})
+    groups = Group.objects.filter(name=group) if group else Group.objects.all()
+    found = (groups.filter(pk=own) if own is not None else groups).first()
+    if found is None:
+        raise CallerRefused
+    spaces = Space.objects.select_related("group").filter(group=found)
+    space = (spaces.filter(slug=slug) if slug else spaces.filter(parent=None)).first()
+    if space is None:
+        raise ValidationError({"space": "The group has no such space."})
+    return space
+
+
+def _named(rows: QuerySet, column: str, wanted: dict[str, Any], field: str) -> Model | None:
+    """The row of that name, or None where the field names none."""
+    if wanted[field] is None:
+        return None
+    found: Model | None = rows.filter(**{column: wanted[field]}).first()
+    if found is None:
+        raise ValidationError({field: "There is none of that name."})
+    return found

@@ -1,0 +1,273 @@
+"""Who would gain and who would lose what, before a change of rights is stored."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from acl.accounts.spaces import set_open
+from acl.models import GroupPolicy, Space
+from catalog.access.change_impact import Alike, Reach, alike_in
+from catalog.access.explanation_steps import DECISIONS, Decision
+from catalog.access.grants import (
+    erase_grant,
+    grant,
+    revoke,
+    set_restricted,
+    write_grant,
+    write_restricted,
+)
+from catalog.access.rules import add_rule, remove_rule, rules_like, write_rule
+from catalog.access.usable_ids import modes_of
+from catalog.models import Capability, Integration, Rule
+
+Verb = Literal["grant", "revoke", "rule", "unrule", "open", "close", "restrict", "unrestrict"]
+# Two statements for each people that are alike, in each space: what one page waits for.
+MOST_ASKED = 100
+MOST_SHIFTS = 40
+MOST_NAMES = 12
+
+
+class ChangeRefused(Exception):
+    """The change lacks what its verb needs, or has what it cannot have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of rights.
+
+    grant, revoke: `target` and `user` or `group`. rule, unrule: `space`, `effect`, `target`, and
+    perhaps `user` or `group` (without: everyone). open, close: `group`. restrict, unrestrict: an
+    integration as `target`.
+    """
+
+    verb: Verb
+    target: Integration | Capability | None = None
+    user: User | None = None
+    group: Group | None = None
+    space: Space | None = None
+    effect: Rule.Effect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """People of one group who, in one space, would gain or lose the same."""
+
+    group: str
+    space: str  # slug; spaces below without rules of their own follow
+    space_name: str
+    people: tuple[str, ...]  # the first names of them
+    people_count: int
+    capabilities: tuple[str, ...]  # the first full names
+    capability_count: int
+    before: Decision
+    after: Decision
+
+    @property
+    def more_people(self) -> int:
+        return self.people_count - len(self.people)
+
+    @property
+    def more_capabilities(self) -> int:
+        return self.capability_count - len(self.capabilities)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would be different. From “asks first” to “runs” is a gain, the other way a loss."""
+
+    gains: tuple[Shift, ...]
+    losses: tuple[Shift, ...]
+    more: int  # gains and losses that are left out
+    not_worked_out: int  # people in spaces that were not looked at, since there are too many
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not (self.gains or self.losses or self.not_worked_out)
+
+
+def preview(changes: Sequence[Change]) -> Preview:
+    """Who would gain and who would lose what, by making the changes and taking them back."""
+    for change in changes:
+        _check(change)
+    integrations = _integrations(changes)
+    everybody = (
+        alike
+        for group, reach in sorted(_reaches(changes).items())
+        for alike in alike_in(group, reach, integrations)
+    )
+    asked = list(islice(everybody, MOST_ASKED))
+    left = sum(len(alike.users) for alike in everybody)
+    with transaction.atomic():
+        before = [modes_of(alike.caller, integrations) for alike in asked]
+        for change in changes:
+            _write(change)
+        after = [modes_of(alike.caller, integrations) for alike in asked]
+        transaction.set_rollback(True)
+    return _preview(_differences(asked, before, after), left)
+
+
+@transaction.atomic
+def apply(*, by: User | None, changes: Sequence[Change]) -> None:
+    """Make the changes, all of them or none, each with its entry in the audit log."""
+    for change in changes:
+        _check(change)
+        _store(change, by)
+
+
+def _check(change: Change) -> None:
+    """Raise ChangeRefused where something is missing or too much."""
+    subjects = [each for each in (change.user, change.group) if each is not None]
+    match change.verb:
+        case "grant" | "revoke":
+            fits = change.target is not None and len(subjects) == 1
+        case "rule" | "unrule":
+            stands = change.space is not None and change.effect is not None
+            fits = stands and change.target is not None and len(subjects) < 2
+        case "open" | "close":
+            fits = change.group is not None and change.user is None
+        case "restrict" | "unrestrict":
+            fits = isinstance(change.target, Integration) and not subjects
+    if not fits:
+        raise ChangeRefused(f"“{change.verb}” is not about what it needs.")
+
+
+def _integrations(changes: Iterable[Change]) -> list[int] | None:
+    """Those whose capabilities could be answered otherwise; None for all."""
+    found = set()
+    for change in changes:
+        if change.target is None:
+            return None
+        own = change.target
+        found.add(own.pk if isinstance(own, Integration) else own.integration_id)
+    return sorted(found)
+
+
+def _reaches(changes: Iterable[Change]) -> dict[int, Reach]:
+    """What could be touched, by group."""
+    reaches: dict[int, Reach] = defaultdict(Reach)
+    opened = {change.group.pk for change in changes if change.verb == "open" and change.group}
+    for change in changes:
+        users = {change.user.pk} if change.user else None
+        spaces = {change.space.pk} if change.space else None
+        for group in _groups(change, opened):
+            reaches[group].widen(users=users, spaces=spaces)
+    for reach in reaches.values():
+        reach.named_users = {change.user.pk for change in changes if change.user}
+        reach.named_groups = {change.group.pk for change in changes if change.group}
+        reach.named_spaces = {change.space.pk for change in changes if change.space}
+    return reaches
+
+
+def _groups(change: Change, opened: set[int]) -> set[int]:
+    if change.space is not None:
+        return {change.space.group_id}
+    if change.group is not None:
+        return {change.group.pk}
+    if change.user is not None:
+        return set(change.user.groups.values_list("pk", flat=True))
+    policies = GroupPolicy.objects.filter(open_default=True)
+    return opened | set(policies.values_list("group_id", flat=True))
+
+
+def _write(change: Change) -> None:
+    """The rows alone."""
+    target, group = change.target, change.group
+    if change.verb in {"grant", "revoke"} and target is not None:
+        write = write_grant if change.verb == "grant" else erase_grant
+        write(target=target, user=change.user, group=group)
+    elif change.verb == "rule" and change.space is not None:
+        write_rule(space=change.space, **_said(change))
+    elif change.verb == "unrule":
+        rules_like(_rule(change)).delete()
+    elif change.verb in {"open", "close"}:
+        is_open = {"open_default": change.verb == "open"}
+        GroupPolicy.objects.update_or_create(group=group, defaults=is_open)
+    elif isinstance(target, Integration):
+        write_restricted(integration=target, restricted=change.verb == "restrict")
+
+
+def _store(change: Change, by: User | None) -> None:
+    """By the services, which record it."""
+    target, group = change.target, change.group
+    if change.verb in {"grant", "revoke"} and target is not None:
+        store = grant if change.verb == "grant" else revoke
+        store(by=by, target=target, user=change.user, group=group)
+    elif change.verb == "rule" and change.space is not None:
+        add_rule(by=by, space=change.space, **_said(change))
+    elif change.verb == "unrule":
+        for rule in rules_like(_rule(change)):
+            remove_rule(by=by, rule=rule)
+    elif change.verb in {"open", "close"} and group is not None:
+        set_open(by=by, group=group, is_open=change.verb == "open")
+    elif isinstance(target, Integration):
+        set_restricted(by=by, integration=target, restricted=change.verb == "restrict")
+
+
+def _said(change: Change) -> dict[str, Any]:
+    """What a rule says, but for its space."""
+    on_integration = isinstance(change.target, Integration)
+    return {
+        "effect": change.effect,
+        "integration": change.target if on_integration else None,
+        "capability": None if on_integration else change.target,
+        "user": change.user,
+        "group": change.group,
+    }
+
+
+def _rule(change: Change) -> Rule:
+    return Rule(space=change.space, **_said(change))
+
+
+# Group, space, before and after, and the capabilities: who shares all of these is one shift.
+Key = tuple[int, Space | None, int, int, frozenset[int]]
+
+
+def _differences(
+    asked: list[Alike], before: list[dict[int, int]], after: list[dict[int, int]]
+) -> dict[Key, list[int]]:
+    """The users of each shift."""
+    shifts: dict[Key, list[int]] = defaultdict(list)
+    for alike, had, has in zip(asked, before, after, strict=True):
+        changed: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for pk in had.keys() | has.keys():
+            if had.get(pk, 0) != has.get(pk, 0):
+                changed[had.get(pk, 0), has.get(pk, 0)].add(pk)
+        for (old, new), pks in sorted(changed.items()):
+            shifts[alike.group, alike.space, old, new, frozenset(pks)] += alike.users
+    return shifts
+
+
+def _preview(shifts: dict[Key, list[int]], left: int) -> Preview:
+    gains = [(key, users) for key, users in shifts.items() if key[3] > key[2]]
+    losses = [(key, users) for key, users in shifts.items() if key[3] < key[2]]
+    more = max(0, len(gains) - MOST_SHIFTS) + max(0, len(losses) - MOST_SHIFTS)
+    groups = Group.objects.in_bulk({key[0] for key in shifts})
+    return Preview(
+        gains=tuple(_shift(key, users, groups) for key, users in gains[:MOST_SHIFTS]),
+        losses=tuple(_shift(key, users, groups) for key, users in losses[:MOST_SHIFTS]),
+        more=more,
+        not_worked_out=left,
+    )
+
+
+def _shift(key: Key, users: list[int], groups: dict[int, Group]) -> Shift:
+    group, space, before, after, pks = key
+    names = User.objects.filter(pk__in=users).order_by("username", "pk")
+    capabilities = Capability.objects.filter(pk__in=pks).order_by("full_name", "pk")
+    return Shift(
+        group=groups[group].name,
+        space=space.slug if space else "",
+        space_name=space.name if space else "",
+        people=tuple(names.values_list("username", flat=True)[:MOST_NAMES]),
+        people_count=len(users),
+        capabilities=tuple(capabilities.values_list("full_name", flat=True)[:MOST_NAMES]),
+        capability_count=len(pks),
+        before=DECISIONS[before],
+        after=DECISIONS[after],
+    )

@@ -1,0 +1,144 @@
+"""Giving people and groups the use of integrations and single capabilities, and taking it back."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission, User
+from django.db import transaction
+from django.db.models import Model
+
+from acl.audit.recorder import record
+from catalog.models import (
+    Capability,
+    CapabilityGroupPermission,
+    CapabilityUserPermission,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+)
+
+_TABLES: dict[tuple[type[Model], type[Model]], type[Model]] = {
+    (Integration, User): IntegrationUserPermission,
+    (Integration, Group): IntegrationGroupPermission,
+    (Capability, User): CapabilityUserPermission,
+    (Capability, Group): CapabilityGroupPermission,
+}
+
+
+class GrantRefused(Exception):
+    """A grant is for one person or for one group."""
+
+    def __init__(self) -> None:
+        super().__init__("Name either a user or a group.")
+
+
+@transaction.atomic
+def grant(
+    *,
+    by: User | None,
+    target: Integration | Capability,
+    user: User | None = None,
+    group: Group | None = None,
+) -> bool:
+    """Let the user (in every group of theirs) or the group use it; whether that is new."""
+    if not write_grant(target=target, user=user, group=group):
+        return False
+    record(by=by, action="grant.add", target=_whom(user, group), details=_what(target))
+    return True
+
+
+@transaction.atomic
+def revoke(
+    *,
+    by: User | None,
+    target: Integration | Capability,
+    user: User | None = None,
+    group: Group | None = None,
+) -> bool:
+    """Take such a grant back; whether there was one."""
+    if not erase_grant(target=target, user=user, group=group):
+        return False
+    record(by=by, action="grant.remove", target=_whom(user, group), details=_what(target))
+    return True
+
+
+@transaction.atomic
+def grant_integrations(
+    *, integrations: Iterable[Integration], group: Group, by: User | None
+) -> int:
+    """Let the group use them; how many of them it could not use by a grant before."""
+    permission = Permission.objects.get(
+        content_type__app_label="catalog", codename="use_integration"
+    )
+    granted = IntegrationGroupPermission.objects.filter(group=group, permission=permission)
+    had = set(granted.values_list("content_object_id", flat=True))
+    new = [integration for integration in integrations if integration.pk not in had]
+    IntegrationGroupPermission.objects.bulk_create(
+        [
+            IntegrationGroupPermission(group=group, permission=permission, content_object=one)
+            for one in new
+        ],
+        ignore_conflicts=True,
+    )
+    if new:
+        slugs = sorted(integration.slug for integration in new)
+        record(by=by, action="grant.add", target=f"group {group}", details={"integrations": slugs})
+    return len(new)
+
+
+@transaction.atomic
+def set_restricted(*, by: User | None, integration: Integration, restricted: bool) -> bool:
+    """Keep the integration out of what open groups may use by default, or not; whether that
+    changed."""
+    if not write_restricted(integration=integration, restricted=restricted):
+        return False
+    action = "integration.restricted" if restricted else "integration.unrestricted"
+    record(by=by, action=action, target=integration.slug)
+    return True
+
+
+def write_grant(
+    *, target: Integration | Capability, user: User | None = None, group: Group | None = None
+) -> bool:
+    """The row alone, for previews; whether it is new."""
+    table, row = _row(target, user, group)
+    return bool(table._default_manager.get_or_create(**row)[1])
+
+
+def erase_grant(
+    *, target: Integration | Capability, user: User | None = None, group: Group | None = None
+) -> bool:
+    """Without the row, for previews; whether there was one."""
+    table, row = _row(target, user, group)
+    return bool(table._default_manager.filter(**row).delete()[0])
+
+
+def write_restricted(*, integration: Integration, restricted: bool) -> bool:
+    """The flag alone, for previews; whether it changed."""
+    unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted)
+    return bool(unlike.update(restricted=restricted))
+
+
+def _row(
+    target: Integration | Capability, user: User | None, group: Group | None
+) -> tuple[type[Model], dict[str, Any]]:
+    """The table that such a grant is in, and its columns."""
+    if (user is None) == (group is None):
+        raise GrantRefused
+    subject = {"user": user} if user is not None else {"group": group}
+    level: type[Model] = Integration if isinstance(target, Integration) else Capability
+    permission = Permission.objects.get(
+        content_type__app_label="catalog", codename=f"use_{level._meta.model_name}"
+    )
+    table = _TABLES[level, User if user is not None else Group]
+    return table, {**subject, "content_object": target, "permission": permission}
+
+
+def _whom(user: User | None, group: Group | None) -> str:
+    return f"user {user}" if user is not None else f"group {group}"
+
+
+def _what(target: Integration | Capability) -> dict[str, list[str]]:
+    return {
+        "integrations" if isinstance(target, Integration) else "capabilities": [str(target)],
+    }

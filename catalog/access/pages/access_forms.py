@@ -1,0 +1,163 @@
+"""What admins type and check on the Access pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import Group, User
+
+from acl.models import Space
+from catalog.access.change_preview import Change
+from catalog.access.grant_matrix import MatrixWanted
+from catalog.access.pages.change_text import find_things
+from catalog.models import Capability, Integration, Rule
+
+SHOWN = [
+    ("", "Every integration"),
+    ("given", "Given to a group"),
+    ("nobody", "Given to no group"),
+    ("restricted", "Restricted"),
+    ("off", "Switched off or not approved"),
+]
+EFFECTS = [
+    (str(Rule.Effect.ALLOW.value), "Allow"),
+    (str(Rule.Effect.PROPOSE.value), "Ask first"),
+    (str(Rule.Effect.DENY.value), "Deny"),
+]
+WHOM = [("everyone", "Everyone"), ("user", "One person"), ("group", "A group")]
+PAGE: dict[str, Any] = {"required": False, "min_value": 1, "max_value": 1_000_000}
+
+
+class MatrixForm(forms.Form):
+    """The window of the matrix. A wrong value in the address counts as none."""
+
+    q = forms.CharField(required=False, max_length=200)
+    groups = forms.CharField(required=False, max_length=200)
+    show = forms.ChoiceField(required=False, choices=SHOWN)
+    page = forms.IntegerField(**PAGE)
+    column = forms.IntegerField(**PAGE)
+
+    def wanted(self) -> MatrixWanted:
+        """The window as the service takes it."""
+        self.full_clean()
+        data = self.cleaned_data
+        return MatrixWanted(
+            words=data.get("q", ""),
+            group_words=data.get("groups", ""),
+            show=data.get("show", ""),
+            page=data.get("page") or 1,
+            column=data.get("column") or 1,
+        )
+
+
+class SearchForm(forms.Form):
+    """Words, and which page of what was found."""
+
+    q = forms.CharField(required=False, max_length=200)
+    page = forms.IntegerField(**PAGE)
+
+    def words(self) -> str:
+        self.full_clean()
+        return str(self.cleaned_data.get("q", ""))
+
+    def page_number(self) -> int:
+        self.full_clean()
+        return int(self.cleaned_data.get("page") or 1)
+
+
+class SpaceForm(forms.Form):
+    """A space's name, and where it hangs."""
+
+    name = forms.CharField(
+        max_length=120, error_messages={"required": "Give the space a name that people know."}
+    )
+    parent = forms.ModelChoiceField(queryset=Space.objects.none())
+
+    def __init__(self, *args: Any, group: Group, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        parents = Space.objects.filter(group=group)
+        self.fields["parent"] = forms.ModelChoiceField(
+            queryset=parents, error_messages={"required": "Choose where the space hangs."}
+        )
+
+
+class TargetForm(forms.Form):
+    """An integration or a capability, chosen from what a search found."""
+
+    target = forms.CharField(
+        max_length=40,
+        error_messages={"required": "Choose an integration or a capability. Search finds it."},
+    )
+
+    def clean_target(self) -> Integration | Capability:
+        """What was chosen."""
+        name = self.cleaned_data["target"]
+        thing = find_things([name]).get(name)
+        if not isinstance(thing, (Integration, Capability)):
+            raise forms.ValidationError("It is no longer there. Choose another one.")
+        return thing
+
+
+class RuleForm(TargetForm):
+    """A rule: what it does, for whom, about what."""
+
+    effect = forms.TypedChoiceField(
+        choices=EFFECTS,
+        coerce=lambda value: Rule.Effect(int(value)),
+        error_messages={"required": "Choose what the rule does."},
+    )
+    whom = forms.ChoiceField(choices=WHOM)
+    person = forms.CharField(required=False, max_length=150)
+    role = forms.ModelChoiceField(required=False, queryset=Group.objects.order_by("name", "pk"))
+
+    def clean(self) -> dict[str, Any]:
+        """Whom it is for, as `user` and `group`: at most one of them."""
+        data: dict[str, Any] = self.cleaned_data
+        data["user"] = data["group"] = None
+        if data.get("whom") == "user":
+            data["user"] = User.objects.filter(username=data.get("person") or "").first()
+            if data["user"] is None:
+                self.add_error("person", "There is nobody of this name.")
+        if data.get("whom") == "group":
+            data["group"] = data.get("role")
+            if data["group"] is None and "role" not in self.errors:
+                self.add_error("role", "Choose the group.")
+        return data
+
+    def change(self, space: Space) -> Change:
+        """Laying the rule down in `space`."""
+        data = self.cleaned_data
+        return Change(
+            verb="rule",
+            target=data["target"],
+            user=data["user"],
+            group=data["group"],
+            space=space,
+            effect=data["effect"],
+        )
+
+
+class AnswerForm(forms.Form):
+    """A no to a request, with the reason for it."""
+
+    note = forms.CharField(
+        max_length=500, error_messages={"required": "Say why, so that they know what to do."}
+    )
+
+
+class GrantForm(TargetForm):
+    """A yes to a request: what is given, to whom, and perhaps a word about it."""
+
+    whom = forms.ChoiceField(
+        choices=[("user", "The person"), ("group", "Their group")],
+        error_messages={"required": "Choose who gets it."},
+    )
+    note = forms.CharField(required=False, max_length=500)
+
+
+class ExplainForm(forms.Form):
+    """Who asks, where, and about which capability."""
+
+    user = forms.CharField(required=False, max_length=150)
+    group = forms.IntegerField(required=False)
+    space = forms.IntegerField(required=False)
+    capability = forms.CharField(required=False, max_length=64)

@@ -1,0 +1,36 @@
+"""Where the Access pages live."""
+
+from django.urls import path
+
+from catalog.access.pages import (
+    change_pages,
+    explain_page,
+    group_pages,
+    matrix_page,
+    request_pages,
+    space_pages,
+    suggestions,
+)
+
+urlpatterns = [
+    path("tools/<slug:full_name>/why/", explain_page.why, name="tool-why"),
+    path("access/", matrix_page.matrix, name="access"),
+    path("access/changes/", change_pages.look, name="access-changes"),
+    path("access/changes/save/", change_pages.save, name="access-changes-save"),
+    path("access/changes/undo/", change_pages.undo, name="access-changes-undo"),
+    path("access/groups/", group_pages.groups, name="access-groups"),
+    path("access/groups/<int:pk>/", group_pages.group, name="access-group"),
+    path("access/groups/<int:pk>/give/", group_pages.give, name="access-give"),
+    path("access/spaces/<int:pk>/", space_pages.space, name="access-space"),
+    path("access/spaces/<int:pk>/warnings/", space_pages.warnings, name="access-warnings"),
+    path("access/spaces/<int:pk>/rename/", space_pages.rename, name="access-space-rename"),
+    path("access/spaces/<int:pk>/move/", space_pages.move, name="access-space-move"),
+    path("access/spaces/<int:pk>/delete/", space_pages.delete, name="access-space-delete"),
+    path("access/explain/", explain_page.explain_page, name="access-explain"),
+    path("access/people/<int:pk>/", explain_page.reach, name="access-reach"),
+    path("access/tools/<slug:full_name>/", explain_page.holders, name="access-holders"),
+    path("access/requests/", request_pages.inbox, name="access-requests"),
+    path("access/requests/<int:pk>/", request_pages.answer, name="access-request"),
+    path("access/find/targets/", suggestions.targets, name="access-targets"),
+    path("access/find/capabilities/", suggestions.capabilities, name="access-capabilities"),
+]

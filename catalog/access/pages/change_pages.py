@@ -1,0 +1,121 @@
+"""From a change that somebody wants to one that is stored: look at it, save it, take it back."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET, require_POST
+
+from acl.models import Space
+from acl.pages.frame import PageRequest
+from acl.pages.staff_pages import SAVED, UNDO, admins_only, render_access
+from catalog.access.change_preview import Change, ChangeRefused, Preview, apply, preview
+from catalog.access.pages.change_text import read_changes, reversed_changes, sentence, write_changes
+from catalog.access.pages.matrix_page import lines_of_boxes
+from catalog.access.rule_conflicts import Warning_
+from catalog.access.rules import RuleRefused, warnings_about
+from catalog.models import Capability, Integration, Rule
+
+
+@admins_only
+@require_POST
+def look(request: PageRequest) -> HttpResponse:
+    """Who would gain and who would lose what; nothing is stored."""
+    wanted = read_changes(request.POST.get("changes") or lines_of_boxes(request.POST))
+    return look_at(request, wanted, back=_way_back(request))
+
+
+@admins_only
+@require_GET
+def undo(request: PageRequest) -> HttpResponse:
+    """The same for what takes the last change back."""
+    wanted = read_changes(request.session.get(UNDO, ""))
+    return look_at(request, wanted, back=reverse("access"))
+
+
+@admins_only
+@require_POST
+@transaction.atomic
+def save(request: PageRequest) -> HttpResponse:
+    """Store what was looked at; where it would do something else by now, show that instead."""
+    wanted = read_changes(request.POST.get("changes", ""))
+    back = _way_back(request)
+    try:
+        if request.POST.get("seen") != _digest(wanted, preview(wanted)):
+            return look_at(request, wanted, back=back, moved_on=True)
+        apply(by=request.user, changes=wanted)
+    except (ChangeRefused, RuleRefused) as problem:
+        return look_at(request, wanted, back=back, problem=str(problem))
+    request.session[UNDO] = write_changes(reversed_changes(wanted))
+    request.session[SAVED] = len(wanted)
+    return redirect(back)
+
+
+def look_at(
+    request: PageRequest,
+    wanted: Sequence[Change],
+    *,
+    back: str,
+    moved_on: bool = False,
+    problem: str = "",
+) -> HttpResponse:
+    """The page that shows the changes, with what they would do where they can be made."""
+    shown, surprises = None, []
+    try:
+        with transaction.atomic():
+            shown = None if problem else preview(wanted)
+            surprises = _surprises(wanted)
+    except (ChangeRefused, RuleRefused) as refusal:
+        problem = str(refusal)
+    context = {
+        "changes": wanted,
+        "sentences": [sentence(change) for change in wanted],
+        "lines": write_changes(wanted),
+        "preview": shown,
+        "seen": _digest(wanted, shown) if shown else "",
+        "surprises": surprises,
+        "moved_on": moved_on,
+        "problem": problem,
+        "back": back,
+    }
+    status = 409 if moved_on else 422 if problem or not wanted else 200
+    return render_access(request, "changes.html", context, tab="matrix", status=status)
+
+
+def _surprises(wanted: Sequence[Change]) -> list[Warning_]:
+    """What will surprise about the rules among the changes."""
+    found: dict[Warning_, None] = {}
+    for change in wanted:
+        if change.verb == "rule" and change.space is not None and change.effect is not None:
+            found |= dict.fromkeys(surprises_of(change, change.space, change.effect))
+    return list(found)
+
+
+def surprises_of(change: Change, space: Space, effect: Rule.Effect) -> list[Warning_]:
+    """What will surprise about one rule."""
+    target = change.target
+    return warnings_about(
+        space=space,
+        effect=effect,
+        integration=target if isinstance(target, Integration) else None,
+        capability=target if isinstance(target, Capability) else None,
+        user=change.user,
+        group=change.group,
+    )
+
+
+def _digest(wanted: Sequence[Change], shown: Preview) -> str:
+    """Tells whether the same changes would still do the same."""
+    return sha256(f"{write_changes(wanted)}\n{shown}".encode()).hexdigest()
+
+
+def _way_back(request: PageRequest) -> str:
+    wanted = request.POST.get("back", "")
+    ours = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if ours and wanted.startswith("/access/") else reverse("access")

@@ -1,0 +1,212 @@
+"""Why somebody may or may not use something, what they reach in all, and who reaches one thing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import Group, User
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from acl.audit.looks import record_look
+from acl.models import Space
+from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.staff_pages import admins_only, part_of, render_access
+from acl.rights.caller import Caller
+from catalog.access.explanation import (
+    Explanation,
+    Holder,
+    Step,
+    explain,
+    explain_own,
+    reach_of,
+    who_can,
+)
+from catalog.access.group_overview import find_targets, flat, tree_of
+from catalog.access.my_tools import find_my_tool
+from catalog.access.pages.access_forms import ExplainForm, SearchForm
+from catalog.models import Capability
+
+MOST_PEOPLE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One place where the answer could come from, in the order in which they are asked."""
+
+    label: str
+    kind: str  # gate, space, grant, default, own
+    steps: tuple[Step, ...]
+    decides: bool
+    asked: bool  # nothing before it has decided
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """A holder, with the address of the explanation."""
+
+    holder: Holder
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whom the page asks about: what was typed, and what there is to choose from."""
+
+    person: User | None
+    group: Group | None
+    space: Space | None
+    groups: Sequence[Group]
+    own: frozenset[int]  # of the groups, those that the person belongs to
+
+    @property
+    def caller(self) -> Caller | None:
+        if self.person is None or self.group is None:
+            return None
+        return Caller(self.person.pk, self.group.pk, self.space.pk if self.space else None)
+
+
+@admins_only
+@require_GET
+def explain_page(request: PageRequest) -> HttpResponse:
+    """A person, a group, a space, a capability; and the answer with the way to it."""
+    form = ExplainForm(request.GET)
+    who = _who(form)
+    data = form.cleaned_data
+    name = data.get("capability", "")
+    told = explain(caller=who.caller, full_name=name) if who.caller and name else None
+    if told and who.person:
+        _record_look(request, who.person, "explain")
+    context = {
+        "form": form,
+        "who": who,
+        "branches": list(flat(tree_of(who.group))) if who.group else [],
+        "people": _people(data.get("user", "")),
+        "names": [one.full_name for one in find_targets(name, integrations=False).capabilities],
+        "told": told,
+        "rungs": rungs_of(told) if told else (),
+        "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
+        "nobody": bool(data.get("user")) and who.person is None,
+        "nothing": bool(name) and who.caller is not None and told is None,
+    }
+    return render_access(request, part_of(request, "explain.html", "told"), context, tab="explain")
+
+
+@admins_only
+@require_GET
+def reach(request: PageRequest, pk: int) -> HttpResponse:
+    """Everything that a person reaches in a group and space, and through what."""
+    person = get_object_or_404(User, pk=pk)
+    form = SearchForm(request.GET)
+    who = _who(ExplainForm({**request.GET.dict(), "user": person.username}))
+    caller = who.caller
+    found = reach_of(caller=caller, words=form.words(), page=form.page_number()) if caller else None
+    _record_look(request, person, "reach")
+    context = {
+        "person": person,
+        "who": who,
+        "branches": list(flat(tree_of(who.group))) if who.group else [],
+        "form": form,
+        "found": found,
+    }
+    return render_access(request, part_of(request, "reach.html", "found"), context, tab="explain")
+
+
+@admins_only
+@require_GET
+def holders(request: PageRequest, full_name: str) -> HttpResponse:
+    """Who reaches one capability, where, and through what."""
+    capability = get_object_or_404(
+        Capability.objects.select_related("integration"), full_name=full_name
+    )
+    groups = list(Group.objects.order_by("name", "pk"))
+    chosen = next((one for one in groups if str(one.pk) == request.GET.get("group")), None)
+    page = SearchForm(request.GET).page_number()
+    found = who_can(capability=capability, group=chosen, page=page)
+    context = {
+        "capability": capability,
+        "groups": groups,
+        "chosen": chosen,
+        "found": found,
+        "rows": _with_addresses(found.items, capability),
+    }
+    return render_access(request, part_of(request, "holders.html", "found"), context, tab="explain")
+
+
+@login_required
+@require_GET
+def why(request: PageRequest, full_name: str) -> HttpResponse:
+    """Why one has a tool oneself, for everybody; what they do not have is not there."""
+    frame = frame_of(request)
+    mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
+    told = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
+    if mine is None or told is None:
+        raise Http404
+    context = {"mine": mine, "told": told, "rungs": rungs_of(told)}
+    return render_page(request, "discovery/access/why.html", context, frame=frame)
+
+
+def rungs_of(told: Explanation) -> tuple[Rung, ...]:
+    """The ladder that the answer comes down: who asks, each space upwards, grants, the default,
+    and last the capability's own word, which is always asked."""
+    first = told.steps[0]
+    rungs: list[Rung] = []
+    for label, kind, steps in _in_order(told):
+        found = any(rung.decides for rung in rungs)
+        decides = any(step.decides for step in steps) if kind == "own" else first in steps
+        rungs.append(Rung(label, kind, steps, decides, asked=not found or kind == "own"))
+    return tuple(rungs)
+
+
+def _in_order(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
+    def of(*kinds: str) -> tuple[Step, ...]:
+        return tuple(step for step in told.steps if step.kind in kinds)
+
+    rungs = [("Who asks, and whether it can be used at all", "gate", of("nobody", "switched-off"))]
+    for distance, place in enumerate(told.path):
+        here = tuple(step for step in of("rule") if step.distance == distance)
+        rungs.append((place.name, "space", here))
+    rungs += [("Grants", "grant", of("grant")), ("The group's default", "default", of("default"))]
+    own = of("own")
+    return [*rungs, ("Its own setting", "own", own)] if own else rungs
+
+
+def _who(form: ExplainForm) -> Who:
+    """The person of this name; the group that is named, or their first; a space of that group."""
+    form.full_clean()
+    data = form.cleaned_data
+    person = User.objects.filter(username=data.get("user") or "").first()
+    own = frozenset(person.groups.values_list("pk", flat=True)) if person else frozenset()
+    groups = sorted(Group.objects.order_by("name", "pk"), key=lambda group: group.pk not in own)
+    named = data.get("group")
+    group = next((group for group in groups if group.pk == named), None)
+    group = group or next((group for group in groups if group.pk in own), None)
+    spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
+    return Who(person, group, spaces.first() if group else None, groups, own)
+
+
+def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderRow]:
+    """Each holder with the question that Explain answers about them."""
+    places = Space.objects.filter(
+        group__name__in={one.group for one in holders}, slug__in={one.space for one in holders}
+    ).select_related("group")
+    keys = {(place.group.name, place.slug): place for place in places}
+    rows = []
+    for holder in holders:
+        asked = {"user": holder.user, "capability": capability.full_name}
+        if (place := keys.get((holder.group, holder.space))) is not None:
+            asked |= {"group": str(place.group_id), "space": str(place.pk)}
+        rows.append(HolderRow(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
+    return rows
+
+
+def _record_look(request: PageRequest, person: User, kind: str) -> None:
+    record_look(by=request.user, subject=person.pk, name=person.get_username(), kind=kind)
+
+
+def _people(typed: str) -> list[str]:
+    people = User.objects.filter(username__icontains=typed).order_by("username")
+    return list(people.values_list("username", flat=True)[:MOST_PEOPLE])

@@ -1,0 +1,107 @@
+"""Groups: who is in one, what it was given, and its spaces."""
+
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_GET, require_http_methods
+
+from acl.accounts.spaces import SpaceRefused, create_space
+from acl.pages.frame import PageRequest
+from acl.pages.staff_pages import admins_only, part_of, posted, render_access
+from catalog.access.change_preview import Change
+from catalog.access.group_overview import (
+    find_targets,
+    flat,
+    grants_of,
+    list_groups,
+    members_of,
+    rules_of,
+    tree_of,
+)
+from catalog.access.pages.access_forms import SearchForm, SpaceForm, TargetForm
+from catalog.access.pages.change_pages import look_at
+from catalog.access.pages.change_text import reference, write_change
+from catalog.models import Capability, Integration
+
+
+@admins_only
+@require_GET
+def groups(request: PageRequest) -> HttpResponse:
+    """Every group, by name."""
+    form = SearchForm(request.GET)
+    found = list_groups(words=form.words(), page=form.page_number())
+    template = part_of(request, "groups.html", "found")
+    return render_access(request, template, {"form": form, "found": found}, tab="groups")
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def group(request: PageRequest, pk: int) -> HttpResponse:
+    """One group; a POST makes a space in it."""
+    one = get_object_or_404(Group.objects.select_related("policy"), pk=pk)
+    form = SpaceForm(posted(request), group=one)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            space = create_space(
+                by=request.user, group=one, parent=data["parent"], name=data["name"]
+            )
+        except SpaceRefused as problem:
+            form.add_error("name", str(problem))
+        else:
+            messages.success(request, f"{space.name} has been added. It has no rules yet.")
+            return redirect("access-space", space.pk)
+    return _group_page(request, one, form)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def give(request: PageRequest, pk: int) -> HttpResponse:
+    """Choose what the group is given; a POST leads to the look at it."""
+    one = get_object_or_404(Group, pk=pk)
+    form = TargetForm(posted(request))
+    if request.method == "POST" and form.is_valid():
+        change = Change(verb="grant", target=form.cleaned_data["target"], group=one)
+        return look_at(request, [change], back=_address(one))
+    words = request.POST.get("target_q", request.GET.get("target_q", ""))
+    context = {"group": one, "form": form, "found": find_targets(words), "words": words}
+    status = 422 if form.errors else 200
+    return render_access(request, "give.html", context, tab="groups", status=status)
+
+
+def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpResponse:
+    search = SearchForm(request.GET)
+    words = search.words()
+    grants = grants_of(one, words=words, page=search.page_number())
+    members, member_count = members_of(one)
+    tree = tree_of(one)
+    policy = getattr(one, "policy", None)
+    is_open = policy is not None and policy.open_default
+    context = {
+        "group": one,
+        "is_open": is_open,
+        "default_line": write_change(Change(verb="close" if is_open else "open", group=one)),
+        "members": members,
+        "member_count": member_count,
+        "tree": tree,
+        "branches": list(flat(tree)),
+        "grants": grants,
+        "given": [_given(one, target) for target in grants.integrations],
+        "given_singly": [_given(one, target) for target in grants.capabilities],
+        "rules": rules_of(one, words) if words else [],
+        "search": search,
+        "form": form,
+        "back": request.get_full_path(),
+    }
+    status = 422 if form.errors else 200
+    return render_access(request, "group.html", context, tab="groups", status=status)
+
+
+def _given(one: Group, target: Integration | Capability) -> tuple[Integration | Capability, str]:
+    """What was given, and the line that takes it back."""
+    return target, f"revoke|{reference(one)}|{reference(target)}||"
+
+
+def _address(one: Group) -> str:
+    return f"/access/groups/{one.pk}/"

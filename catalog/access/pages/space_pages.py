@@ -1,0 +1,181 @@
+"""A space's rules, here and from above; and renaming, moving and removing the space."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from acl.accounts.spaces import SpaceRefused, delete_space, move_space, rename_space
+from acl.models import Space
+from acl.pages.frame import PageRequest
+from acl.pages.staff_pages import admins_only, posted, render_access
+from catalog.access.change_preview import Change
+from catalog.access.group_overview import Level, find_targets, levels_of
+from catalog.access.pages.access_forms import RuleForm
+from catalog.access.pages.change_pages import look_at, surprises_of
+from catalog.access.pages.change_text import find_things, write_change
+from catalog.access.rule_conflicts import Warning_
+from catalog.access.rules import RuleRefused
+from catalog.models import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule, and the line that lifts it."""
+
+    rule: Rule
+    line: str
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def space(request: PageRequest, pk: int) -> HttpResponse:
+    """Its rules and those it inherits; a POST leads to the look at one more."""
+    one = _space(pk)
+    searched = request.GET if "effect" in request.GET else None
+    form = RuleForm(searched if request.method != "POST" else posted(request))
+    if request.method == "POST" and form.is_valid():
+        return look_at(request, [form.change(one)], back=_address(one))
+    return _space_page(request, one, form)
+
+
+@admins_only
+@require_GET
+def warnings(request: PageRequest, pk: int) -> HttpResponse:
+    """What would surprise about the rule that is being written, for htmx."""
+    context = {"warnings": _warnings(_space(pk), RuleForm(request.GET))}
+    return render_access(request, "space.html#warnings", context, tab="groups")
+
+
+@admins_only
+@require_POST
+def rename(request: PageRequest, pk: int) -> HttpResponse:
+    """Another name; nothing else changes."""
+    one = _space(pk)
+    try:
+        renamed = rename_space(by=request.user, space=one, name=request.POST.get("name", ""))
+    except SpaceRefused as problem:
+        return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
+    messages.success(request, f"The space is called {renamed.name} now.")
+    return redirect(_address(one))
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def move(request: PageRequest, pk: int) -> HttpResponse:
+    """Under another parent, once one has seen which rules that changes."""
+    one = _space(pk)
+    given = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
+    parent = (
+        _others(one).filter(pk__in=[found.pk for found in find_things([given]).values()]).first()
+    )
+    if parent is None:
+        return _space_page(request, one, RuleForm(), refused="Choose where the space shall hang.")
+    if request.method == "POST":
+        try:
+            move_space(by=request.user, space=one, parent=parent)
+        except SpaceRefused as problem:
+            return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
+        messages.success(request, f"{one.name} hangs under {parent.name} now.")
+        return redirect(_address(one))
+    before = _rules(levels_of(one)[1:])
+    after = _rules(levels_of(parent))
+    context = {
+        "space": one,
+        "parent": parent,
+        "loses": [rule for rule in before if rule not in after],
+        "gains": [rule for rule in after if rule not in before],
+    }
+    return render_access(request, "move.html", context, tab="groups")
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Without the space, once one has seen what goes with it and what stays."""
+    one = _space(pk)
+    if one.parent is None:
+        return _space_page(request, one, RuleForm(), refused="The root cannot be removed.")
+    if request.method == "POST":
+        try:
+            delete_space(by=request.user, space=one)
+        except SpaceRefused as problem:
+            return _space_page(request, one, RuleForm(), refused=str(problem))
+        messages.success(request, f"{one.name} has been removed, and its rules with it.")
+        return redirect("access-group", one.group_id)
+    children = Space.objects.filter(parent=one).order_by("name", "pk")
+    context = {"space": one, "rules": levels_of(one)[0].rules, "children": children}
+    return render_access(request, "delete.html", context, tab="groups")
+
+
+def _space_page(
+    request: PageRequest, one: Space, form: RuleForm, *, refused: str = ""
+) -> HttpResponse:
+    levels = levels_of(one)
+    words = form.data.get("target_q", "")
+    context = {
+        "space": one,
+        "path": [level.space for level in reversed(levels)],
+        "levels": [
+            (level, [RuleRow(rule, _line(rule)) for rule in level.rules]) for level in levels
+        ],
+        "form": form,
+        "found": find_targets(words),
+        "words": words,
+        "roles": Group.objects.order_by("name", "pk"),
+        "parents": Space.objects.filter(group=one.group_id)
+        .exclude(pk=one.pk)
+        .order_by("name", "pk"),
+        "warnings": _warnings(one, form),
+        "refused": refused,
+        "back": _address(one),
+    }
+    wrong = refused or (request.method == "POST" and form.errors)
+    return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
+
+
+def _warnings(one: Space, form: RuleForm) -> list[Warning_]:
+    """None while the rule is not whole."""
+    if not form.is_valid():
+        return []
+    try:
+        return surprises_of(form.change(one), one, form.cleaned_data["effect"])
+    except RuleRefused:
+        return []
+
+
+def _rows(level: Level) -> list[RuleRow]:
+    return [RuleRow(rule, _line(rule)) for rule in level.rules]
+
+
+def _line(rule: Rule) -> str:
+    lifting = Change(
+        verb="unrule",
+        target=rule.integration or rule.capability,
+        user=rule.user,
+        group=rule.group,
+        space=rule.space,
+        effect=Rule.Effect(rule.effect),
+    )
+    return write_change(lifting)
+
+
+def _rules(levels: list[Level]) -> list[Rule]:
+    return [rule for level in levels for rule in level.rules]
+
+
+def _others(one: Space) -> "QuerySet[Space]":
+    """Where it could be moved to, and the spaces below it, which the service refuses."""
+    return Space.objects.filter(group=one.group_id).exclude(pk=one.pk)
+
+
+def _space(pk: int) -> Space:
+    return get_object_or_404(Space.objects.select_related("group", "parent"), pk=pk)
+
+
+def _address(one: Space) -> str:
+    return f"/access/spaces/{one.pk}/"

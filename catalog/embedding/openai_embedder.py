@@ -1,0 +1,119 @@
+"""An OpenAI-compatible `/embeddings` endpoint.
+
+It talks to the address that the deployment's settings name, and to nothing else: no redirect is
+followed and no proxy is taken from the environment. The texts of capabilities and of messages go
+out to it; the key goes nowhere else and into no error.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+
+from acl.platform.strict_json import parse_json
+from catalog.embedding.embedder import EmbedderUnavailable, TextRefused, Vectors, normalised
+
+BATCH = 64
+LONGEST_TEXT = 8_000  # characters
+TIMEOUT = httpx.Timeout(15.0, connect=3.0)
+REFUSALS = {httpx.codes.BAD_REQUEST, httpx.codes.REQUEST_ENTITY_TOO_LARGE, 422}
+LARGEST_NUMBER = 32  # bytes that one number of an answer may take
+SMALLEST_LIMIT = 65_536
+
+
+class OpenAIEmbedder:
+    """Embeds over HTTP. `url` is the API's base, as in `https://embeddings.example/v1`."""
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        key: str,
+        model: str,
+        dimension: int,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.dimension = dimension
+        self._model = model
+        self._url = url.rstrip("/") + "/embeddings"
+        host = httpx.URL(self._url).host
+        self.name = f"{model}@{host}-{dimension}"
+        self._client = httpx.Client(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=TIMEOUT,
+            trust_env=False,
+            transport=transport,
+        )
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        rows = [self._embed_batch(batch) for batch in _batches(texts)]
+        return normalised(np.vstack(rows))
+
+    def _embed_batch(self, texts: Sequence[str]) -> Vectors:
+        asked = {
+            "model": self._model,
+            "input": [text[:LONGEST_TEXT] or " " for text in texts],
+            "encoding_format": "float",
+        }
+        answer = self._post(asked, limit=SMALLEST_LIMIT + len(texts) * self._row_limit)
+        return self._rows(answer, len(texts))
+
+    @property
+    def _row_limit(self) -> int:
+        return self.dimension * LARGEST_NUMBER
+
+    def _post(self, asked: dict[str, Any], limit: int) -> bytes:
+        try:
+            with self._client.stream("POST", self._url, json=asked) as response:
+                if response.status_code != httpx.codes.OK:
+                    raise _refusal(response.status_code)
+                return _read(response, limit)
+        except httpx.TimeoutException as error:
+            raise EmbedderUnavailable("The embedding endpoint did not answer in time.") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            kind = type(error).__name__
+            raise EmbedderUnavailable(
+                f"The embedding endpoint cannot be reached ({kind})."
+            ) from error
+
+    def _rows(self, answer: bytes, expected: int) -> Vectors:
+        try:
+            data = sorted(
+                parse_json(answer, max_depth=8)["data"], key=lambda row: int(row["index"])
+            )
+            rows = np.array([row["embedding"] for row in data], dtype=np.float32)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise EmbedderUnavailable(
+                "The embedding endpoint's answer is not what it should be."
+            ) from error
+        if rows.shape != (expected, self.dimension):
+            raise EmbedderUnavailable(
+                f"The embedding endpoint gave {rows.shape} numbers, "
+                f"not {expected} vectors of {self.dimension}."
+            )
+        if not np.isfinite(rows).all():
+            raise EmbedderUnavailable("The embedding endpoint gave numbers that are not finite.")
+        return rows
+
+
+def _refusal(status: int) -> EmbedderUnavailable:
+    refused = TextRefused if status in REFUSALS else EmbedderUnavailable
+    return refused(f"The embedding endpoint answered {status}.")
+
+
+def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+
+
+def _read(response: httpx.Response, limit: int) -> bytes:
+    """The whole body, unless it is larger than any right answer could be."""
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > limit:
+            raise EmbedderUnavailable("The embedding endpoint's answer is too large.")
+    return bytes(body)

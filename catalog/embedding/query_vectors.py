@@ -1,0 +1,131 @@
+"""Vectors of messages, kept: in this process for the latest, and in Redis for all processes.
+
+Redis holds a hash of the text and the vector, never the text.
+"""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from django.conf import settings
+from redis import Redis
+
+from acl.platform.redis_circuit import attempt
+from catalog.embedding.configured_embedder import answering_embedder
+from catalog.embedding.embedder import Embedder, Vectors
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """A row for each text, and the name of the model whose vectors they can be compared with."""
+
+    model: str
+    vectors: Vectors
+
+
+def embed_queries(texts: Sequence[str]) -> EmbeddedTexts:
+    """The texts' vectors by the model that answers; only new texts are embedded, all in one call.
+
+    Raises EmbedderUnavailable.
+    """
+    embedder = answering_embedder()
+    keys = [_key(embedder.name, text) for text in texts]
+    vectors = _kept.get_all(dict(zip(keys, texts, strict=True)), embedder)
+    return EmbeddedTexts(embedder.name, np.stack([vectors[key] for key in keys]))
+
+
+class QueryCache:
+    """The latest vectors by key. What another thread embeds already is waited for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._coming: dict[str, Future[Vector]] = {}
+
+    def get_all(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
+        """A vector for each key, embedding the text of those that are nowhere."""
+        with self._lock:
+            found = {key: self._vectors[key] for key in texts if key in self._vectors}
+            for key in found:
+                self._vectors.move_to_end(key)
+            awaited = {key: self._coming[key] for key in texts if key in self._coming}
+            ours = [key for key in texts if key not in found and key not in awaited]
+            self._coming.update({key: Future() for key in ours})
+        if ours:
+            found |= self._fetch({key: texts[key] for key in ours}, embedder)
+        return found | {key: future.result() for key, future in awaited.items()}
+
+    def clear(self) -> None:
+        """Forget every vector of this process."""
+        with self._lock:
+            self._vectors.clear()
+
+    def _fetch(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
+        """Vectors from Redis or the embedder, handed to those who wait for them too."""
+        try:
+            vectors = _from_redis(texts, embedder.dimension)
+            missing = [key for key in texts if key not in vectors]
+            if missing:
+                new = dict(
+                    zip(missing, embedder.embed([texts[key] for key in missing]), strict=True)
+                )
+                _to_redis(new)
+                vectors |= new
+        except BaseException as problem:
+            for future in self._taken(texts):
+                future.set_exception(problem)
+            raise
+        self._keep(vectors)
+        for key, future in zip(texts, self._taken(texts), strict=True):
+            future.set_result(vectors[key])
+        return vectors
+
+    def _taken(self, keys: Iterable[str]) -> list[Future[Vector]]:
+        with self._lock:
+            return [self._coming.pop(key) for key in keys]
+
+    def _keep(self, vectors: dict[str, Vector]) -> None:
+        with self._lock:
+            self._vectors.update(vectors)
+            while len(self._vectors) > settings.PEGBOARD_QUERY_CACHE_SIZE:
+                self._vectors.popitem(last=False)
+
+
+_kept = QueryCache()
+
+
+def _key(model: str, text: str) -> str:
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"pegboard:query:{model}:{digest}"
+
+
+def _from_redis(keys: Iterable[str], dimension: int) -> dict[str, Vector]:
+    wanted = list(keys)
+    nothing: list[bytes | str | None] = []
+    answers = attempt(lambda redis: list(redis.mget(wanted)), default=nothing)
+    size = dimension * np.dtype(np.float32).itemsize
+    return {
+        key: np.frombuffer(answer, dtype=np.float32)
+        for key, answer in zip(wanted, answers, strict=False)
+        if isinstance(answer, bytes) and len(answer) == size
+    }
+
+
+def _to_redis(vectors: dict[str, Vector]) -> None:
+    seconds = settings.PEGBOARD_QUERY_CACHE_SECONDS
+
+    def write(redis: Redis) -> None:
+        with redis.pipeline(transaction=False) as pipeline:
+            for key, vector in vectors.items():
+                pipeline.set(key, vector.tobytes(), ex=seconds)
+            pipeline.execute()
+
+    if seconds:
+        attempt(write, default=None)

@@ -1,0 +1,90 @@
+"""catalog.jsonl: one tool a line, from many servers; `id` is kept as the declared identifier."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.entry import Document, Entry
+from catalog.formats.files import RefusedError, decode, parse_json
+from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.side_effects import side_effect_declared
+from catalog.formats.tool import action_name, tool_descriptor
+
+SUFFIX = ".jsonl"
+
+
+def read(document: Document, lines: Iterable[tuple[int, bytes | None]]) -> Loaded:
+    """Every line that is a tool; the others are reported by their number."""
+    own = document.integration or slug_for(document.stem)
+    titles: dict[str, str] = {}
+    found: list[Descriptor] = []
+    for number, line in lines:
+        if number > document.limits.catalog_lines:
+            document.report(
+                f"line {number}", f"is past the limit of {document.limits.catalog_lines:,} lines"
+            )
+            break
+        try:
+            capability, title = _line(document, number, line, own)
+        except RefusedError as refused:
+            document.report(refused.field, refused.reason)
+            continue
+        if capability is not None:
+            titles.setdefault(capability.integration, title or display_name_for(own))
+            found.append(capability)
+    return Loaded(_integrations(document, titles), tuple(found))
+
+
+def _line(
+    document: Document, number: int, line: bytes | None, own: str
+) -> tuple[Descriptor | None, str]:
+    at = f"line {number}"
+    if line is None:
+        raise RefusedError(f"has more than {document.limits.catalog_line:,} bytes", at)
+    if not line.strip():
+        return None, ""
+    try:
+        value = parse_json(decode(line).strip(), max_depth=document.limits.json_depth)
+    except RefusedError as refused:
+        raise RefusedError(refused.reason, at) from refused
+    return _tool(document.entry(value, at), own)
+
+
+def _tool(entry: Entry, own: str) -> tuple[Descriptor, str]:
+    server = entry.name("server")
+    slug = slug_for(server) if server else own
+    action = action_name(entry)
+    annotations = entry.mapping("annotations")
+    flag: Any = entry.flag("hasSideEffects")
+    if flag is None and annotations is not None and annotations.flag("readOnlyHint") is not None:
+        flag = not annotations.flag("readOnlyHint")
+    return tool_descriptor(
+        entry,
+        integration=slug,
+        action=action,
+        side_effect=side_effect_declared(action, flag),
+        category=entry.name("category"),
+        tags=entry.tags("tags"),
+        display_name=entry.name("title", "displayName"),
+        source_ref={"format": "catalog.jsonl", "file": entry.document.file, "tool": action},
+        declared_id=entry.name("id"),
+    ), server
+
+
+def _integrations(document: Document, titles: dict[str, str]) -> tuple[IntegrationDescriptor, ...]:
+    return tuple(
+        IntegrationDescriptor(
+            slug=slug,
+            kind="catalog",
+            title=titles[slug],
+            source_ref=_source_ref(document, slug, titles[slug]),
+        )
+        for slug in sorted(titles)
+    )
+
+
+def _source_ref(document: Document, slug: str, title: str) -> JSONObject:
+    """Where the server was named; nowhere when the importing admin gave the name."""
+    if slug == document.integration:
+        return {}
+    return {"format": "catalog.jsonl", "file": document.file, "server": title}

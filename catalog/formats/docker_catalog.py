@@ -1,0 +1,127 @@
+"""Entries of Docker's MCP catalogue: server.yaml, and beside it a tools.json that may be empty or
+absent."""
+
+from typing import Any
+
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.entry import Document, Entry, distinct
+from catalog.formats.files import RefusedError, parse_json, read_text
+from catalog.formats.headers import Header, LaidOut, lay_out
+from catalog.formats.launch_command import container_command
+from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.secret_redaction import with_gaps
+from catalog.formats.tool import read_tools
+from catalog.formats.web_address import transport_of, web_address
+
+FILE_NAME = "server.yaml"
+TOOLS_FILE = "tools.json"
+
+
+def recognises(value: Any) -> bool:
+    """A mapping with `about` or `image` or `remote`, and one of the types that Docker uses."""
+    if not isinstance(value, dict) or value.get("type") not in ("server", "remote", "poci"):
+        return False
+    return "name" in value and bool({"about", "image", "remote", "meta"} & value.keys())
+
+
+def read(document: Document) -> Loaded:
+    """One server with the tools that its tools.json lists."""
+    entry = document.entry(document.value)
+    name = entry.name("name", required=True)
+    integration = _integration(entry, name, document.integration or slug_for(name))
+    return Loaded((integration,), _tools(entry, document, integration))
+
+
+def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
+    about = entry.mapping("about")
+    source = entry.mapping("source")
+    remote = entry.mapping("remote")
+    endpoint = with_gaps(web_address(remote, "url"))[0] if remote else ""
+    headers = _headers(remote) if remote else LaidOut({}, ())
+    meta = entry.mapping("meta")
+    run = entry.mapping("run")
+    image = entry.name("image")
+    variables = _variables(entry)
+    limit = entry.document.limits.secret_name
+    secrets = distinct((*(one["name"] for one in variables), *headers.names), limit)
+    project = web_address(source, "project") if source else ""
+    return IntegrationDescriptor(
+        slug=slug,
+        kind="mcp",
+        title=(about.name("title") if about else "") or display_name_for(name),
+        description=about.text("description") if about else "",
+        publisher=image.partition("/")[0] if "/" in image else "",
+        transport=transport_of(remote.name("transportType") if remote else "", endpoint=endpoint),
+        endpoint=endpoint,
+        command=container_command(entry, image, secrets, run.texts("command") if run else ()),
+        required_secrets=secrets,
+        homepage=project,
+        source_ref={
+            "format": "docker",
+            "file": entry.document.file,
+            "name": name,
+            "image": image,
+            "commit": source.name("commit") if source else "",
+            "category": meta.name("category") if meta else "",
+            "tags": list(meta.tags("tags")) if meta else [],
+            "repository": project,
+            "variables": variables,
+            **({"headers": headers.templates} if headers.templates else {}),
+        },
+    )
+
+
+def _headers(remote: Entry) -> LaidOut:
+    headers = remote.raw("headers")
+    listed = headers.items() if isinstance(headers, dict) else ()
+    return lay_out(remote, (Header(str(name), str(value)) for name, value in listed))
+
+
+def _variables(entry: Entry) -> list[JSONObject]:
+    """What must be set: secrets, settings, and what signing in gives."""
+    config = entry.mapping("config") if isinstance(entry.raw("config"), dict) else None
+    secrets = config.mappings("secrets") if config else []
+    secrets += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
+    settings = config.mappings("env") if config else []
+    limits = entry.document.limits
+    return [
+        {
+            "name": name,
+            "description": one.text("description", limit=limits.reason),
+            "secret": one in secrets,
+            "required": True,
+        }
+        for one in (*secrets, *settings)
+        if (name := one.name("env", "name", limit=limits.secret_name))
+    ]
+
+
+def _tools(
+    entry: Entry, document: Document, integration: IntegrationDescriptor
+) -> tuple[Descriptor, ...]:
+    folder = document.folder
+    if folder is None or not (folder / TOOLS_FILE).exists():
+        return ()
+    meta = entry.mapping("meta")
+    beside = Document(
+        file=_beside(document.file), value=None, limits=document.limits, defects=document.defects
+    )
+    try:
+        text = read_text(folder / TOOLS_FILE, folder, limit=document.limits.file)
+        tools = parse_json(text, max_depth=document.limits.json_depth)
+    except RefusedError as refused:
+        beside.report(refused.field, refused.reason)
+        return ()
+    return read_tools(
+        beside,
+        tools.get("tools") if isinstance(tools, dict) else tools,
+        "tools",
+        integration=integration,
+        category=meta.name("category") if meta else "",
+        tags=meta.tags("tags") if meta else (),
+    )
+
+
+def _beside(file: str) -> str:
+    folder, slash, _ = file.rpartition("/")
+    return f"{folder}{slash}{TOOLS_FILE}"

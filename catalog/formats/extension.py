@@ -1,0 +1,44 @@
+"""Entries of an extension catalogue, which say themselves whether they are available."""
+
+from collections.abc import Callable
+from typing import Any
+
+from catalog.formats.declared import Declared, declared
+from catalog.formats.descriptors import Loaded
+from catalog.formats.entry import Document, Entry
+from catalog.formats.files import RefusedError
+from catalog.formats.side_effects import side_effect_declared
+
+
+def recognises(value: Any) -> bool:
+    """A mapping with a list under `extensions`."""
+    return isinstance(value, dict) and isinstance(value.get("extensions"), list)
+
+
+def read(document: Document) -> Loaded:
+    """Every extension of the list."""
+    return read_listed(document, "extensions", read_extension)
+
+
+def read_extension(entry: Entry) -> Declared:
+    """One extension."""
+    name = entry.name("name", required=True)
+    return declared(
+        entry,
+        kind="extension",
+        name=name,
+        side_effect=side_effect_declared(name, entry.flag("hasSideEffects"), otherwise="read"),
+        source_ref={"format": "extensions", "file": entry.document.file, "name": name},
+    )
+
+
+def read_listed(document: Document, key: str, read_one: Callable[[Entry], Declared]) -> Loaded:
+    """The capabilities of a list in which each entry is an integration of its own."""
+    found: list[Declared] = []
+    values = document.value.get(key)
+    for entry in document.entries(values, key, limit=document.limits.entries_per_file):
+        try:
+            found.append(read_one(entry))
+        except RefusedError as refused:
+            document.report(refused.field, refused.reason)
+    return Loaded(tuple(one.integration for one in found), tuple(one.capability for one in found))

@@ -1,0 +1,227 @@
+"""Reads files that strangers wrote: never more than the limit, never outside the folder, never a
+device.
+
+JSON and YAML come out as plain values of bounded depth; whatever is wrong is told as a
+RefusedError with one clear sentence.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+from acl.platform import strict_json
+from catalog.formats.read_limits import Limits
+
+
+class RefusedError(Exception):
+    """Why a file or one field of it is not read."""
+
+    def __init__(self, reason: str, field: str = "file") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.field = field
+
+
+def resolve_inside(path: Path, root: Path) -> Path:
+    """The path, when it is a plain path below the root: no symlink and no `..` leads out."""
+    try:
+        resolved = path.resolve(strict=True)
+        resolved.relative_to(root.resolve(strict=True))
+    except FileNotFoundError as error:
+        raise RefusedError("does not exist") from error
+    except ValueError as error:
+        raise RefusedError("leads out of the folder") from error
+    except (OSError, RuntimeError) as error:
+        raise RefusedError(f"cannot be read: {type(error).__name__}") from error
+    if path.is_symlink():
+        raise RefusedError("is a symbolic link; only plain files are read")
+    return resolved
+
+
+def read_bytes(path: Path, root: Path, *, limit: int) -> bytes:
+    """The whole of a regular file, when it is no larger than the limit."""
+    with _open(path, root) as handle:
+        size = os.fstat(handle.fileno()).st_size
+        if size > limit:
+            raise RefusedError(f"has {size:,} bytes; the limit is {limit:,}")
+        content = handle.read(limit + 1)
+    if len(content) > limit:
+        raise RefusedError(f"has more than {limit:,} bytes")
+    return content
+
+
+def read_text(path: Path, root: Path, *, limit: int) -> str:
+    """The file as text in UTF-8; a byte order mark at its start is dropped."""
+    return decode(read_bytes(path, root, limit=limit))
+
+
+def read_lines(path: Path, root: Path, *, limits: Limits) -> Iterator[tuple[int, bytes | None]]:
+    """Numbered lines of a large file, one in memory at a time; a line over its limit comes as
+    None."""
+    with _open(path, root) as handle:
+        size = os.fstat(handle.fileno()).st_size
+        if size > limits.catalog_file:
+            raise RefusedError(f"has {size:,} bytes; the limit is {limits.catalog_file:,}")
+        number = 0
+        while line := handle.readline(limits.catalog_line + 1):
+            number += 1
+            complete = line.endswith(b"\n") or len(line) <= limits.catalog_line
+            yield number, line if complete else None
+            while not complete:
+                rest = handle.readline(limits.catalog_line)
+                complete = not rest or rest.endswith(b"\n")
+
+
+def decode(content: bytes) -> str:
+    """Bytes as UTF-8 text."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RefusedError(f"is not UTF-8 text (byte {error.start})") from error
+
+
+def parse_json(text: str, *, max_depth: int) -> Any:
+    """Parse JSON strictly, but keep NUL characters and half surrogate pairs.
+
+    One entry of a long document must not keep out the others: `cleaning` takes them out of texts.
+    """
+    try:
+        return strict_json.parse_json(text, max_depth=max_depth, any_text=True)
+    except strict_json.StrictJSONError as error:
+        raise RefusedError(f"is not valid JSON: {error}") from error
+
+
+def parse_yaml(text: str, *, limits: Limits) -> Any:
+    """A YAML value, whose plain scalars are PlainScalar texts until something asks for their
+    type."""
+    if len(text.encode("utf-8", "surrogatepass")) > limits.manifest:
+        raise RefusedError(f"has more than {limits.manifest:,} bytes of YAML")
+    try:
+        _scan_yaml(text, limits)
+        return yaml.load(text, Loader=_TextLoader)  # noqa: S506 - a safe loader that builds texts only
+    except yaml.YAMLError as error:
+        raise RefusedError(f"is not valid YAML: {_yaml_problem(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"is not valid YAML: {error}") from error
+
+
+class PlainScalar(str):
+    """An unquoted YAML scalar: a text where a text is wanted, and a number or flag where that is
+    wanted."""
+
+    __slots__ = ()
+
+
+def typed(value: Any) -> Any:
+    """The value with plain scalars read as YAML 1.2 types: `no` and `1:30` stay texts, `2` is a
+    number."""
+    if isinstance(value, PlainScalar):
+        return _typed_scalar(value)
+    if isinstance(value, dict):
+        return {str(key): typed(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [typed(inner) for inner in value]
+    return value
+
+
+def is_deeper(value: Any, limit: int) -> bool:
+    """Whether a value in memory is nested deeper than the limit; looks without recursion."""
+    waiting = [(value, 1)]
+    while waiting:
+        inner, depth = waiting.pop()
+        if not isinstance(inner, (dict, list)):
+            continue
+        if depth > limit:
+            return True
+        parts = inner.values() if isinstance(inner, dict) else inner
+        waiting.extend((part, depth + 1) for part in parts)
+    return False
+
+
+_WORDS: dict[str, bool | None] = {
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    "null": None, "Null": None, "NULL": None, "~": None, "": None,
+}  # fmt: skip
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,18}|[0-9]{1,18}(?:\.[0-9]{0,18})?)(?:[eE][-+]?[0-9]{1,2})?")
+
+
+def _typed_scalar(scalar: PlainScalar) -> Any:
+    if scalar in _WORDS:
+        return _WORDS[scalar]
+    if _INTEGER.fullmatch(scalar):
+        return int(scalar)
+    if _FLOAT.fullmatch(scalar):
+        return float(scalar)
+    return str(scalar)
+
+
+class _TextLoader(yaml.CSafeLoader):
+    """Builds mappings, lists and texts; nothing else."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_scalar_text(self, node: yaml.ScalarNode) -> str:
+        return str(node.value) if node.style else PlainScalar(node.value)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(keys) < len(node.value):
+            raise RefusedError("is not valid YAML: a key is not a plain text")
+        if len(set(keys)) < len(keys):
+            raise RefusedError(f"the key {_first_repeated(keys)!r} occurs twice")
+        return super().construct_mapping(node, deep=deep)
+
+
+_TextLoader.add_constructor("tag:yaml.org,2002:str", _TextLoader.construct_scalar_text)
+
+
+def _scan_yaml(text: str, limits: Limits) -> None:
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader), start=1):
+        if count > limits.yaml_events:
+            raise RefusedError(f"has more than {limits.yaml_events:,} YAML elements")
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise RefusedError(f"uses a YAML alias or anchor ({_place(event)})")
+        if getattr(event, "tag", None):
+            raise RefusedError(f"uses a YAML tag ({_place(event)})")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > limits.yaml_depth:
+            raise RefusedError(f"is nested more than {limits.yaml_depth} deep")
+
+
+def _place(event: yaml.Event) -> str:
+    return f"line {event.start_mark.line + 1}" if event.start_mark else "somewhere"
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _open(path: Path, root: Path) -> BinaryIO:
+    resolved = resolve_inside(path, root)
+    try:
+        # Without O_NONBLOCK, opening a pipe would wait for its writer for ever.
+        descriptor = os.open(resolved, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise RefusedError(f"cannot be read: {os.strerror(error.errno or 0)}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RefusedError("is not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _first_repeated(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    return next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]

@@ -1,0 +1,129 @@
+"""Loads a file or a folder: finds out what each file is, reads it, and puts the answers together.
+
+Files are read in the order of their names, so the same folder always gives the same answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from catalog.formats import (
+    catalog_jsonl,
+    channel,
+    docker_catalog,
+    extension,
+    manifest,
+    mcp_json,
+    plugins,
+    server_json,
+    skill,
+    tool,
+    toolhive,
+    tools_list,
+)
+from catalog.formats.descriptors import Defect, Loaded
+from catalog.formats.entry import Document
+from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text
+from catalog.formats.merge import merge
+from catalog.formats.names import slug_for
+from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.source_folders import find_sources, shown
+
+
+class Format(Protocol):
+    """One kind of source: whether a value is of this format, and what it gives."""
+
+    def recognises(self, value: Any) -> bool: ...
+
+    def read(self, document: Document) -> Loaded: ...
+
+
+# The order matters where one shape could pass for another: the more particular ones come first.
+FORMATS: tuple[Format, ...] = (
+    manifest,
+    docker_catalog,
+    toolhive,
+    server_json,
+    tools_list,
+    extension,
+    channel,
+    mcp_json,
+    plugins,
+    tool,
+)
+_SERVERS: tuple[Format, ...] = (docker_catalog, toolhive, server_json, mcp_json, plugins)
+_EMPTY = "holds nothing to load"
+_UNKNOWN = "is in no format that the catalogue reads"
+
+
+def load_path(
+    path: Path, *, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Loaded:
+    """Everything that the file or folder gives, and every fault in it by file, field and reason.
+
+    `integration` is the slug for what has no integration of its own (skills, manifests, tool
+    lists), and for the server where there is just one.
+    """
+    slug = slug_for(integration) if integration else None
+    found = find_sources(path, limits)
+    sole = len(found.files) == 1
+    loaded = [_load_file(file, found.root, slug, sole=sole, limits=limits) for file in found.files]
+    if not found.files and not found.defects:
+        return Loaded(defects=(Defect(shown(path, path.parent), "file", _EMPTY),))
+    return merge(loaded, found.defects)
+
+
+def load_value(
+    value: Any, *, file: str, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Loaded:
+    """The same for a value that is in memory already, such as a registry's answer."""
+    slug = slug_for(integration) if integration else None
+    document = Document(file=file, value=value, integration=slug, limits=limits)
+    return merge([_guarded(document, lambda: _read_value(document, sole=True))], ())
+
+
+def _load_file(path: Path, root: Path, slug: str | None, *, sole: bool, limits: Limits) -> Loaded:
+    file = shown(path, root)
+    document = Document(file=file, value=None, folder=path.parent, integration=slug, limits=limits)
+    return _guarded(document, lambda: _read_file(path, root, document, sole=sole))
+
+
+def _guarded(document: Document, read: Callable[[], Loaded]) -> Loaded:
+    """What was read, with the faults found on the way; a refusal of the whole file is one more of
+    them."""
+    try:
+        loaded = read()
+    except RefusedError as refused:
+        document.report(refused.field, refused.reason)
+        loaded = Loaded()
+    if not (loaded.integrations or loaded.capabilities or document.defects):
+        document.report("file", _EMPTY)
+    return replace(loaded, defects=tuple(document.defects))
+
+
+def _read_file(path: Path, root: Path, document: Document, *, sole: bool) -> Loaded:
+    limits = document.limits
+    if path.suffix.lower() == catalog_jsonl.SUFFIX:
+        return catalog_jsonl.read(document, read_lines(path, root, limits=limits))
+    if path.suffix.lower() == skill.SUFFIX:
+        document.value = read_text(path, root, limit=limits.file)
+        return skill.read(document)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        document.value = parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
+    else:
+        document.value = parse_json(
+            read_text(path, root, limit=limits.file), max_depth=limits.json_depth
+        )
+    if path.name in manifest.FILE_NAMES:
+        return manifest.read(document)
+    return _read_value(document, sole=sole)
+
+
+def _read_value(document: Document, *, sole: bool) -> Loaded:
+    known = next((one for one in FORMATS if one.recognises(document.value)), None)
+    if known is None:
+        raise RefusedError(_UNKNOWN)
+    if known in _SERVERS and not sole:
+        document.integration = None
+    return known.read(document)

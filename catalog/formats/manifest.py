@@ -1,0 +1,124 @@
+"""CAPABILITY.yaml: one capability in a folder of its own, with SKILL.md and schema.json beside it
+if need be."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+from catalog.formats.categories import COMMUNICATION
+from catalog.formats.declared import Declared, declared
+from catalog.formats.descriptors import EdgeDescriptor, IntegrationKind, JSONObject, Kind, Loaded
+from catalog.formats.entry import Document, Entry
+from catalog.formats.files import RefusedError, parse_json, read_text, typed
+from catalog.formats.schema_cleanup import checked_schema
+from catalog.formats.side_effects import side_effect_declared
+from catalog.formats.skill import FILE_NAME as SKILL_FILE
+from catalog.formats.skill import skill_content, split_front_matter
+
+FILE_NAMES = ("CAPABILITY.yaml", "CAPABILITY.yml")
+SCHEMA_FILE = "schema.json"
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+def recognises(value: Any) -> bool:
+    """A mapping that says its kind, which none of the other formats does with these words."""
+    return isinstance(value, dict) and "name" in value and value.get("kind") in KINDS
+
+
+def read(document: Document) -> Loaded:
+    """The capability of one manifest."""
+    entry = document.entry(document.value)
+    one = read_manifest(entry, integration=document.integration, integration_kind="manifest")
+    return Loaded((one.integration,), (one.capability,))
+
+
+def read_manifest(
+    entry: Entry, *, integration: str | None = None, integration_kind: IntegrationKind | None = None
+) -> Declared:
+    """One manifest as a mapping; the folder of its document is where its files are."""
+    name = entry.name("name", required=True)
+    kind = _kind(entry)
+    entry.text("description", required=True)
+    flag = entry.flag("hasSideEffects")
+    return declared(
+        entry,
+        kind=kind,
+        name=name,
+        integration=integration,
+        integration_kind=integration_kind,
+        category=COMMUNICATION if kind == "channel" else None,
+        side_effect=side_effect_declared(name, flag, otherwise=_side_effect_of(kind)),
+        content=_content(entry),
+        input_schema=_schema_file(entry),
+        edges=_edges(entry),
+        source_ref={"format": "manifest", "file": entry.document.file, "name": name},
+    )
+
+
+def _kind(entry: Entry) -> Kind:
+    value: Any = entry.name("kind", required=True)
+    if value not in KINDS:
+        raise RefusedError(f"must be one of {', '.join(KINDS)}", entry.place("kind"))
+    kind: Kind = value
+    return kind
+
+
+def _side_effect_of(kind: Kind) -> Any:
+    return "write" if kind in ("tool", "emergent-tool", "channel") else "read"
+
+
+def _content(entry: Entry) -> str:
+    """The text of the file that skillContent names, or of the SKILL.md beside the manifest."""
+    folder = entry.document.folder
+    path = entry.name("skillContent")
+    if folder is None or not (path or (folder / SKILL_FILE).exists()):
+        return skill_content(
+            entry, entry.raw("content") if isinstance(entry.raw("content"), str) else ""
+        )
+    try:
+        text = _beside(entry, folder, path or SKILL_FILE)
+    except RefusedError as refused:
+        entry.report("skillContent", refused.reason)
+        return ""
+    _, body = split_front_matter(text)
+    return skill_content(entry, body)
+
+
+def _schema_file(entry: Entry) -> JSONObject | None:
+    """The schema.json beside a manifest that has no schema of its own."""
+    folder = entry.document.folder
+    if folder is None or not (folder / SCHEMA_FILE).exists():
+        return None
+    if entry.raw("inputSchema", "schema") is not None:
+        return None
+    try:
+        text = _beside(entry, folder, SCHEMA_FILE)
+        schema = entry.cleaned(
+            parse_json(text, max_depth=entry.document.limits.json_depth), SCHEMA_FILE
+        )
+        return checked_schema(entry, schema, SCHEMA_FILE)
+    except RefusedError as refused:
+        raise RefusedError(refused.reason, SCHEMA_FILE) from refused
+
+
+def _beside(entry: Entry, folder: Path, path: str) -> str:
+    if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
+        raise RefusedError("leads out of the manifest's folder")
+    return read_text(folder / path, folder, limit=entry.document.limits.file)
+
+
+def _edges(entry: Entry) -> tuple[EdgeDescriptor, ...]:
+    edges: list[EdgeDescriptor] = []
+    for edge in entry.mappings("edges"):
+        try:
+            edges.append(_edge(edge))
+        except RefusedError as refused:
+            entry.document.report(refused.field, refused.reason)
+    return tuple(edges)
+
+
+def _edge(edge: Entry) -> EdgeDescriptor:
+    weight = edge.number("weight") if typed(edge.raw("weight")) is not None else 1.0
+    if weight is None or not 0 <= weight <= 1:
+        raise RefusedError("must be a number from 0 to 1", edge.place("weight"))
+    kind = edge.name("type", required=True).upper().replace("-", "_").replace(" ", "_")
+    return EdgeDescriptor(target=edge.name("target", required=True), type=kind, weight=weight)

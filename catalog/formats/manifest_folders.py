@@ -1,0 +1,96 @@
+"""The watched folders: which they are, and what their manifests say, in the order of priority."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from catalog.formats.declared import Declared
+from catalog.formats.descriptors import Defect
+from catalog.formats.loader import load_path
+from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.source_folders import find_manifests
+
+ALWAYS = ("~/.pegboard/capabilities", "./capabilities")
+LONGEST_PATH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRead:
+    """One manifest, or a place where manifests could be; `path` is as reports name it."""
+
+    path: str
+    declared: Declared | None = None
+    defects: tuple[Defect, ...] = ()
+
+
+def watched_folders(more: Iterable[str]) -> tuple[Path, ...]:
+    """The folders by priority, each once; they need not be there."""
+    folders: dict[Path, None] = {}
+    for name in (*ALWAYS, *more):
+        # Who has no home has no folder there.
+        with contextlib.suppress(RuntimeError, OSError):
+            folders[Path(name).expanduser().resolve()] = None
+    return tuple(folders)
+
+
+def read_folders(
+    folders: Sequence[Path], limits: Limits = DEFAULT_LIMITS
+) -> tuple[ManifestRead, ...]:
+    """Every manifest of the folders, those of the first folder first, and by path within it."""
+    reads: dict[str, ManifestRead] = {}
+    for folder in folders:
+        for read in _read_folder(folder, limits):
+            # A folder inside another one has been read with it.
+            reads.setdefault(read.path, read)
+    return tuple(reads.values())
+
+
+def is_gone(path: str) -> bool:
+    """Whether no such file is there; a place that cannot be looked at proves nothing."""
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def shown_path(path: Path) -> str:
+    """The whole path, printable whatever its bytes are, and no longer than its column."""
+    return os.fsencode(path).decode(errors="replace")[:LONGEST_PATH]
+
+
+def _read_folder(folder: Path, limits: Limits) -> Iterator[ManifestRead]:
+    if not os.path.lexists(folder):
+        return
+    found = find_manifests(folder, limits)
+    for file in found.files:
+        yield _read_manifest(file, limits)
+    for defect in found.defects:
+        path = shown_path(folder if defect.file == folder.name else folder / defect.file)
+        yield ManifestRead(path, defects=(replace(defect, file=path),))
+
+
+def _read_manifest(file: Path, limits: Limits) -> ManifestRead:
+    path = shown_path(file)
+    try:
+        loaded = load_path(file, limits=limits)
+    except OSError as error:  # a folder that may be listed and not entered, say
+        reason = f"cannot be read: {os.strerror(error.errno or 0)}"
+        return ManifestRead(path, defects=(Defect(path, "file", reason),))
+    defects = tuple(replace(defect, file=path) for defect in loaded.defects)
+    both = zip(loaded.integrations, loaded.capabilities, strict=True)
+    declared = next((Declared(*one) for one in both), None)
+    return ManifestRead(path, declared and _placed(declared, path), defects)
+
+
+def _placed(declared: Declared, path: str) -> Declared:
+    """As its manifest says it, with the whole path of the manifest."""
+    source_ref = declared.capability.source_ref | {"file": path}
+    return Declared(
+        replace(declared.integration, source_ref=source_ref),
+        replace(declared.capability, source_ref=source_ref),
+    )

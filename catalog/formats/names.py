@@ -1,0 +1,108 @@
+"""Names: slugs of integrations, full names that a model calls, identifiers and display names.
+
+Every name is worked out from its capability alone, so neither the order of loading nor what else
+is in the catalogue changes it.
+"""
+
+import hashlib
+import re
+import unicodedata
+
+from catalog.formats.text_cleanup import clean_name
+
+FULL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+# Names of Pegboard's own meta-tools and their integrations: nothing that is read from a source may
+# take them.
+RESERVED = frozenset(
+    {
+        "browse_category",
+        "discover_capabilities",
+        "execute_tool",
+        "get_call",
+        "get_tool",
+        "list_categories",
+        "mcp",
+        "pegboard",
+        "search_tools",
+        "tool_discovery",
+    }
+)
+_SLUG_LENGTH = 48
+_NAME_LENGTH = 64
+_SHOWN_LENGTH = 200
+_HASH_LENGTH = 8
+# What may stand between the words of a title without telling two titles apart.
+_SEPARATORS = r"\s._/@:,;!?'\"()\[\]{}&|–—-"  # noqa: RUF001 - titles do use the long dashes
+_UNSAID = re.compile(rf"[^a-zA-Z0-9{_SEPARATORS}]")
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
+
+
+def slug_for(title: str) -> str:
+    """The slug of an integration from its name or title; never contains `__`, which divides full
+    names.
+
+    A title that says more than its slug can gets a short hash at the end, so that look-alike
+    letters never give the slug of another.
+    """
+    name = clean_name(title).text
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).lower()
+    slug = re.sub(r"[^a-z0-9_]+", "-", plain)
+    slug = re.sub(r"_{2,}", "_", slug).strip("-_")
+    if SLUG.fullmatch(slug) and slug.replace("-", "_") not in RESERVED and not _says_more(name):
+        return slug
+    return _with_hash(slug, name.lower(), _SLUG_LENGTH, separator="-")
+
+
+def full_name_for(
+    integration: str, action: str, *, kind: str = "tool", declared_id: str = ""
+) -> str:
+    """`{integration}__{action}`, or the short form where that would be too long or hold other
+    characters."""
+    name = f"{integration}__{action}"
+    if FULL_NAME.fullmatch(name):
+        return name
+    return short_form(kind, integration, action, declared_id)
+
+
+def short_form(kind: str, integration: str, action: str, declared_id: str = "") -> str:
+    """The readable hashed name for a capability whose plain name is illegal or taken by another
+    one."""
+    identity = "\n".join((kind, integration, action, declared_id))
+    readable = re.sub(r"[^a-zA-Z0-9_-]+", "_", action).strip("_-")
+    if action == integration:
+        return _with_hash(readable, identity, _NAME_LENGTH, separator="_")
+    # `uber.ride` of the server `uber` reads as uber__ride_…, not as uber__uber_ride_….
+    readable = _without_prefix(readable, integration)
+    prefix = f"{integration}__"
+    return prefix + _with_hash(readable, identity, _NAME_LENGTH - len(prefix), separator="_")
+
+
+def identifier_for(kind: str, full_name: str) -> str:
+    """The id of a capability whose source declares none."""
+    return f"{kind}:{full_name}"
+
+
+def display_name_for(name: str) -> str:
+    """A name for people from a name for machines: `pdf-to_text` and `pdfToText` both give "Pdf To
+    Text"."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    words = re.split(r"[\s_./:-]+", spaced)
+    shown = " ".join(word[:1].upper() + word[1:] for word in words if word)
+    return shown[:_SHOWN_LENGTH].rstrip()
+
+
+def _without_prefix(readable: str, integration: str) -> str:
+    head, rest = readable[: len(integration)], readable[len(integration) :]
+    own = rest.lstrip("_-")
+    return own if head.lower() == integration.lower() and own and own != rest else readable
+
+
+def _says_more(name: str) -> bool:
+    return _UNSAID.search(name) is not None
+
+
+def _with_hash(readable: str, identity: str, length: int, *, separator: str) -> str:
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]
+    stem = readable[: length - _HASH_LENGTH - 1].rstrip("-_")
+    return f"{stem}{separator}{digest}" if stem else f"n{digest}"

@@ -1,0 +1,134 @@
+"""Finds the files of a folder that may be sources. Links are not followed, and depth and number
+are bounded."""
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from catalog.formats import docker_catalog, manifest, skill
+from catalog.formats.descriptors import Defect
+from catalog.formats.read_limits import Limits
+
+SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
+_SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
+
+
+@dataclass(slots=True)
+class Found:
+    """The files to read, in order, and what was left out."""
+
+    root: Path
+    files: list[Path] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+
+    def report(self, path: Path, reason: str) -> None:
+        """Note what was left out."""
+        self.defects.append(Defect(shown(path, self.root), "file", reason))
+
+
+def shown(path: Path, root: Path) -> str:
+    """The path as reports name it: relative to the root, and printable whatever its bytes are."""
+    name = path.relative_to(root).as_posix() if path != root else path.name or str(path)
+    return os.fsencode(name).decode(errors="replace")
+
+
+def find_sources(path: Path, limits: Limits) -> Found:
+    """The sources at a path: the file itself, or those below the folder."""
+    if path.is_dir():
+        found = Found(path)
+        _walk(path, found, limits, depth=0, in_skill=False)
+        return found
+    found = Found(path.parent)
+    if path.exists():
+        found.files.append(path)
+    else:
+        found.report(path, "does not exist")
+    return found
+
+
+def find_manifests(root: Path, limits: Limits) -> Found:
+    """The manifests below a folder, and nothing else of it."""
+    found = Found(root)
+    _walk_manifests(root, found, limits, depth=0)
+    return found
+
+
+def _walk_manifests(folder: Path, found: Found, limits: Limits, *, depth: int) -> None:
+    if depth > limits.folder_depth:
+        found.report(folder, f"is more than {limits.folder_depth} folders deep")
+        return
+    files, folders = _listed(folder, found)
+    for file in files:
+        if file.name not in manifest.FILE_NAMES:
+            continue
+        if len(found.files) >= limits.folder_files:
+            found.report(folder, f"is past the limit of {limits.folder_files:,} files")
+            return
+        found.files.append(file)
+    _report_linked_folders(folder, found)
+    for inner in folders:
+        _walk_manifests(inner, found, limits, depth=depth + 1)
+
+
+def _report_linked_folders(folder: Path, found: Found) -> None:
+    """Whoever develops a tool elsewhere likes to link it here, and would wonder."""
+    with contextlib.suppress(OSError):  # listing it has told already
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.is_symlink() and entry.is_dir():
+                found.report(Path(entry.path), "is a link to a folder, and links are not followed")
+
+
+def _walk(folder: Path, found: Found, limits: Limits, *, depth: int, in_skill: bool) -> None:
+    if depth > limits.folder_depth:
+        found.report(folder, f"is more than {limits.folder_depth} folders deep")
+        return
+    files, folders = _listed(folder, found)
+    names = {file.name for file in files}
+    for file in _sources(files, names, in_skill):
+        if len(found.files) >= limits.folder_files:
+            found.report(folder, f"is past the limit of {limits.folder_files:,} files")
+            return
+        found.files.append(file)
+    is_skill = in_skill or skill.FILE_NAME in names
+    for inner in folders:
+        _walk(inner, found, limits, depth=depth + 1, in_skill=is_skill)
+
+
+def _listed(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
+    """Files and folders by name. A link is reported where a file of its name would have been
+    read."""
+    files: list[Path] = []
+    folders: list[Path] = []
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        found.report(folder, f"cannot be read: {os.strerror(error.errno or 0)}")
+        return [], []
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in SKIPPED_FOLDERS:
+                folders.append(path)
+        elif _may_be_source(path):
+            # Links, pipes and devices come along too: reading them says why they are refused.
+            files.append(path)
+    return files, folders
+
+
+def _may_be_source(path: Path) -> bool:
+    return path.name == skill.FILE_NAME or path.suffix.lower() in _SUFFIXES
+
+
+def _sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:
+    """The files that are read for themselves and not as part of the one beside them."""
+    if names & set(manifest.FILE_NAMES):
+        beside = {skill.FILE_NAME, manifest.SCHEMA_FILE}
+    elif in_skill or skill.FILE_NAME in names:
+        # What else is in a skill's folder is the skill's own.
+        return [file for file in files if file.name == skill.FILE_NAME]
+    elif docker_catalog.FILE_NAME in names:
+        beside = {docker_catalog.TOOLS_FILE}
+    else:
+        beside = set()
+    return [file for file in files if file.name not in beside]

@@ -1,0 +1,185 @@
+"""Tool definitions: one tool from any of the usual shapes, and files that are a plain list of
+them."""
+
+from typing import Any
+
+from catalog.formats.categories import category_of
+from catalog.formats.descriptors import (
+    Descriptor,
+    IntegrationDescriptor,
+    JSONObject,
+    Loaded,
+    SideEffect,
+)
+from catalog.formats.entry import Document, Entry
+from catalog.formats.files import RefusedError
+from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
+from catalog.formats.schema_cleanup import read_schema, schema_from_arguments
+from catalog.formats.side_effects import side_effect_of_tool
+from catalog.formats.text_cleanup import clean_name, clean_text
+
+_TITLE_LENGTH = 200
+SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
+
+
+def recognises(value: Any) -> bool:
+    """A list of mappings with names, or a mapping with such a list under `functions`."""
+    tools = value.get("functions") if isinstance(value, dict) else value
+    return isinstance(tools, list) and bool(tools) and all(_is_tool(tool) for tool in tools[:3])
+
+
+def read(document: Document) -> Loaded:
+    """The tools of one file; they belong to one integration, which the file's or folder's name
+    gives."""
+    integration = integration_of_tools(document, document.stem, "tools")
+    tools = document.value.get("functions") if isinstance(document.value, dict) else document.value
+    return Loaded((integration,), read_tools(document, tools, "tools", integration=integration))
+
+
+def integration_of_tools(
+    document: Document, title: str, source_format: str
+) -> IntegrationDescriptor:
+    """The server whose tools a file lists; the slug that an importing admin gives goes first."""
+    if document.integration:
+        title = display_name_for(document.integration)
+        return IntegrationDescriptor(slug=document.integration, kind="mcp", title=title)
+    return IntegrationDescriptor(
+        slug=slug_for(title),
+        kind="mcp",
+        title=title[: document.limits.name] if " " in title else display_name_for(title),
+        source_ref={"format": source_format, "file": document.file},
+    )
+
+
+def read_tools(
+    document: Document,
+    tools: Any,
+    at: str,
+    *,
+    integration: IntegrationDescriptor,
+    category: str = "",
+    tags: tuple[str, ...] = (),
+) -> tuple[Descriptor, ...]:
+    """The tools of one server, each with its faults reported; no more than a server may have."""
+    found: list[Descriptor] = []
+    for entry in document.entries(tools, at, limit=document.limits.tools_per_server):
+        try:
+            found.append(read_tool(entry, integration=integration, category=category, tags=tags))
+        except RefusedError as refused:
+            document.report(refused.field, refused.reason)
+    return tuple(found)
+
+
+def read_tool(
+    entry: Entry,
+    *,
+    integration: IntegrationDescriptor,
+    category: str = "",
+    tags: tuple[str, ...] = (),
+) -> Descriptor:
+    """One tool of an MCP server, or of a list that has the same shape."""
+    entry = _unwrapped(entry)
+    action = action_name(entry)
+    annotations = entry.mapping("annotations")
+    return tool_descriptor(
+        entry,
+        integration=integration.slug,
+        action=action,
+        side_effect=side_effect_of_tool(action, annotations),
+        category=entry.name("category") or category,
+        tags=entry.tags("tags") or tags,
+        display_name=entry.name("title"),
+        source_ref={**integration.source_ref, "file": entry.document.file, "tool": action},
+    )
+
+
+def tool_descriptor(
+    entry: Entry,
+    *,
+    integration: str,
+    action: str,
+    side_effect: SideEffect,
+    category: str,
+    tags: tuple[str, ...],
+    display_name: str,
+    source_ref: JSONObject,
+    declared_id: str = "",
+) -> Descriptor:
+    """The normal form of a tool, once its source has said what is particular to it."""
+    description = entry.text("description")
+    named, inferred = category_of(category, name=action, description=description)
+    full_name = full_name_for(integration, action, declared_id=declared_id)
+    schema = read_schema(entry, *SCHEMA_KEYS)
+    annotations = _annotations(entry)
+    return Descriptor(
+        kind="tool",
+        integration=integration,
+        action=action,
+        full_name=full_name,
+        identifier=declared_id or identifier_for("tool", full_name),
+        display_name=display_name or _title_in(annotations) or display_name_for(action),
+        description=description,
+        category=named,
+        category_inferred=inferred,
+        tags=tags,
+        input_schema=schema_from_arguments(entry, "arguments") if schema is None else schema,
+        output_schema=_output_schema(entry),
+        examples=entry.texts("examples"),
+        required_secrets=entry.secrets("requiredSecrets"),
+        required_tools=entry.names("requiredTools"),
+        side_effect=side_effect,
+        annotations=annotations,
+        source_ref=source_ref,
+        hidden_characters=entry.hidden,
+    )
+
+
+def action_name(entry: Entry) -> str:
+    """The tool's name exactly as its server wants to hear it; one with hidden characters is
+    refused."""
+    raw = entry.raw("name")
+    name = entry.name("name", required=True)
+    if isinstance(raw, str) and clean_text(raw).hidden:
+        raise RefusedError("holds hidden or control characters", entry.place("name"))
+    if len(str(raw)) > entry.document.limits.name:
+        raise RefusedError("is too long", entry.place("name"))
+    if not name.isascii():
+        entry.report(
+            "name", "has letters outside ASCII; models call it by a short form of its name"
+        )
+    return str(raw).strip() or name
+
+
+def _output_schema(entry: Entry) -> JSONObject | None:
+    """The output schema; one that is too large is left out, since the tool works without it."""
+    try:
+        return read_schema(entry, "outputSchema")
+    except RefusedError as refused:
+        entry.document.report(refused.field, refused.reason)
+        return None
+
+
+def _annotations(entry: Entry) -> JSONObject:
+    value = entry.value("annotations")
+    return value if isinstance(value, dict) else {}
+
+
+def _title_in(annotations: JSONObject) -> str:
+    """The title that older servers put among the annotations."""
+    title = annotations.get("title")
+    return clean_name(title).text[:_TITLE_LENGTH] if isinstance(title, str) else ""
+
+
+def _unwrapped(entry: Entry) -> Entry:
+    """The definition inside `{"type": "function", "function": {…}}`."""
+    inner = entry.mapping("function") if entry.raw("name") is None else None
+    return inner or entry
+
+
+def _is_tool(tool: Any) -> bool:
+    if not isinstance(tool, dict):
+        return False
+    says_more = {"description", "arguments", "annotations", "input_schema", *SCHEMA_KEYS}
+    return isinstance(tool.get("function"), dict) or bool(
+        "name" in tool and says_more & tool.keys()
+    )

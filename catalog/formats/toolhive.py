@@ -1,0 +1,89 @@
+"""ToolHive's registry entries (spec.yaml), which list the tools of a server by name only."""
+
+from typing import Any
+
+from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.entry import Document, Entry, distinct
+from catalog.formats.launch_command import container_command
+from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.secret_redaction import with_gaps
+from catalog.formats.tool import read_tools
+from catalog.formats.web_address import transport_of, web_address
+
+
+def recognises(value: Any) -> bool:
+    """A mapping with a transport and an image or an address; the name may be its file's."""
+    return (
+        isinstance(value, dict) and "transport" in value and bool({"image", "url"} & value.keys())
+    )
+
+
+def read(document: Document) -> Loaded:
+    """One server, its tools known by their names."""
+    entry = document.entry(document.value)
+    name = entry.name("name") or document.stem
+    integration = _integration(entry, name, document.integration or slug_for(name))
+    tools = [{"name": tool} for tool in entry.names("tools")]
+    capabilities = read_tools(
+        document, tools, "tools", integration=integration, tags=entry.tags("tags")
+    )
+    return Loaded((integration,), capabilities)
+
+
+def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
+    image = entry.name("image")
+    endpoint = with_gaps(web_address(entry, "url"))[0]
+    variables = _variables(entry)
+    needed = (one["name"] for one in variables if one["required"] or one["secret"])
+    secrets = distinct(needed, entry.document.limits.secret_name)
+    repository = web_address(entry, "repositoryUrl")
+    return IntegrationDescriptor(
+        slug=slug,
+        kind="mcp",
+        title=entry.name("title") or display_name_for(name),
+        description=entry.text("description"),
+        version=_tag(entry, image),
+        transport=transport_of(entry.name("transport"), endpoint=endpoint),
+        endpoint=endpoint,
+        command=container_command(entry, image, secrets, entry.texts("args")),
+        required_secrets=secrets,
+        homepage=repository,
+        source_ref={
+            "format": "toolhive",
+            "file": entry.document.file,
+            "name": name,
+            "tier": entry.name("tier"),
+            "status": entry.name("status"),
+            "tags": list(entry.tags("tags")),
+            "repository": repository,
+            "variables": variables,
+            "hosts": list(_hosts(entry)),
+        },
+    )
+
+
+def _tag(entry: Entry, image: str) -> str:
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return tag if len(tag) <= entry.document.limits.version else ""
+
+
+def _variables(entry: Entry) -> list[JSONObject]:
+    limits = entry.document.limits
+    return [
+        {
+            "name": name,
+            "description": one.text("description", limit=limits.reason),
+            "secret": bool(one.flag("secret")),
+            "required": bool(one.flag("required")),
+        }
+        for one in entry.mappings("envVars")
+        if (name := one.name("name", limit=limits.secret_name))
+    ]
+
+
+def _hosts(entry: Entry) -> tuple[str, ...]:
+    """The hosts that its profile lets it talk to."""
+    permissions = entry.mapping("permissions")
+    network = permissions.mapping("network") if permissions else None
+    outbound = network.mapping("outbound") if network else None
+    return outbound.names("allowHost") if outbound else ()

@@ -1,0 +1,305 @@
+"""Looking things up: lists, single capabilities, categories, the tree, figures.
+
+All of it is about what the caller may use. Lists read rights and version in one statement and take
+the definitions from the listing: at 5,000 capabilities that costs a quarter of the same page by SQL
+alone. Capabilities asked for by name are read from Postgres, in one statement.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Protocol
+
+from django.db.models import F
+
+from acl.rights.caller import Caller
+from catalog.access.usable_ids import Usable, usable_ids
+from catalog.graph.neighbours import count_edges
+from catalog.lookups.detail_levels import Detail, described, needs_row
+from catalog.lookups.listing_cache import Entry, entry_of, listing_cache
+from catalog.models import Capability, Embedding, Integration
+
+EVERY_KIND = frozenset({"", "any", "all"})
+MOST_SLUGS_IN_A_HINT = 5
+
+
+class _OfIntegration(Protocol):
+    @property
+    def integration(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a list is narrowed to; an empty text narrows nothing."""
+
+    kind: str = ""
+    category: str = ""
+    integration: str = ""
+    prefix: str = ""
+    query: str = ""
+
+    def let_through(self, entry: Entry) -> bool:
+        """Whether the entry fits all of them."""
+        return (
+            (self.kind in EVERY_KIND or entry.kind == self.kind)
+            and self.category in {"", entry.category}
+            and self.integration in {"", entry.integration}
+            and entry.full_name.startswith(self.prefix)
+            and _mentions(entry, self.query)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the capabilities that fit; `total` counts all that fit."""
+
+    items: tuple[dict[str, Any], ...]
+    total: int
+    limit: int
+    offset: int
+    hint: str
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are more after these."""
+        return self.offset + len(self.items) < self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Those that were found, in the order asked for, and the names of the others."""
+
+    found: tuple[dict[str, Any], ...]
+    not_found: tuple[str, ...]
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CategorySummary:
+    """A category with the full names of its capabilities."""
+
+    category: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An integration with its capabilities."""
+
+    integration: str
+    title: str
+    capabilities: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Figures about what a caller may use, and nothing else.
+
+    `index_version` is worked out from just that: the catalogue's own number would move with hidden
+    things.
+    """
+
+    capabilities: int
+    integrations: int
+    embedded: int
+    pending: int
+    graph_nodes: int
+    graph_edges: int
+    index_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The caller's part of the listing, by full name, and what of it is not connected."""
+
+    usable: Usable
+    entries: Sequence[Entry]
+    disconnected: Sequence[Entry]
+
+    def narrowed(self, filters: Filters) -> "_View":
+        return _View(
+            self.usable,
+            [entry for entry in self.entries if filters.let_through(entry)],
+            [entry for entry in self.disconnected if filters.let_through(entry)],
+        )
+
+    @property
+    def hint(self) -> str:
+        return hint_for(self.disconnected)
+
+
+def list_capabilities(
+    *,
+    caller: Caller,
+    filters: Filters = Filters(),
+    detail: Detail = "name_description",
+    examples: bool = False,
+    limit: int = 50,
+    offset: int = 0,
+) -> Page:
+    """A page of what the caller may use, by full name."""
+    view = _view(caller).narrowed(filters)
+    shown = view.entries[offset : offset + limit]
+    if needs_row(detail, examples=examples):
+        items = _with_rows(caller, view, shown, detail, examples=examples)
+    else:
+        items = _light(view, shown, detail)
+    return Page(tuple(items), len(view.entries), limit, offset, view.hint)
+
+
+def get_capability(
+    *, caller: Caller, full_name: str, detail: Detail = "full_schema", examples: bool = False
+) -> dict[str, Any] | None:
+    """One capability; None both when there is no such one and when it is not the caller's."""
+    batch = get_batch(caller=caller, names=[full_name], detail=detail, examples=examples)
+    return batch.found[0] | {"hint": batch.hint} if batch.found else None
+
+
+def get_batch(
+    *,
+    caller: Caller,
+    names: Sequence[str],
+    detail: Detail = "name_description",
+    examples: bool = False,
+) -> Batch:
+    """Capabilities by full name. Who names one gets it though it is not connected, with a hint."""
+    wanted = list(dict.fromkeys(names))
+    usable = Capability.objects.usable_by(caller).filter(full_name__in=wanted)
+    shown = usable.with_access(caller).select_related("integration")
+    rows = {row.full_name: row for row in shown}
+    return Batch(
+        found=tuple(_by_row(rows[name], detail, examples) for name in wanted if name in rows),
+        not_found=tuple(name for name in wanted if name not in rows),
+        hint=hint_for(entry_of(row) for row in shown if _is_disconnected(row)),
+    )
+
+
+def list_names(*, caller: Caller) -> tuple[tuple[str, ...], str]:
+    """Every full name, and the hint about what is not connected."""
+    view = _view(caller)
+    return tuple(entry.full_name for entry in view.entries), view.hint
+
+
+def list_categories(*, caller: Caller) -> tuple[tuple[CategorySummary, ...], str]:
+    """Categories by name, and the hint about what is not connected."""
+    view = _view(caller)
+    groups = _grouped(view.entries, "category")
+    summaries = tuple(
+        CategorySummary(category, tuple(entry.full_name for entry in entries))
+        for category, entries in groups
+    )
+    return summaries, view.hint
+
+
+def build_tree(*, caller: Caller) -> tuple[tuple[Branch, ...], str]:
+    """Integrations by slug with their capabilities, and the hint about what is not connected."""
+    view = _view(caller)
+    branches = tuple(
+        Branch(slug, entries[0].integration_title, tuple(_light(view, entries, "name_description")))
+        for slug, entries in _grouped(view.entries, "integration")
+    )
+    return branches, view.hint
+
+
+def statistics(*, caller: Caller) -> Statistics:
+    """Figures about what the caller may use."""
+    view = _view(caller)
+    embedded = Embedding.objects.filter(
+        capability__in=Capability.objects.usable_by(caller).connected(),
+        model__active=True,
+        vector_hash=F("text_hash"),
+    ).count()
+    total = len(view.entries)
+    return Statistics(
+        capabilities=total,
+        integrations=len({entry.integration for entry in view.entries}),
+        embedded=min(embedded, total),  # the two statements may see different moments
+        pending=max(0, total - embedded),
+        graph_nodes=total,
+        graph_edges=count_edges(caller),
+        index_version=_version_of(view),
+    )
+
+
+def hint_for(disconnected: Iterable[_OfIntegration]) -> str:
+    """Which integrations are not connected, and how much belongs to them; empty where all are."""
+    entries = list(disconnected)
+    slugs = sorted({entry.integration for entry in entries})
+    if not slugs:
+        return ""
+    named, others = slugs[:MOST_SLUGS_IN_A_HINT], slugs[MOST_SLUGS_IN_A_HINT:]
+    more = f" and {len(others)} more" if others else ""
+    capabilities = "capability" if len(entries) == 1 else "capabilities"
+    return f"Not connected at the moment: {', '.join(named)}{more} ({len(entries)} {capabilities})."
+
+
+def _view(caller: Caller) -> _View:
+    usable = usable_ids(caller)
+    listing = listing_cache.at(usable.version).entries
+    # A listing newer than the rights may lack what has just been uninstalled.
+    found = (listing[pk] for pk in usable.runs | usable.asks_first if pk in listing)
+    entries = sorted(found, key=attrgetter("full_name"))
+    if not usable.disconnected:
+        return _View(usable, entries, ())
+    return _View(
+        usable,
+        [entry for entry in entries if entry.integration not in usable.disconnected],
+        [entry for entry in entries if entry.integration in usable.disconnected],
+    )
+
+
+def _light(view: _View, entries: Iterable[Entry], detail: Detail) -> list[dict[str, Any]]:
+    asking = view.usable.asks_first
+    return [described(entry, asks_first=entry.pk in asking, detail=detail) for entry in entries]
+
+
+def _with_rows(
+    caller: Caller, view: _View, entries: Sequence[Entry], detail: Detail, *, examples: bool
+) -> list[dict[str, Any]]:
+    rows = Capability.objects.usable_by(caller).in_bulk([entry.pk for entry in entries])
+    return [
+        described(
+            entry,
+            asks_first=entry.pk in view.usable.asks_first,
+            detail=detail,
+            row=rows[entry.pk],
+            examples=examples,
+        )
+        for entry in entries
+        if entry.pk in rows
+    ]
+
+
+def _by_row(row: Capability, detail: Detail, examples: bool) -> dict[str, Any]:
+    asks_first = bool(getattr(row, "asks_first", False))
+    return described(
+        entry_of(row), asks_first=asks_first, detail=detail, row=row, examples=examples
+    )
+
+
+def _is_disconnected(row: Capability) -> bool:
+    return row.integration.connection == Integration.Connection.DISCONNECTED
+
+
+def _grouped(entries: Iterable[Entry], name: str) -> list[tuple[str, list[Entry]]]:
+    by_name = attrgetter(name)
+    return [(key, list(group)) for key, group in groupby(sorted(entries, key=by_name), key=by_name)]
+
+
+def _mentions(entry: Entry, query: str) -> bool:
+    """Whether names, description and tags contain every word."""
+    if not query:
+        return True
+    named = (entry.full_name, entry.display_name, entry.description, *entry.tags)
+    text = " ".join(named).casefold()
+    return all(word in text for word in query.casefold().split())
+
+
+def _version_of(view: _View) -> str:
+    digest = hashlib.sha256()
+    for entry in view.entries:
+        asks_first = entry.pk in view.usable.asks_first
+        digest.update(f"{entry.full_name} {entry.definition_hash} {asks_first}\n".encode())
+    return digest.hexdigest()[:16]

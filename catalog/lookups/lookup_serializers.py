@@ -1,0 +1,204 @@
+"""What lookups take and answer."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from acl.http.strict_serializer import Flag, StrictSerializer, Text
+from catalog.lookups.detail_levels import DETAILS
+from catalog.models import Capability
+
+KINDS = ("any", "all", *Capability.Kind.values)
+MOST_NAMES = 100
+MOST_ITEMS = 200
+EXAMPLES = "Adds examples of use to every level; `full_schema` has them anyway."
+
+
+class CallerSerializer(StrictSerializer):
+    """Whom a question is asked for."""
+
+    user = Text(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        help_text="The user's name. Without it the key's owner, or the person logged in.",
+    )
+    group = Text(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        help_text="The group's name. A key acts in its own group only.",
+    )
+    space = Text(
+        max_length=60,
+        required=False,
+        allow_blank=True,
+        help_text="The space's slug; without it the group's root.",
+    )
+
+
+class DetailQuerySerializer(CallerSerializer):
+    """One capability for a caller."""
+
+    detail = serializers.ChoiceField(DETAILS, default="full_schema", help_text="How much is said.")
+    examples = serializers.BooleanField(default=False, help_text=EXAMPLES)
+
+
+class ListQuerySerializer(CallerSerializer):
+    """A list for a caller, narrowed and paged."""
+
+    kind = serializers.ChoiceField(
+        KINDS, default="any", help_text="`any` and `all` mean every kind."
+    )
+    category = serializers.CharField(default="", allow_blank=True, max_length=60)
+    integration = serializers.CharField(
+        default="", allow_blank=True, max_length=48, help_text="Its slug."
+    )
+    prefix = serializers.CharField(
+        default="", allow_blank=True, max_length=64, help_text="What full names start with."
+    )
+    query = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="Words that names, description or tags contain, all of them.",
+    )
+    detail = serializers.ChoiceField(
+        DETAILS, default="name_description", help_text="How much is said about each."
+    )
+    examples = serializers.BooleanField(default=False, help_text=EXAMPLES)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=MOST_ITEMS)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
+
+
+class CategoriesQuerySerializer(CallerSerializer):
+    """Categories for a caller."""
+
+    names = serializers.IntegerField(
+        default=20, min_value=0, max_value=MOST_ITEMS, help_text="How many names of each are given."
+    )
+
+
+class BatchRequestSerializer(CallerSerializer):
+    """Full names to look up at once."""
+
+    names = serializers.ListField(child=Text(max_length=200), min_length=1, max_length=MOST_NAMES)
+    detail = serializers.ChoiceField(
+        DETAILS, default="name_description", help_text="How much is said about each."
+    )
+    examples = Flag(default=False, help_text=EXAMPLES)
+
+
+class CapabilitySerializer(serializers.Serializer[Any]):
+    """A capability, as much of it as was asked for."""
+
+    id = serializers.CharField()
+    full_name = serializers.CharField(help_text="The name that a model calls.")
+    kind = serializers.ChoiceField(Capability.Kind.choices, required=False)
+    integration = serializers.CharField(required=False)
+    display_name = serializers.CharField(required=False)
+    description = serializers.CharField(
+        required=False, help_text="At most 60 characters below `compact_schema`."
+    )
+    category = serializers.CharField(required=False)
+    side_effect = serializers.ChoiceField(Capability.SideEffect.choices, required=False)
+    access = serializers.ChoiceField(["runs", "asks first"], required=False)
+    tags = serializers.ListField(child=serializers.CharField(), required=False)
+    core = serializers.BooleanField(required=False)
+    pinned = serializers.BooleanField(required=False)
+    tokens = serializers.IntegerField(
+        help_text="What this entry costs a model that reads it as it is here, estimated."
+    )
+    action = serializers.CharField(required=False)
+    micro_schema = serializers.DictField(
+        required=False, allow_null=True, help_text="The arguments in Pegboard's short notation."
+    )
+    input_schema = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="A JSON schema; at `compact_schema` without the words for people.",
+    )
+    output_schema = serializers.DictField(required=False, allow_null=True)
+    content = serializers.CharField(required=False, help_text="A skill's Markdown.")
+    examples = serializers.ListField(required=False)
+    required_secrets = serializers.ListField(child=serializers.CharField(), required=False)
+    required_tools = serializers.ListField(child=serializers.CharField(), required=False)
+    parameters_summary = serializers.CharField(required=False)
+    unavailable_reason = serializers.CharField(required=False)
+
+
+class OneCapabilitySerializer(CapabilitySerializer):
+    """A capability that was asked for by its name."""
+
+    hint = serializers.CharField(help_text="Says where its integration is not connected.")
+
+
+class PageSerializer(serializers.Serializer[Any]):
+    """Some of the capabilities that fit."""
+
+    items = CapabilitySerializer(many=True)
+    total = serializers.IntegerField(help_text="Of what the caller may use and fits.")
+    has_more = serializers.BooleanField()
+    limit = serializers.IntegerField()
+    offset = serializers.IntegerField()
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class BatchSerializer(serializers.Serializer[Any]):
+    """Those that were found, in the order asked for, and the names of the others."""
+
+    found = CapabilitySerializer(many=True)
+    not_found = serializers.ListField(child=serializers.CharField())
+    hint = serializers.CharField(help_text="Says which of them are not connected.")
+
+
+class CategorySerializer(serializers.Serializer[Any]):
+    """A category with how many capabilities it has, and the first of their names."""
+
+    category = serializers.CharField()
+    count = serializers.IntegerField()
+    names = serializers.ListField(child=serializers.CharField())
+    more = serializers.IntegerField(help_text="How many names were left out.")
+
+
+class CategoriesSerializer(serializers.Serializer[Any]):
+    """Every category in which the caller has something."""
+
+    categories = CategorySerializer(many=True)
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class BranchSerializer(serializers.Serializer[Any]):
+    """An integration and what it brings."""
+
+    integration = serializers.CharField()
+    title = serializers.CharField()
+    capabilities = CapabilitySerializer(many=True)
+
+
+class TreeSerializer(serializers.Serializer[Any]):
+    """Integrations with their capabilities."""
+
+    integrations = BranchSerializer(many=True)
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class NamesSerializer(serializers.Serializer[Any]):
+    """Every full name."""
+
+    names = serializers.ListField(child=serializers.CharField())
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class StatisticsSerializer(serializers.Serializer[Any]):
+    """Figures about what the caller may use."""
+
+    capabilities = serializers.IntegerField()
+    integrations = serializers.IntegerField()
+    embedded = serializers.IntegerField()
+    pending = serializers.IntegerField(help_text="Not embedded yet; found by their words.")
+    graph_nodes = serializers.IntegerField()
+    graph_edges = serializers.IntegerField()
+    index_version = serializers.CharField(
+        help_text="Changes when what the caller may use changes, and only then."
+    )

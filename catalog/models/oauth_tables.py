@@ -1,0 +1,148 @@
+"""Signing in at servers by OAuth: what we are there, who is connected, and each attempt.
+
+Nothing secret is here in the clear: tokens are secrets of their own (`Secret`), the rest is sealed.
+"""
+
+import uuid
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import models
+from django.utils import timezone
+
+from acl.platform.stored_json import StoredJSONField
+from catalog.models.integration import Integration
+
+# A sign-in that takes longer has been left.
+SIGN_IN_LASTS = timedelta(minutes=10)
+
+
+class OAuthClient(models.Model):
+    """Pegboard as the authorization server of an integration knows it: registered there, or as an
+    admin was told. It is good for one issuer only."""
+
+    integration = models.OneToOneField(Integration, models.CASCADE, related_name="oauth_client")
+    client_id = models.CharField(max_length=500)
+    issuer = models.CharField(
+        max_length=500, blank=True, help_text="Empty until one set by hand is first used."
+    )
+    redirect_uri = models.CharField(max_length=500, blank=True)
+    auth_method = models.CharField(max_length=40, blank=True)
+    by_hand = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return self.client_id
+
+
+class OAuthConnection(models.Model):
+    """An account at a server: of one person, or of everybody who may use the integration."""
+
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="oauth_connections")
+    user = models.ForeignKey(User, models.CASCADE, null=True, blank=True, related_name="+")
+    endpoint = models.CharField(
+        max_length=500, help_text="Where the token may go; to another address it never does."
+    )
+    issuer = models.CharField(max_length=500)
+    token_endpoint = models.CharField(max_length=500)
+    revocation_endpoint = models.CharField(
+        max_length=500,
+        blank=True,
+        db_default="",  # a web of the version before adds rows, too, while an upgrade goes on
+        help_text="Where the token is given back, if anywhere.",
+    )
+    resource = models.CharField(max_length=500)
+    scope = models.CharField(max_length=2000, blank=True)
+    asked_scope = models.CharField(
+        max_length=2000, blank=True, db_default="", help_text="What its sign-in asked for."
+    )
+    wanted_scope = models.CharField(
+        max_length=2000, blank=True, db_default="", help_text="What the next sign-in asks for."
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    can_refresh = models.BooleanField(default=False)
+    problem = models.CharField(
+        max_length=300, blank=True, help_text="Why somebody has to sign in again."
+    )
+    connected_at = models.DateTimeField(auto_now_add=True)
+    refreshed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["integration", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["integration", "user"],
+                nulls_distinct=False,
+                name="one_account_at_a_server",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.integration_id}/{self.user_id or 'all'}"
+
+
+class OAuthRevocation(models.Model):
+    """A token whose account was disconnected, until its server has been told (RFC 7009).
+
+    It stands alone, because the account, the integration or the person may be gone by then.
+    """
+
+    endpoint = models.CharField(max_length=500)
+    client_id = models.CharField(max_length=500)
+    auth_method = models.CharField(max_length=40)
+    sealed_token = models.BinaryField()
+    token_purpose = models.CharField(max_length=300)
+    sealed_client = models.BinaryField(default=b"", help_text="The client's secret, if it has one.")
+    client_purpose = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.endpoint
+
+
+class OAuthSignIn(models.Model):
+    """One attempt at signing in, from the button to the token. It moves forward only."""
+
+    class State(models.TextChoices):
+        PREPARING = "preparing"
+        WAITING = "waiting", "waits for the person"
+        FINISHING = "finishing"
+        DONE = "done"
+        FAILED = "failed"
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        User, models.CASCADE, null=True, related_name="+", help_text="Whose account; empty for all."
+    )
+    by = models.ForeignKey(User, models.CASCADE, related_name="+")
+    state = models.CharField(max_length=12, choices=State.choices, default=State.PREPARING)
+    ticket_digest = models.CharField(
+        max_length=64, unique=True, help_text="Of the `state` that only the session knows."
+    )
+    redirect_uri = models.CharField(max_length=500)
+    authorization_url = models.TextField(blank=True)
+    details = StoredJSONField(default=dict, help_text="What was discovered; nothing secret.")
+    sealed_verifier = models.BinaryField(default=b"")
+    sealed_code = models.BinaryField(default=b"")
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.integration_id} {self.state}"
+
+    @property
+    def purpose(self) -> str:
+        """What its sealed values are for."""
+        return f"sign-in/{self.public_id}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        over = self.state in (self.State.DONE, self.State.FAILED)
+        return over or timezone.now() > self.created_at + SIGN_IN_LASTS

@@ -1,0 +1,48 @@
+"""What an admin decides about a capability, whatever its source says."""
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.audit.recorder import record
+from catalog.models import Capability, Definition
+from catalog.registration.admission import texts_have_passed
+from catalog.registration.descriptor_rows import write_derived
+from catalog.tasks import send_embeddings
+from catalog.trust.gate import marked_as_reviewed
+
+
+@transaction.atomic
+def correct_capability(*, by: User, capability: Capability, changed: Iterable[str]) -> None:
+    """Store the changed fields. A category that a person chose is not worked out any longer."""
+    changed = set(changed)
+    # Whoever confirms the form has seen what was found in the text.
+    seen_findings = "approve_findings" in changed
+    fields = changed - {"approve_findings"}
+    if "category" in fields:
+        capability.category_inferred = False
+        fields.add("category_inferred")
+    # The mark vouches for the whole row, so it is not for one that was changed past the gate.
+    with marked_as_reviewed() if texts_have_passed(capability) else nullcontext():
+        capability.save(update_fields=[*fields, "updated_at"])
+    details = {name: getattr(capability, name) for name in sorted(fields)}
+    if seen_findings:
+        details["findings"] = "approved"
+    record(by=by, action="capability.change", target=str(capability), details=details)
+    new_texts = write_derived([capability])
+    transaction.on_commit(partial(send_embeddings, new_texts))
+
+
+def awaits_review(pk: int) -> bool:
+    """Return True if a text that nobody has approved keeps the capability in quarantine."""
+    row = Capability.objects.filter(pk=pk).exclude(state="approved").first()
+    if row is None:
+        return False
+    held = (*Definition.WAITING, Definition.Standing.REJECTED)
+    waiting = Definition.objects.filter(
+        integration=row.integration_id, name=row.action, standing__in=held
+    )
+    return waiting.exists() or not texts_have_passed(row)

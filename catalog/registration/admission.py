@@ -1,0 +1,278 @@
+"""The gate for descriptors: what passes is stored, what is held waits in a row of its own.
+
+A source may repeat itself any number of times; a definition that an admin has approved
+or refused stays so until its text is another.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models.expressions import RawSQL
+from django.utils import timezone
+
+from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
+from catalog.models import Capability, Definition, Integration
+from catalog.models.integration import ReviewState
+from catalog.registration.descriptor_rows import Known, file_of, is_unchanged
+from catalog.trust.findings import Finding
+from catalog.trust.fingerprint import digest_of
+from catalog.trust.gate import (
+    HeldDefinition,
+    Origin,
+    ReviewedDefinition,
+    ReviewedIntegration,
+    UnreviewedDefinition,
+    admit,
+    digest_of_definition,
+    examine,
+    examine_integration,
+    review,
+    review_integration,
+)
+from catalog.trust.impersonation import Declared, find_shadows_of
+from catalog.trust.stored_definition import (
+    INTEGRATION_TEXTS,
+    descriptor_of_row,
+    texts_of_descriptor,
+    write_descriptor,
+    write_integration,
+)
+
+Standing = Definition.Standing
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The gate's answer for some descriptors. `decided` are rows about those that passed."""
+
+    passed: list[ReviewedDefinition] = field(default_factory=list)
+    held: list[HeldDefinition] = field(default_factory=list)
+    decided: list[Definition] = field(default_factory=list)
+    unchanged: int = 0
+    defects: list[Defect] = field(default_factory=list)
+
+
+def review_descriptors(
+    descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, origin: Origin
+) -> Verdict:
+    """Review what is new or differs. What is stored and approved already is not read again."""
+    known, verdict = Known(descriptors), Verdict()
+    rows = _definitions_of(integrations.values())
+    differing: list[Descriptor] = []
+    for one in descriptors:
+        row = known.row(one, integrations[one.integration])
+        if row and is_unchanged(row, one) and row.state == ReviewState.APPROVED:
+            verdict.unchanged += 1
+        else:
+            differing.append(one)
+    shadows = _shadows(differing, integrations)
+    for one in differing:
+        at = integrations[one.integration].pk, one.action
+        definition = UnreviewedDefinition(one, origin, noticed=shadows.get(id(one), ()))
+        _decide(definition, rows.get(at), verdict)
+    return verdict
+
+
+def hold(held: Sequence[HeldDefinition], integrations: Mapping[str, Integration]) -> None:
+    """Write down what waits. What was approved of it before stays, and cannot be used."""
+    rows = _definitions_of(integrations.values())
+    for one in held:
+        integration = integrations[one.descriptor.integration]
+        row = rows.get((integration.pk, one.descriptor.action))
+        stored = Capability.objects.filter(
+            integration=integration, identifier=one.descriptor.identifier
+        )
+        _propose(row or _new_row(integration, one), one, is_known=stored.exists())
+        stored.update(state=ReviewState.QUARANTINED)
+
+
+def settle(verdict: Verdict, *, stored: bool) -> None:
+    """Forget what waited in the place of something that has passed now."""
+    waited = [row for row in verdict.decided if row.standing in Definition.WAITING]
+    for row in waited if stored else []:
+        Capability.objects.filter(
+            integration=row.integration_id, action=row.name, state=ReviewState.QUARANTINED
+        ).update(state=ReviewState.APPROVED)
+        row.delete()
+
+
+def texts_have_passed(row: Capability) -> bool:
+    """Return True if the stored texts are those that passed the gate."""
+    return Capability.objects.filter(pk=row.pk, reviewed=_texts_digest()).exists()
+
+
+def propose_changed_rows(integration: Integration) -> None:
+    """Let what was changed past the gate wait for a review, so that a page can show it."""
+    held = Capability.objects.filter(integration=integration, state=ReviewState.QUARANTINED)
+    decided = Definition.objects.filter(integration=integration).values("name")
+    for row in held.exclude(reviewed=_texts_digest()).exclude(action__in=decided):
+        descriptor = descriptor_of_row(row)
+        definition = UnreviewedDefinition(descriptor, Origin.EDIT)
+        Definition.objects.get_or_create(
+            integration=integration,
+            name=row.action,
+            defaults={
+                "origin": Origin.EDIT,
+                "standing": Standing.NEW,
+                "proposed": write_descriptor(descriptor),
+                "proposed_hash": digest_of_definition(definition),
+                "findings": [finding.as_json() for finding in examine(definition)],
+            },
+        )
+
+
+def _texts_digest() -> RawSQL:
+    # The database's own function, which its trigger uses (catalog/migrations/0013_gate.py).
+    return RawSQL("catalog_texts_digest(catalog_capability)", ())
+
+
+def review_integrations(described: Iterable[IntegrationDescriptor]) -> list[ReviewedIntegration]:
+    """Review integrations' own texts. What is held keeps the stored texts, or has none."""
+    described = list(described)
+    slugs = [one.slug for one in described]
+    stored = {row.slug: row for row in Integration.objects.filter(slug__in=slugs)}
+    rows = Definition.objects.filter(integration__slug__in=slugs, name="", standing="approved")
+    approved = dict(rows.values_list("integration__slug", "approved_hash"))
+    return [
+        review_integration(
+            one,
+            stored={name: getattr(stored.get(one.slug), name, "") for name in INTEGRATION_TEXTS},
+            approved=approved.get(one.slug, ""),
+        )
+        for one in described
+    ]
+
+
+def hold_integrations(
+    described: Iterable[IntegrationDescriptor],
+    integrations: Mapping[str, Integration],
+    *,
+    origin: Origin,
+) -> list[str]:
+    """Write down which integrations' own texts wait; their slugs.
+
+    Only the texts wait: what the integration provides has passed the gate by itself.
+    """
+    held = []
+    for one in described:
+        row = integrations.get(one.slug)
+        if row is None:
+            continue
+        if findings := examine_integration(one):
+            held += hold_integration(row, one, findings, origin=origin)
+        else:
+            _release(row)
+    return held
+
+
+def hold_integration(
+    row: Integration,
+    descriptor: IntegrationDescriptor,
+    findings: Sequence[Finding],
+    *,
+    origin: Origin,
+) -> list[str]:
+    """Let an integration's own texts wait; its slug, or nothing where they are approved."""
+    own = Definition.objects.filter(integration=row, name="").first()
+    digest = digest_of(write_integration(descriptor))
+    if own is not None and own.standing == Standing.APPROVED and own.approved_hash == digest:
+        return []
+    own = own or Definition(integration=row, name="", standing=Standing.NEW)
+    if own.standing != Standing.REJECTED or own.proposed_hash != digest:
+        own.standing = Standing.CHANGED if own.approved_hash else Standing.NEW
+    own.proposed, own.proposed_hash = write_integration(descriptor), digest
+    own.origin, own.source = origin, file_of(descriptor)[:500]
+    own.findings = [finding.as_json() for finding in findings]
+    own.save()
+    return [row.slug]
+
+
+def _release(row: Integration) -> None:
+    """An integration's texts are harmless again: forget what waited in their place."""
+    waiting = Definition.objects.filter(integration=row, name="", standing__in=Definition.WAITING)
+    waiting.delete()
+
+
+def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: Verdict) -> None:
+    digest = digest_of_definition(definition)
+    if row is not None and row.origin == Origin.SERVER and definition.origin != Origin.SERVER:
+        verdict.defects.append(_is_pinned(definition.descriptor))
+        return
+    if row is not None and row.approved_hash == digest and row.standing == Standing.APPROVED:
+        verdict.passed.append(admit(definition, pinned=row.approved_hash))
+        verdict.decided.append(row)
+        return
+    result = review(definition)
+    if isinstance(result, HeldDefinition):
+        verdict.held.append(result)
+    elif row is not None and row.standing == Standing.REJECTED:
+        # An admin has said no to this name: whatever comes next in its place is looked at.
+        verdict.held.append(HeldDefinition(definition, result.findings))
+    else:
+        verdict.passed.append(result)
+        if row is not None:
+            verdict.decided.append(row)
+
+
+def _is_pinned(descriptor: Descriptor) -> Defect:
+    reason = (
+        f"{descriptor.full_name} is defined by its server, whose definition was approved; "
+        "this one is left out"
+    )
+    return Defect(file_of(descriptor), "name", reason)
+
+
+def _propose(row: Definition, held: HeldDefinition, *, is_known: bool) -> None:
+    digest = digest_of_definition(held.definition)
+    if row.standing == Standing.REJECTED and row.proposed_hash == digest:
+        return
+    row.standing = Standing.CHANGED if row.approved_hash or is_known else Standing.NEW
+    row.proposed, row.proposed_hash = write_descriptor(held.descriptor), digest
+    row.origin, row.source = held.definition.origin, file_of(held.descriptor)[:500]
+    row.findings = [finding.as_json() for finding in held.findings]
+    row.problem = ""
+    row.save()
+
+
+def _new_row(integration: Integration, held: HeldDefinition) -> Definition:
+    """Return a row for what waits, with the text that is in the catalogue as the approved one."""
+    row = Definition(integration=integration, name=held.descriptor.action, standing=Standing.NEW)
+    stored = Capability.objects.filter(
+        integration=integration, identifier=held.descriptor.identifier
+    ).select_related("integration")
+    before = stored.first()
+    if before is not None:
+        kept = descriptor_of_row(before)
+        row.approved, row.approved_hash = write_descriptor(kept), before.definition_hash
+        row.approved_at = timezone.now()
+    return row
+
+
+def _definitions_of(
+    integrations: Iterable[Integration],
+) -> dict[tuple[int, str], Definition]:
+    rows = Definition.objects.filter(integration__in=list(integrations)).exclude(name="")
+    return {(row.integration_id, row.name): row for row in rows}
+
+
+def _shadows(
+    descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration]
+) -> dict[int, list[Finding]]:
+    """Return what the definitions say about tools of other integrations, by the descriptor."""
+    found: dict[int, list[Finding]] = {}
+    by_slug: dict[str, list[Descriptor]] = {}
+    for one in descriptors:
+        by_slug.setdefault(one.integration, []).append(one)
+    declared = [
+        Declared(
+            integrations[slug],
+            {one.action: texts_of_descriptor(one) for one in some},
+            {name for one in some for name in (one.action, one.full_name)},
+        )
+        for slug, some in by_slug.items()
+    ]
+    for some, shadows in zip(
+        by_slug.values(), find_shadows_of(declared, strict=False), strict=True
+    ):
+        found |= {id(one): shadows[one.action] for one in some}
+    return found

@@ -1,0 +1,55 @@
+"""What is worked out from a capability's definition and stored beside it."""
+
+import hashlib
+
+from pgvector import SparseVector
+
+from catalog.embedding.embedding_text import embedding_text
+from catalog.formats.descriptors import canonical_json
+from catalog.formats.parameter_summary import parameters_summary
+from catalog.lexical import DIMENSIONS, document_vector
+from catalog.models import Capability
+from catalog.tokens import estimate_tokens
+
+
+def fill_in(capability: Capability) -> None:
+    """Set the columns that follow from the others."""
+    capability.tokens = definition_tokens(capability)
+    capability.fingerprint = fingerprint(capability)
+    capability.parameters_summary = parameters_summary(capability.input_schema)
+
+
+def definition_tokens(capability: Capability) -> int:
+    """An estimate of what the definition costs where a model is given all of it."""
+    definition = {
+        "name": capability.full_name,
+        "description": capability.description,
+        "input_schema": capability.input_schema,
+    }
+    return estimate_tokens(definition)
+
+
+def fingerprint(capability: Capability) -> str:
+    """Equal for the same definition on another integration."""
+    definition = [
+        capability.action,
+        capability.description,
+        capability.input_schema,
+        capability.output_schema,
+        capability.content,
+    ]
+    return _digest(canonical_json(definition))
+
+
+def text_hash(capability: Capability) -> str:
+    """Of the text that the capability is embedded by."""
+    return _digest(embedding_text(capability))
+
+
+def lexical_terms(capability: Capability) -> SparseVector:
+    """The capability's side of BM25, as it is stored."""
+    return SparseVector(document_vector(capability), DIMENSIONS)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,234 @@
+"""Descriptors into rows: what is new or differs is written, by a few statements for many rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, Q
+
+from catalog.embedding.embedding_jobs import promise_vectors
+from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
+from catalog.graph.stored_links import refresh_links
+from catalog.models import Capability, Integration, LexicalVector
+from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
+from catalog.registration.integration_identity import clash, clash_of_sources, reaches
+from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
+
+# Set once by the source and then the organisation's own to change.
+_OURS = {"state", "core", "pinned"}
+_STRICTNESS = [access.value for access in Capability.AIAccess]
+
+
+@dataclass(slots=True)
+class Stored:
+    """What storing did: keys of the rows that were written, and what could not be stored."""
+
+    created: list[int] = field(default_factory=list)
+    changed: list[int] = field(default_factory=list)
+    unchanged: int = 0
+    new_texts: list[int] = field(default_factory=list)
+    # Slugs that another source has declared, each with a reason for a defect.
+    foreign: dict[str, Defect] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+
+
+def store_integrations(
+    reviewed: Iterable[ReviewedIntegration], *, state: str, came_from: str
+) -> tuple[dict[str, Integration], Stored]:
+    """Write what differs; the integrations by slug, without those whose slug belongs to another.
+
+    `came_from` names the source. An integration stays with the source that declared it first.
+    """
+    wanted = {one.descriptor.slug: one.descriptor for one in reviewed}
+    rows = {row.slug: row for row in Integration.objects.filter(slug__in=wanted)}
+    stored = Stored()
+    new, changed = [], []
+    for slug, descriptor in wanted.items():
+        row, values = rows.get(slug), _integration_values(descriptor)
+        if row is None:
+            values |= {"came_from": came_from, "unconfirmed": bool(descriptor.transport)}
+            rows[slug] = Integration(slug=slug, state=state, **values)
+            new.append(rows[slug])
+        elif reason := clash(row, descriptor, came_from=came_from):
+            stored.defects.append(_taken(descriptor, reason))
+            del rows[slug]
+        elif row.came_from not in ("", came_from):
+            reason = clash_of_sources(row, descriptor, came_from=came_from)
+            stored.foreign[slug] = _taken(descriptor, reason)
+            if _differs(row, values, besides={"source_ref"}):
+                stored.defects.append(stored.foreign.pop(slug))
+                del rows[slug]
+        elif _differs(row, values, besides={"source_ref"}):
+            row.unconfirmed |= reaches(row) != reaches(descriptor)
+            _assign(row, values | {"came_from": came_from})
+            changed.append(row)
+    Integration.objects.bulk_create(new)
+    overwrite(Integration, changed, _INTEGRATION_COLUMNS)
+    stored.created, stored.changed = [row.pk for row in new], [row.pk for row in changed]
+    return rows, stored
+
+
+def store_capabilities(
+    reviewed: Sequence[ReviewedDefinition], integrations: Mapping[str, Integration], *, state: str
+) -> Stored:
+    """Write what differs, with words and promised vectors, in the caller's transaction."""
+    descriptors = [one.descriptor for one in reviewed]
+    known = Known(descriptors)
+    stored = Stored()
+    new: list[Capability] = []
+    changed: list[Capability] = []
+    for descriptor in descriptors:
+        integration = integrations[descriptor.integration]
+        row = known.row(descriptor, integration)
+        if problem := known.problem(descriptor, integration):
+            stored.defects.append(problem)
+        elif row and is_unchanged(row, descriptor):
+            stored.unchanged += 1
+        else:
+            capability = _capability(descriptor, integration, row=row, state=state)
+            if problem := _misfit(capability, descriptor):
+                stored.defects.append(problem)
+            else:
+                (changed if row else new).append(capability)
+    with marked_as_reviewed():
+        Capability.objects.bulk_create(new)
+        overwrite(Capability, changed, _CAPABILITY_COLUMNS)
+    stored.created, stored.changed = [row.pk for row in new], [row.pk for row in changed]
+    stored.new_texts = write_derived([*new, *changed])
+    return stored
+
+
+def write_derived(capabilities: Sequence[Capability]) -> list[int]:
+    """Write the capabilities' words and relations and promise their vectors; those whose text is
+    new."""
+    LexicalVector.objects.bulk_create(
+        [LexicalVector(capability=row, terms=lexical_terms(row)) for row in capabilities],
+        update_conflicts=True,
+        unique_fields=["capability"],
+        update_fields=["terms"],
+    )
+    refresh_links([row.pk for row in capabilities])
+    return promise_vectors({row.pk: text_hash(row) for row in capabilities})
+
+
+class Known:
+    """The stored capabilities that have an id or a full name of the new ones."""
+
+    def __init__(self, descriptors: Iterable[Descriptor]) -> None:
+        identifiers = [descriptor.identifier for descriptor in descriptors]
+        names = [descriptor.full_name for descriptor in descriptors]
+        same = Q(identifier__in=identifiers) | Q(full_name__in=names)
+        rows = Capability.objects.filter(same).defer("input_schema", "output_schema", "content")
+        self._by_identifier = {row.identifier: row for row in rows}
+        self._by_name = {row.full_name: row for row in rows}
+
+    def row(self, descriptor: Descriptor, integration: Integration) -> Capability | None:
+        """The row that the descriptor describes."""
+        row = self._by_identifier.get(descriptor.identifier)
+        return row if row and row.integration_id == integration.pk else None
+
+    def problem(self, descriptor: Descriptor, integration: Integration) -> Defect | None:
+        """Why the descriptor cannot be stored: another capability has its id or its name."""
+        namesake = self._by_identifier.get(descriptor.identifier)
+        if namesake and namesake.integration_id != integration.pk:
+            reason = f"the id {descriptor.identifier} is taken by another integration"
+            return _taken(descriptor, reason)
+        namesake = self._by_name.get(descriptor.full_name)
+        if namesake and namesake.identifier != descriptor.identifier:
+            reason = f"the full name {descriptor.full_name} is taken by {namesake.identifier}"
+            return _taken(descriptor, reason)
+        return None
+
+
+def is_unchanged(row: Capability, descriptor: Descriptor) -> bool:
+    """Return True if the row has this definition already."""
+    return (
+        row.definition_hash == descriptor.definition_hash
+        and row.available == descriptor.available
+        and row.unavailable_reason == descriptor.unavailable_reason
+    )
+
+
+def _capability(
+    descriptor: Descriptor, integration: Integration, *, row: Capability | None, state: str
+) -> Capability:
+    """The row as it should be. What an admin has decided about it stays."""
+    values = _capability_values(descriptor)
+    if row:
+        values |= {name: getattr(row, name) for name in _OURS}
+        values["ai_access"] = max(row.ai_access, descriptor.ai_access, key=_STRICTNESS.index)
+        if descriptor.category_inferred and not row.category_inferred:
+            values |= {"category": row.category, "category_inferred": False}
+    capability = Capability(
+        pk=row.pk if row else None, integration=integration, **({"state": state} | values)
+    )
+    fill_in(capability)
+    return capability
+
+
+def _misfit(capability: Capability, descriptor: Descriptor) -> Defect | None:
+    """The first value that the table has no room for."""
+    try:
+        capability.clean_fields(exclude={"integration", "created_at", "updated_at"})
+    except ValidationError as problem:
+        name, reasons = next(iter(problem.message_dict.items()))
+        return Defect(file_of(descriptor), name, reasons[0])
+    return None
+
+
+def _integration_values(descriptor: IntegrationDescriptor) -> dict[str, Any]:
+    values = asdict(descriptor)
+    del values["slug"]
+    return values | {
+        "command": list(descriptor.command),
+        "required_secrets": list(descriptor.required_secrets),
+    }
+
+
+def _capability_values(descriptor: Descriptor) -> dict[str, Any]:
+    values = {name: getattr(descriptor, name) for name in descriptor.__slots__}
+    del values["integration"], values["edges"]
+    for name in ("tags", "examples", "required_secrets", "required_tools"):
+        values[name] = list(values[name])
+    return values | {
+        "declared_edges": [asdict(edge) for edge in descriptor.edges],
+        "definition_hash": descriptor.definition_hash,
+    }
+
+
+def _differs(row: Model, values: Mapping[str, Any], *, besides: set[str]) -> bool:
+    return any(getattr(row, name) != value for name, value in values.items() if name not in besides)
+
+
+def _assign(row: Model, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(row, name, value)
+
+
+def overwrite(model: type[Model], rows: Sequence[Model], columns: Sequence[str]) -> None:
+    """One statement for all rows; bulk_update would build a CASE for every value."""
+    if rows:
+        model._default_manager.bulk_create(
+            rows, update_conflicts=True, unique_fields=["id"], update_fields=columns
+        )
+
+
+def _taken(descriptor: Descriptor | IntegrationDescriptor, reason: str) -> Defect:
+    return Defect(file_of(descriptor), "name", reason)
+
+
+def file_of(descriptor: Descriptor | IntegrationDescriptor) -> str:
+    """The file that a defect names."""
+    return str(descriptor.source_ref.get("file") or descriptor.source_ref.get("path") or "")
+
+
+_CAPABILITY_COLUMNS = [
+    column.name
+    for column in Capability._meta.concrete_fields
+    if column.name not in {"id", "integration", "created_at", "reviewed"}
+]
+_INTEGRATION_COLUMNS = [
+    *(name for name in IntegrationDescriptor.__slots__ if name != "slug"),
+    *("unconfirmed", "came_from", "updated_at"),
+]

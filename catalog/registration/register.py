@@ -1,0 +1,297 @@
+"""Storing what a source gave: integrations, capabilities, and the promise to embed them.
+
+What is unchanged is not written. A capability, its words, its promise of a vector and the
+catalogue's new number are one transaction; the queue hears of it afterwards.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import DataError, IntegrityError, connection, transaction
+
+from acl.audit.recorder import record
+from catalog.access.grants import grant_integrations
+from catalog.embedding.embedding_jobs import chunks
+from catalog.embedding.model_switch import register_configured_model
+from catalog.formats.descriptors import Defect, Descriptor, Loaded
+from catalog.models import Capability, EmbeddingModel, Integration
+from catalog.models.integration import ReviewState
+from catalog.registration.admission import (
+    hold,
+    hold_integrations,
+    review_descriptors,
+    review_integrations,
+    settle,
+)
+from catalog.registration.catalog_locks import lock_catalog
+from catalog.registration.descriptor_rows import file_of, store_capabilities, store_integrations
+from catalog.tasks import send_embeddings
+from catalog.trust.gate import (
+    HeldDefinition,
+    Origin,
+    ReviewedDefinition,
+    admit_for_measuring,
+    admit_integrations_for_measuring,
+)
+
+Progress = Callable[[int, int], None]
+STORED_AT_ONCE = 500
+
+
+@dataclass(slots=True)
+class Registered:
+    """Counts of capabilities created, changed, left alone and removed, and what is missing.
+
+    `held` names what waits for a review, `unconfirmed` the integrations that nobody has confirmed.
+    """
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    integrations: int = 0
+    granted: int = 0
+    held: list[str] = field(default_factory=list)
+    unconfirmed: list[str] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> int:
+        """Capabilities that are in the catalogue now, or wait for a review."""
+        return self.created + self.changed + self.unchanged + len(self.held)
+
+
+def register(
+    loaded: Loaded,
+    *,
+    by: User | None,
+    source: str,
+    origin: Origin = Origin.IMPORT,
+    came_from: str = "",
+    group: Group | None = None,
+    state: str = ReviewState.APPROVED,
+    prune: bool = False,
+    send: bool = True,
+    progress: Progress | None = None,
+) -> Registered:
+    """Store a source's integrations and capabilities as far as they pass the gate, and let `group`
+    use them. What is held waits for an admin, and nothing of its text is in the catalogue.
+
+    `came_from` names the source where `source`, which the audit log tells, is not exact enough.
+    `state` is that of new entries. `prune` removes what the integrations no longer have. Without
+    `send` the caller embeds them itself, as the sweep would do later.
+    """
+    report = Registered(defects=list(loaded.defects))
+    if not EmbeddingModel.objects.exists():
+        register_configured_model()
+    way = _Way(by, origin, state, send)
+    integrations = _store_integrations(loaded, report, way, group, came_from or source)
+    capabilities = [one for one in loaded.capabilities if one.integration in integrations]
+    if prune:
+        _prune(integrations, capabilities, report)
+    done = 0
+    for some in chunks(capabilities, STORED_AT_ONCE):
+        _store_what_can_be(some, integrations, report, way)
+        done += len(some)
+        if progress:
+            progress(done, len(capabilities))
+    _finish(report, by=by, source=source)
+    return report
+
+
+@transaction.atomic
+def store_reviewed(
+    reviewed: Sequence[ReviewedDefinition], *, integration: Integration, by: User | None
+) -> Registered:
+    """Store definitions of one integration that have passed the gate already."""
+    if not EmbeddingModel.objects.exists():
+        register_configured_model()
+    report = Registered()
+    way = _Way(by, Origin.SERVER, ReviewState.APPROVED, send=True)
+    integrations = {integration.slug: integration}
+    for one in reviewed:
+        try:
+            with transaction.atomic():
+                _store([one], integrations, report, way)
+        except (DataError, IntegrityError, ValueError) as problem:
+            report.defects.append(_refused(one.descriptor, problem))
+    _finish(report, by=by, source=integration.slug)
+    return report
+
+
+def register_for_measuring(loaded: Loaded, *, group: Group) -> Registered:
+    """Store everything in a scratch catalogue, whatever the gate would say: nobody reads it."""
+    register_configured_model()
+    report = Registered(defects=list(loaded.defects))
+    way = _Way(None, Origin.IMPORT, ReviewState.APPROVED, send=False)
+    integrations = _store_integrations(loaded, report, way, group, "measuring", measuring=True)
+    known = [one for one in loaded.capabilities if one.integration in integrations]
+    for some in chunks(known, STORED_AT_ONCE):
+        with transaction.atomic():
+            lock_catalog()
+            _store(admit_for_measuring(some), integrations, report, way)
+    _finish(report, by=None, source="measuring")
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The terms of a registration: by whom, its origin, the state of new entries, and embedding
+    at once."""
+
+    by: User | None
+    origin: Origin
+    state: str
+    send: bool
+
+
+@transaction.atomic
+def _store_integrations(
+    loaded: Loaded,
+    report: Registered,
+    way: _Way,
+    group: Group | None,
+    came_from: str,
+    *,
+    measuring: bool = False,
+) -> dict[str, Integration]:
+    lock_catalog()
+    if measuring:
+        reviewed = admit_integrations_for_measuring(loaded.integrations)
+    else:
+        reviewed = review_integrations(loaded.integrations)
+    integrations, stored = store_integrations(reviewed, state=way.state, came_from=came_from)
+    report.defects += stored.defects
+    _leave_out_foreign(loaded, integrations, stored.foreign, report)
+    if not measuring:
+        report.held += hold_integrations(loaded.integrations, integrations, origin=way.origin)
+    report.integrations = len(integrations)
+    report.unconfirmed = sorted(slug for slug, row in integrations.items() if row.unconfirmed)
+    if group:
+        granted = integrations.values()
+        report.granted = grant_integrations(integrations=granted, group=group, by=way.by)
+    return integrations
+
+
+def _leave_out_foreign(
+    loaded: Loaded,
+    integrations: dict[str, Integration],
+    foreign: Mapping[str, Defect],
+    report: Registered,
+) -> None:
+    """Of what another source has declared, take what is the same, and nothing else."""
+    if not foreign:
+        return
+    rows = Capability.objects.filter(integration__slug__in=foreign)
+    known = set(rows.values_list("integration__slug", "identifier", "definition_hash"))
+    for slug, defect in foreign.items():
+        own = [one for one in loaded.capabilities if one.integration == slug]
+        if any((slug, one.identifier, one.definition_hash) not in known for one in own):
+            report.defects.append(defect)
+        else:
+            report.unchanged += len(own)
+        del integrations[slug]
+
+
+def _store_what_can_be(
+    descriptors: Sequence[Descriptor],
+    integrations: dict[str, Integration],
+    report: Registered,
+    way: _Way,
+) -> None:
+    """Store them, or the halves where the database refuses a value, down to the one that has it."""
+    try:
+        _review_and_store(descriptors, integrations, report, way)
+    except (DataError, IntegrityError, ValueError) as problem:
+        if len(descriptors) == 1:
+            report.defects.append(_refused(descriptors[0], problem))
+            return
+        for half in chunks(descriptors, (len(descriptors) + 1) // 2):
+            _store_what_can_be(half, integrations, report, way)
+
+
+def _waits(held: HeldDefinition) -> Defect:
+    first = next(iter(held.findings), None)
+    found = f": {first.where} {first.told[0].lower()}{first.told[1:]}" if first else ""
+    name = held.descriptor.full_name
+    return Defect(file_of(held.descriptor), "review", f"{name} waits for a review{found}")
+
+
+def _refused(descriptor: Descriptor, problem: Exception) -> Defect:
+    return Defect(file_of(descriptor), "definition", str(problem).splitlines()[0])
+
+
+@transaction.atomic
+def _review_and_store(
+    descriptors: Sequence[Descriptor],
+    integrations: dict[str, Integration],
+    report: Registered,
+    way: _Way,
+) -> None:
+    lock_catalog()
+    verdict = review_descriptors(descriptors, integrations, origin=way.origin)
+    before = len(report.defects)
+    _store(verdict.passed, integrations, report, way)
+    hold(verdict.held, integrations)
+    settle(verdict, stored=len(report.defects) == before)
+    report.held += [one.descriptor.full_name for one in verdict.held]
+    report.defects += [_waits(one) for one in verdict.held]
+    report.unchanged += verdict.unchanged
+    report.defects += verdict.defects
+
+
+def _store(
+    reviewed: Sequence[ReviewedDefinition],
+    integrations: Mapping[str, Integration],
+    report: Registered,
+    way: _Way,
+) -> None:
+    lock_catalog()
+    stored = store_capabilities(reviewed, integrations, state=way.state)
+    report.created += len(stored.created)
+    report.changed += len(stored.changed)
+    report.unchanged += stored.unchanged
+    report.defects += stored.defects
+    if way.send and stored.new_texts:
+        transaction.on_commit(partial(send_embeddings, stored.new_texts), robust=True)
+
+
+@transaction.atomic
+def _prune(
+    integrations: dict[str, Integration], capabilities: Sequence[Descriptor], report: Registered
+) -> None:
+    """Remove what the source no longer has; with defects, nobody can say what it has."""
+    if report.defects:
+        report.defects.append(Defect("", "prune", "nothing was removed: the source has defects"))
+        return
+    lock_catalog()
+    gone = Capability.objects.filter(integration__in=integrations.values()).exclude(
+        identifier__in=[one.identifier for one in capabilities]
+    )
+    _, by_table = gone.delete()
+    report.removed = by_table.get(Capability._meta.label, 0)
+
+
+def _finish(report: Registered, *, by: User | None, source: str) -> None:
+    written = report.created + report.changed + report.removed
+    if written or report.held:
+        counts: dict[str, Any] = {
+            name: getattr(report, name) for name in ("created", "changed", "unchanged", "removed")
+        }
+        if report.held:
+            counts["held"] = report.held[:50]
+        record(by=by, action="catalog.register", target=source, details=counts)
+    if written >= STORED_AT_ONCE:
+        _analyze()
+
+
+def _analyze() -> None:
+    """Fresh statistics at once: the selection's plan should not wait for autovacuum."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "ANALYZE catalog_integration, catalog_capability, catalog_lexicalvector,"
+            " catalog_embedding"
+        )

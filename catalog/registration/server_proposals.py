@@ -1,0 +1,128 @@
+"""Servers that are proposed: written down for an admin, and nothing else.
+
+Whoever proposes is often a model, and what it says may come from anywhere. So an address is judged
+before it is kept, nothing is sent to it, and a secret is not even written down.
+"""
+
+import re
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from acl.audit.recorder import record
+from acl.models import chain_columns
+from acl.rights.caller import Caller
+from catalog.formats.secret_redaction import redact_text
+from catalog.formats.text_cleanup import clean_name
+from catalog.models import ServerProposal
+from catalog.servers.net.address_check import AllowedHosts, check_address
+
+MOST_OPEN = 20
+LONGEST = {"name": 100, "endpoint": 500, "reason": 500}
+# Longer than words are.
+_LONG_WORD = re.compile(r"[\w-]{20,}+")
+_DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[A-Za-z]")
+State = ServerProposal.State
+
+
+class ProposalRefusedError(Exception):
+    """A proposal that is not written down; `argument` is the one that is at fault."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(reason)
+        self.argument = argument
+        self.reason = reason
+
+
+class AnsweredError(Exception):
+    """Somebody else was quicker."""
+
+
+@transaction.atomic
+def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = "") -> ServerProposal:
+    """Write a proposal down, once for a group and an address.
+
+    Raises ProposalRefusedError for what holds a secret or is too much, and EndpointNotAllowedError.
+    """
+    name, reason = clean_name(name).text, clean_name(reason).text
+    for argument, value in (("name", name), ("endpoint", endpoint), ("reason", reason)):
+        _check(argument, value)
+    check_address(endpoint, AllowedHosts.from_settings())
+    by = User.objects.select_for_update().get(pk=caller.user_id)  # whose proposals are counted
+    open_ones = ServerProposal.objects.filter(state=State.OPEN)
+    same = open_ones.filter(group=caller.group_id, endpoint=endpoint).first()
+    if same is not None:
+        return same
+    if open_ones.filter(user=by).count() >= MOST_OPEN:
+        raise ProposalRefusedError("", f"There are {MOST_OPEN} open proposals of yours already.")
+    record(by=by, action="server.propose", target=name, details={"endpoint": endpoint})
+    return ServerProposal.objects.create(
+        name=name,
+        endpoint=endpoint,
+        reason=reason,
+        user=by,
+        group_id=caller.group_id,
+        **chain_columns(),
+    )
+
+
+def open_proposals() -> QuerySet[ServerProposal]:
+    """What waits for an admin, the oldest first."""
+    return ServerProposal.objects.filter(state=State.OPEN).select_related("user", "group", "actor")
+
+
+def answered_proposals() -> QuerySet[ServerProposal]:
+    """What has an answer, the newest first."""
+    answered = ServerProposal.objects.exclude(state=State.OPEN).order_by("-answered_at", "-pk")
+    return answered.select_related("user", "group", "actor", "answered_by")
+
+
+@transaction.atomic
+def answer_proposal(
+    *, by: User, proposal: ServerProposal, approve: bool, note: str = ""
+) -> ServerProposal:
+    """Say yes or no, once. What is installed with a yes is begun in the same transaction."""
+    row = ServerProposal.objects.select_for_update().get(pk=proposal.pk)
+    if row.state != State.OPEN:
+        raise AnsweredError
+    row.state = State.APPROVED if approve else State.REJECTED
+    row.note, row.answered_by, row.answered_at = note[:500], by, timezone.now()
+    row.save()
+    details = {"endpoint": row.endpoint, "note": row.note}
+    action = "server.approve" if approve else "server.reject"
+    record(by=by, action=action, target=row.name, details=details)
+    return row
+
+
+def _check(argument: str, value: str) -> None:
+    if len(value) > LONGEST[argument]:
+        raise ProposalRefusedError(argument, f"At most {LONGEST[argument]} characters.")
+    if argument == "name" and not value:
+        raise ProposalRefusedError(argument, "It needs a name.")
+    if _may_be_secret(argument, value):
+        raise ProposalRefusedError(
+            argument,
+            "This could be a secret. Leave it out, also out of the address: an admin enters it.",
+        )
+
+
+def _may_be_secret(argument: str, value: str) -> bool:
+    if redact_text(value) != value or _has_opaque_word(value):
+        return True
+    if argument != "endpoint":
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False  # refused as an address
+    # What an address needs beyond its path, an admin enters.
+    return bool(parts.query or parts.fragment or "@" in parts.netloc)
+
+
+def _has_opaque_word(value: str) -> bool:
+    """Tell whether there is a word of letters and digits mixed, as services write their keys."""
+    words = _LONG_WORD.findall(value)
+    return any(_DIGIT.search(word) and _LETTER.search(word) for word in words)

@@ -1,0 +1,189 @@
+"""A schema in the fewest characters that still tell a model what to send.
+
+The notation: an object is `{"p": {name: …}, "r": [names that are required]}`. A type is a letter,
+written alone where nothing else is said of a value: `s` string, `n` number, `i` integer, `b`
+boolean, `a` array, `o` object, `x` null, several as `s|x`. Beside the type `t`: `e` the values that
+are allowed, `d` the default, `i` what an array holds, `v` what a map holds, `u` one of several
+forms, `l` all of several forms, `m` how many names or values were left out. A type that begins with
+`#` is one of the definitions, which the outermost object has in `$`; `#` alone is the whole.
+
+    {"p": {"to": "s", "copies": {"i": "s", "d": []}}, "r": ["to"]}
+
+Names and values are never abbreviated, since a model has to write them. Bounded in depth and in how
+much it says of each list, so that it is short also where a schema is not.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.schemas.positions import pointer_of
+
+DEEPEST = 6
+MOST_NAMES = 60
+MOST_VALUES = 30
+MOST_FORMS = 12
+MOST_DEFINITIONS = 60
+MOST_NODES = 600
+LONGEST_VALUE = 80  # characters, of a default and of each allowed value
+LONGEST_WORD = 80  # of a type that is none, or a reference that leads elsewhere
+_LETTERS = {
+    "string": "s",
+    "number": "n",
+    "integer": "i",
+    "boolean": "b",
+    "array": "a",
+    "object": "o",
+    "null": "x",
+}
+_DEFINITIONS = ("$defs", "definitions")
+_STRUCTURE = frozenset("prvi")  # what a form may not take the place of
+
+
+def micro(schema: Any) -> Any:
+    """The schema in the notation above; whatever is not an object stays as it is."""
+    if not isinstance(schema, dict):
+        return schema
+    writer = _Writer(schema)
+    whole = writer.write(schema, DEEPEST)
+    definitions = writer.definitions()
+    return (whole | {"$": definitions}) if definitions else whole
+
+
+class _Writer:
+    """Writes one schema, and remembers which definitions it has named on the way."""
+
+    def __init__(self, root: JSONObject) -> None:
+        self._root = root
+        self._named: dict[str, tuple[str, str]] = {}
+        self._nodes = MOST_NODES
+
+    def definitions(self) -> JSONObject:
+        """Every definition that is named, also by other definitions: each once, so that those
+        which contain themselves end."""
+        written: JSONObject = {}
+        while waiting := [name for name in self._named if name not in written]:
+            keyword, key = self._named[waiting[0]]
+            written[waiting[0]] = self.short(self._root[keyword][key], DEEPEST)
+        return written
+
+    def short(self, schema: Any, depth: int) -> Any:
+        """A type that stands alone as its letter, anything else as an object."""
+        if not isinstance(schema, dict):
+            return schema
+        node = self.write(schema, depth)
+        return node["t"] if node.keys() == {"t"} else node
+
+    def write(self, schema: JSONObject, depth: int) -> JSONObject:
+        """All that is said of one value."""
+        self._nodes -= 1
+        if depth <= 0 or self._nodes <= 0:
+            return self._type(schema) or ({"t": "o"} if "properties" in schema else {})
+        inner = self._object(schema, depth - 1) | self._array(schema, depth - 1)
+        inner |= self._forms(schema, depth - 1) | _values(schema)
+        kind = self._type(schema)
+        told = {"p", "v"} & inner.keys() and kind.get("t") == "o"
+        listed = "i" in inner and kind.get("t") == "a"
+        return inner if told or listed else kind | inner
+
+    def _type(self, schema: JSONObject) -> JSONObject:
+        if isinstance(reference := schema.get("$ref"), str):
+            return {"t": self._reference(reference)}
+        declared = schema.get("type")
+        if isinstance(declared, list):
+            letters = [_letter(kind) for kind in declared[: len(_LETTERS)]]
+            return {"t": "|".join(dict.fromkeys(letters))} if letters else {}
+        return {"t": _letter(declared)} if isinstance(declared, str) else {}
+
+    def _reference(self, reference: str) -> str:
+        """`#` and a definition's name; anything else as it is written."""
+        match pointer_of(reference):
+            case [keyword, name] if self._is_definition(keyword, name):
+                label = f"#{name}"
+                place = self._named.setdefault(label, (keyword, name))
+                return label if place == (keyword, name) else reference
+        return reference[:LONGEST_WORD]
+
+    def _is_definition(self, keyword: str, name: str) -> bool:
+        known = self._root.get(keyword) if keyword in _DEFINITIONS else None
+        room = f"#{name}" in self._named or len(self._named) < MOST_DEFINITIONS
+        return isinstance(known, dict) and name in known and room
+
+    def _object(self, schema: JSONObject, depth: int) -> JSONObject:
+        node: JSONObject = {}
+        properties, required = schema.get("properties"), _names(schema.get("required"))
+        if isinstance(properties, dict) and properties:
+            first = [name for name in required if name in properties]
+            shown = list(dict.fromkeys([*first, *properties]))[:MOST_NAMES]
+            node["p"] = {name: self.short(properties[name], depth) for name in shown}
+            left_out = len(properties) - len(shown)
+            node |= {"m": left_out} if left_out else {}
+        if required:
+            node["r"] = required[:MOST_NAMES]
+        further = schema.get("additionalProperties")
+        if isinstance(further, dict) and further:
+            node["v"] = self.short(further, depth)
+        return node
+
+    def _array(self, schema: JSONObject, depth: int) -> JSONObject:
+        places = schema.get("prefixItems")
+        held = places if isinstance(places, list) else schema.get("items")
+        if isinstance(held, list):
+            return {"i": self._several(held, depth)} if held else {}
+        return {"i": self.short(held, depth)} if isinstance(held, dict) and held else {}
+
+    def _forms(self, schema: JSONObject, depth: int) -> JSONObject:
+        node: JSONObject = {}
+        for keyword, key in (("oneOf", "u"), ("anyOf", "u"), ("allOf", "l")):
+            branches = schema.get(keyword)
+            if isinstance(branches, list) and branches:
+                node |= _told(key, self._several(branches, depth), apart=schema.keys() != {keyword})
+        return node
+
+    def _several(self, schemas: Sequence[Any], depth: int) -> list[Any]:
+        return [self.short(schema, depth) for schema in schemas[:MOST_FORMS]]
+
+
+def _told(key: str, forms: list[Any], *, apart: bool) -> JSONObject:
+    """Forms that are types become one type, and a form that is alone speaks for the value itself,
+    unless something else does too."""
+    if forms == [{}] * len(forms):
+        return {}
+    if all(isinstance(form, str) for form in forms) and (key == "u" or len(forms) == 1):
+        return {"t": "|".join(dict.fromkeys(forms))}
+    alone = len(forms) == 1 and isinstance(forms[0], dict)
+    clashing = apart and alone and not _STRUCTURE.isdisjoint(forms[0])
+    return dict(forms[0]) if alone and not clashing else {key: forms}
+
+
+def _values(schema: JSONObject) -> JSONObject:
+    """The allowed values and the default, as far as they are short."""
+    node: JSONObject = {}
+    allowed = schema.get("enum")
+    if isinstance(allowed, list) and allowed:
+        shown = [value for value in allowed[:MOST_VALUES] if _is_short(value)]
+        node["e"] = shown
+        node |= {"m": len(allowed) - len(shown)} if len(shown) < len(allowed) else {}
+    elif "const" in schema and _is_short(schema["const"]):
+        node["e"] = [schema["const"]]
+    if schema.get("default") is not None and _is_short(schema["default"]):
+        node["d"] = schema["default"]
+    return node
+
+
+def _is_short(value: Any) -> bool:
+    """Looks no further into a list or an object than it must."""
+    if isinstance(value, (dict, list)):
+        parts: Iterable[Any] = value.values() if isinstance(value, dict) else value
+        flat = len(value) <= MOST_VALUES and not any(isinstance(p, (dict, list)) for p in parts)
+        return flat and len(canonical_json(value)) <= LONGEST_VALUE
+    return not isinstance(value, str) or len(value) <= LONGEST_VALUE
+
+
+def _names(value: Any) -> list[str]:
+    named = value if isinstance(value, list) else []
+    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
+
+
+def _letter(kind: Any) -> str:
+    return _LETTERS.get(kind, kind[:LONGEST_WORD]) if isinstance(kind, str) else "?"

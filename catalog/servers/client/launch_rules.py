@@ -1,0 +1,173 @@
+"""Which commands may be started (CMD-1, CMD-5). To install a server is to run somebody's program,
+so only launchers that an operator named are used, only with what they are named for, and only at
+exact versions. A command is a list from beginning to end; no shell ever sees it."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from django.conf import settings
+
+from catalog.formats.descriptors import canonical_json
+from catalog.servers.client.package_names import LAUNCHERS, NotAPackageError, package_of
+from catalog.servers.client.variable_rules import MOST_CHARACTERS, refusal_of
+
+_MOST_PARTS = 200
+_MOST_CHARACTERS = 32_768
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SHELLS = re.compile(
+    r"(?:ba|da|z|fi|k|c|tc)?sh|cmd(?:\.exe)?|powershell|pwsh|busybox|env|sudo|su|doas|xargs|nohup"
+    r"|setsid|script|ssh|perl|ruby|awk",
+    re.IGNORECASE,
+)
+_IMAGE = re.compile(
+    r"[a-z0-9][\w./:-]*?(?::(?!latest\b)[\w][\w.-]{0,127}|@sha256:[0-9a-f]{64})", re.I
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+class CommandNotAllowedError(ValueError):
+    """A command that is not started; the text says which part of it, and why."""
+
+    code = "command_not_allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Launchers:
+    """Programs that servers may be started by, by name; and where installed servers are."""
+
+    programs: Mapping[str, str]
+    installed: Path | None = None
+
+    @classmethod
+    def from_settings(cls) -> "Launchers":
+        """Those of this deployment; names are looked up where Pegboard itself would find them.
+
+        Those of packages need not be there: Pegboard installs the packages, and never runs them.
+        """
+        found = (
+            name if "/" in name or name in LAUNCHERS else shutil.which(name)
+            for name in settings.PEGBOARD_LAUNCHERS
+        )
+        programs = {PurePath(path).name: path for path in found if path}
+        return cls(programs, Path(settings.PEGBOARD_DATA_DIR) / "servers")
+
+
+def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
+    """The command with its program's whole path; CommandNotAllowedError if it may not start."""
+    if not command or len(command) > _MOST_PARTS or sum(map(len, command)) > _MOST_CHARACTERS:
+        raise CommandNotAllowedError("The command is empty or too long.")
+    if any(_CONTROL.search(part) for part in command):
+        raise CommandNotAllowedError("The command has control characters.")
+    program, arguments = command[0], command[1:]
+    path = _path_of(program, launchers)
+    _check_package(command)
+    check = _CHECKS.get(PurePath(program).name.rstrip("0123456789."))
+    if check is not None:
+        check(arguments)
+    return (path, *arguments)
+
+
+def check_variables(names: Iterable[str]) -> None:
+    """Refuse names that a server may not be given, before anybody is asked for their values."""
+    for name in names:
+        if why := refusal_of(name):
+            raise CommandNotAllowedError(
+                f"Pegboard does not set the variable {name[:MOST_CHARACTERS]!r}: it {why}."
+            )
+
+
+def check_environment(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for a server; CommandNotAllowedError if one may not be set."""
+    check_variables(values)
+    for name, value in values.items():
+        if "\x00" in value or len(value) > _MOST_CHARACTERS:
+            raise CommandNotAllowedError(f"The variable {name!r} has a value that cannot be set.")
+    return dict(values)
+
+
+def command_digest(
+    command: Sequence[str], variables: Iterable[str], constraints: Iterable[str] = ()
+) -> str:
+    """What an approval is bound to: each part of the command, the names of its variables, and the
+    bounds on what its package needs."""
+    text = canonical_json([list(command), sorted(variables), sorted(constraints)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _path_of(program: str, launchers: Launchers) -> str:
+    if _SHELLS.fullmatch(PurePath(program).name):
+        raise CommandNotAllowedError(f"{program[:100]!r} is no launcher: it would run anything.")
+    if program in launchers.programs:
+        return launchers.programs[program]
+    if program in launchers.programs.values() or _is_installed(program, launchers):
+        return program
+    raise CommandNotAllowedError(
+        f"{program[:100]!r} is no launcher that Pegboard may use (PEGBOARD_LAUNCHERS)."
+    )
+
+
+def _is_installed(program: str, launchers: Launchers) -> bool:
+    """Whether the program is one of a server that Pegboard has installed itself."""
+    path = PurePath(program)
+    if launchers.installed is None or ".." in path.parts:
+        return False
+    return path.is_relative_to(launchers.installed) and path != PurePath(launchers.installed)
+
+
+def _check_package(command: Sequence[str]) -> None:
+    try:
+        package = package_of(command)
+    except NotAPackageError as problem:
+        raise CommandNotAllowedError(str(problem)) from None
+    if package is not None and not package.version:
+        example = package.at("1.2.3").command()
+        raise CommandNotAllowedError(
+            f"{package.name!r} has no exact version, as in {' '.join(example[:3])}."
+        )
+
+
+def _check_docker(arguments: Sequence[str]) -> None:
+    rest = list(arguments)
+    if rest[:1] != ["run"]:
+        raise CommandNotAllowedError("docker may only be asked to run.")
+    rest.pop(0)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-e", "--env") and rest and _VARIABLE.fullmatch(rest[0]):
+            rest.pop(0)
+        elif option not in ("-i", "--interactive", "--rm", "--init"):
+            raise CommandNotAllowedError(f"docker may not be given {option[:100]!r}.")
+    if not rest or not _IMAGE.fullmatch(rest[0]):
+        raise CommandNotAllowedError("docker needs an image with a version or a digest.")
+
+
+def _check_python(arguments: Sequence[str]) -> None:
+    _check_script("python", arguments, harmless=("-u", "-I", "-B", "-s", "-E"), module="-m")
+
+
+def _check_node(arguments: Sequence[str]) -> None:
+    _check_script("node", arguments, harmless=("--no-warnings",), module="")
+
+
+def _check_script(
+    name: str, arguments: Sequence[str], *, harmless: Iterable[str], module: str
+) -> None:
+    rest = list(arguments)
+    while rest and rest[0] in harmless:
+        rest.pop(0)
+    if module and rest[:1] == [module]:
+        rest.pop(0)
+    if not rest or rest[0].startswith("-"):
+        raise CommandNotAllowedError(f"{name} needs a script that is a file, and no code.")
+
+
+_CHECKS = {
+    "docker": _check_docker,
+    "podman": _check_docker,
+    "python": _check_python,
+    "node": _check_node,
+}

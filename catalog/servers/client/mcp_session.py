@@ -1,0 +1,228 @@
+"""One connection to one server, from the first greeting to the last process.
+
+The SDK's client has to be entered and left by one task: `_hold` is that task, whoever calls.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import mcp_types as types
+from django.conf import settings
+from mcp import MCPError
+from mcp.client import Client
+from pydantic import TypeAdapter
+
+from catalog.servers.client.http_transport import http_streams
+from catalog.servers.client.sdk_errors import explain
+from catalog.servers.client.server_limits import DEFAULT_LIMITS, Limits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.stdio_transport import stdio_streams
+from catalog.servers.client.targets import HttpServer, Server
+from catalog.servers.client.traffic import Traffic
+from catalog.servers.net.address_check import AllowedHosts
+
+_CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a server offers, as it says it; `left_out` says in words what of it was not read."""
+
+    tools: list[dict[str, Any]]
+    left_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered: blocks of content, perhaps an object, and whether that is an error."""
+
+    content: list[dict[str, Any]] = field(repr=False)
+    structured: Any = field(default=None, repr=False)
+    is_error: bool = False
+
+
+class Session:
+    """Open it, ask it, close it. Every failure is a ServerProblemError."""
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        allowed: AllowedHosts | None = None,
+        on_tools_changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._server = server
+        self._limits = limits
+        self._allowed = allowed
+        self._on_tools_changed = on_tools_changed
+        self._traffic = Traffic(limits)
+        self._ready = asyncio.Event()
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._problem: ServerProblemError | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be asked."""
+        return self._client is not None and not self._traffic.over.is_set()
+
+    @property
+    def protocol(self) -> str:
+        """The version of MCP that both speak; empty before they do."""
+        return self._client.protocol_version if self._client else ""
+
+    async def open(self) -> None:
+        """Start or reach the server and agree with it on a protocol."""
+        self._task = asyncio.create_task(self._hold(), name="mcp session")
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        finally:
+            ready.cancel()
+        if not self._ready.is_set():
+            raise self._problem or ServerProblemError(Reason.STOPPED)
+
+    async def close(self) -> None:
+        """End it, and every process with it."""
+        self._traffic.end(Reason.STOPPED)
+        if self._task is not None:
+            if not self._ready.is_set():
+                self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._task)
+
+    async def tools(self) -> Tools:
+        """All tools, page by page, within the limits."""
+        client = self._asked()
+        found: list[dict[str, Any]] = []
+        cursor, cursors = None, set[str]()
+        try:
+            with anyio.fail_after(self._limits.list_seconds):
+                for _ in range(self._limits.pages):
+                    page = await client.session.list_tools(
+                        params=types.PaginatedRequestParams(cursor=cursor)
+                    )
+                    found += [
+                        tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                        for tool in page.tools[: self._limits.tools + 1 - len(found)]
+                    ]
+                    cursor = page.next_cursor
+                    if cursor is None or len(found) > self._limits.tools or cursor in cursors:
+                        break
+                    cursors.add(cursor)
+        except Exception as problem:
+            raise await self._explained(problem) from None
+        return self._within_limits(found, endless=cursor is not None)
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], *, seconds: float | None = None
+    ) -> Result:
+        """Call a tool. It is sent once: a problem with `sent` may have been carried out."""
+        client = self._asked()
+        request = types.CallToolRequest(
+            params=types.CallToolRequestParams(name=name, arguments=arguments)
+        )
+        try:
+            with anyio.fail_after(seconds or self._limits.call_seconds):
+                # Not the SDK's `call_tool`: it checks results by a validator that a hostile schema
+                # keeps busy for as long as it likes, with every other connection waiting.
+                result = await client.session.send_request(request, _CALL_RESULT)
+        except Exception as problem:
+            raise (await self._explained(problem)).after_sending() from None
+        if not isinstance(result, types.CallToolResult):
+            raise ServerProblemError(Reason.ASKS_BACK, sent=True)
+        return Result(
+            [
+                block.model_dump(by_alias=True, mode="json", exclude_none=True)
+                for block in result.content
+            ],
+            result.structured_content,
+            bool(result.is_error),
+        )
+
+    def _asked(self) -> Client:
+        if self._client is None or self._traffic.over.is_set():
+            raise self._problem or ServerProblemError(self._traffic.reason or Reason.STOPPED)
+        return self._client
+
+    async def _explained(self, problem: Exception) -> ServerProblemError:
+        """The problem as one of ours; where the connection ended with it, why that was."""
+        if self._traffic.over.is_set() and self._task is not None:
+            await asyncio.wait({self._task}, timeout=10)
+            return self._problem or ServerProblemError(Reason.STOPPED)
+        if isinstance(problem, MCPError) and problem.code == types.CONNECTION_CLOSED:
+            await asyncio.wait({self._task} if self._task else set(), timeout=1)
+            return self._problem or explain(problem, self._traffic)
+        return explain(problem, self._traffic)
+
+    def _within_limits(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
+        most = self._limits.tools
+        if len(found) > most:
+            return Tools(found[:most], f"It has more than {most:,} tools; the others are left out.")
+        if endless:
+            return Tools(found, "Its list of tools does not end; what came first is kept.")
+        return Tools(found)
+
+    async def _hold(self) -> None:
+        problem: BaseException | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                scope.deadline = anyio.current_time() + self._limits.connect_seconds
+                async with self._greeted() as client:
+                    scope.deadline = float("inf")
+                    self._client = client
+                    self._ready.set()
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(self._listen, client)
+                        await self._traffic.over.wait()
+                        # A server at an address is told goodbye, and may not answer that either.
+                        scope.deadline = anyio.current_time() + 5 * self._limits.goodbye_seconds
+                        tasks.cancel_scope.cancel()
+            if scope.cancelled_caught:
+                problem = TimeoutError()
+        except Exception as failure:
+            problem = failure
+        finally:
+            self._problem = explain(problem, self._traffic)
+            self._traffic.end()
+
+    def _greeted(self) -> Client:
+        streams: AbstractAsyncContextManager[Any]
+        mode = "auto"
+        if isinstance(self._server, HttpServer):
+            allowed = self._allowed or AllowedHosts.from_settings()
+            streams = http_streams(self._server, self._limits, self._traffic, allowed)
+            mode = "legacy" if self._server.transport == "sse" else mode
+        else:
+            streams = stdio_streams(self._server, self._limits, self._traffic)
+        return Client(
+            streams,
+            mode=mode,
+            cache=None,  # a list is asked for when it is wanted
+            message_handler=self._hear,
+            client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
+        )
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._on_tools_changed()
+
+    async def _listen(self, client: Client) -> None:
+        """From 2026 on, servers tell of changes only to those who asked them to."""
+        if (
+            not client.server_capabilities.tools
+            or not client.server_capabilities.tools.list_changed
+        ):
+            return
+        with suppress(Exception):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._on_tools_changed()

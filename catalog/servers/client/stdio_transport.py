@@ -1,0 +1,109 @@
+"""The transport to a program that we start: lines with a limit, and processes that end."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+
+from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_problems import Reason
+from catalog.servers.client.server_process import ServerProcess
+from catalog.servers.client.strict_messages import read_line
+from catalog.servers.client.targets import StdioServer
+from catalog.servers.client.traffic import Traffic
+
+_Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+_Outgoing = MemoryObjectSendStream[SessionMessage]
+# So many of our messages wait for a server that does not read; a call's deadline ends the rest.
+_WAITING = 64
+_GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+
+
+@asynccontextmanager
+async def stdio_streams(
+    server: StdioServer, limits: Limits, traffic: Traffic
+) -> AsyncGenerator[tuple[_Incoming, _Outgoing], None]:
+    """The streams of a server that runs for as long as this context."""
+    try:
+        process = await ServerProcess.start(server, limits)
+    except OSError as problem:
+        traffic.end(Reason.CANNOT_START, problem.strerror or "")
+        raise
+    deliver, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    outgoing, collect = anyio.create_memory_object_stream[SessionMessage](_WAITING)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read_lines, process, deliver, limits, traffic)
+            tasks.start_soon(_write_lines, process, collect)
+            tasks.start_soon(process.listen_to_words)
+            yield incoming, outgoing
+            await process.stop()
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await process.stop()
+            await process.close_streams()
+        for stream in (deliver, incoming, outgoing, collect):
+            stream.close()
+        _explain(process, traffic)
+
+
+async def _read_lines(
+    process: ServerProcess,
+    deliver: MemoryObjectSendStream[SessionMessage | Exception],
+    limits: Limits,
+    traffic: Traffic,
+) -> None:
+    """Hand on each line that is a message, until the server ends or goes too far."""
+    rest = bytearray()
+    try:
+        with deliver:
+            while True:
+                rest += await process.read()
+                *lines, last = rest.split(b"\n")
+                rest = bytearray(last)
+                if any(len(line) > limits.line_bytes for line in (*lines, rest)):
+                    return traffic.end(Reason.TOO_LARGE)
+                for line in lines:
+                    if not await _hand_on(bytes(line), deliver, traffic):
+                        return None
+    except _GONE:
+        traffic.end(None if traffic.over.is_set() else Reason.CRASHED)
+
+
+async def _hand_on(
+    line: bytes, deliver: MemoryObjectSendStream[SessionMessage | Exception], traffic: Traffic
+) -> bool:
+    if not line.strip():
+        return traffic.allows_garbage(len(line)) if line else True
+    try:
+        message = read_line(line)
+    except ValueError:
+        # Not handed on: the SDK would only write it into the log.
+        return traffic.allows_garbage(len(line))
+    if not traffic.allows(message, len(line)):
+        return False
+    await deliver.send(SessionMessage(message))
+    return True
+
+
+async def _write_lines(
+    process: ServerProcess, collect: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    try:
+        async for item in collect:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            await process.write(text.encode() + b"\n")
+    except _GONE:
+        pass  # whoever reads finds out, and says so
+
+
+def _explain(process: ServerProcess, traffic: Traffic) -> None:
+    """Now that it has ended: how, and what it said last."""
+    if traffic.reason is Reason.CRASHED:
+        traffic.reason, ending = process.ending
+        traffic.detail = f"{process.last_words.strip()}\n{ending}"
+    elif not traffic.detail:
+        traffic.detail = process.last_words

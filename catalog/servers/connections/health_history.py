@@ -1,0 +1,41 @@
+"""Writes down how a server is doing: a bounded history, and the last word on the integration."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from catalog.models import HealthCheck, Integration
+from catalog.servers.client.server_problems import ServerProblemError
+
+KEPT = 200
+
+
+@transaction.atomic
+def note_health(
+    integration: Integration,
+    problem: ServerProblemError | None = None,
+    *,
+    milliseconds: int | None = None,
+    tools: int | None = None,
+) -> HealthCheck | None:
+    """Add to the history, forget its end, and say how the integration stands; None where it has
+    been removed meanwhile."""
+    still_there = Integration.objects.select_for_update(no_key=True).filter(pk=integration.pk)
+    if still_there.values_list("pk", flat=True).first() is None:
+        return None
+    check = HealthCheck.objects.create(
+        integration=integration,
+        reason=problem.reason if problem else "",
+        last_words=problem.detail if problem else "",
+        milliseconds=milliseconds,
+        tools=tools,
+    )
+    history = HealthCheck.objects.filter(integration=integration).order_by("-pk")
+    oldest = history.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+    if oldest is not None:
+        HealthCheck.objects.filter(integration=integration, pk__lte=oldest).delete()
+    state = Integration.Connection.FAILING if problem else Integration.Connection.CONNECTED
+    integration.connection = state
+    Integration.objects.filter(pk=integration.pk).update(
+        connection=state, health=str(problem or ""), health_checked_at=timezone.now()
+    )
+    return check

@@ -1,0 +1,70 @@
+"""One request to an authorization server: judged, bounded, and never redirected."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import httpx2
+
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.net.guarded_transport import GuardedTransport
+from catalog.servers.net.outgoing_errors import NotReachableError
+
+_SECONDS = 15.0
+_MOST_BYTES = 256 * 1024
+
+
+class Asker:
+    """Asks over the guarded transport; tests give it one that goes nowhere."""
+
+    def __init__(
+        self, allowed: AllowedHosts | None = None, transport: GuardedTransport | None = None
+    ) -> None:
+        self.allowed = AllowedHosts.from_settings() if allowed is None else allowed
+        self._transport = transport
+
+    def get(self, url: str) -> httpx2.Response:
+        """Read a document."""
+        address = check_address(url, self.allowed)
+        return self.send(httpx2.Request("GET", address, headers={"Accept": "application/json"}))
+
+    def post(
+        self, url: str, *, form: Mapping[str, str], headers: Mapping[str, str]
+    ) -> httpx2.Response:
+        """Send a form."""
+        address, accept = check_address(url, self.allowed), {"Accept": "application/json"}
+        return self.send(
+            httpx2.Request("POST", address, data=dict(form), headers={**accept, **headers})
+        )
+
+    def post_json(self, url: str, body: Mapping[str, Any]) -> httpx2.Response:
+        """Send an object, as to an MCP server."""
+        address = check_address(url, self.allowed)
+        accept = {"Accept": "application/json, text/event-stream"}
+        return self.send(httpx2.Request("POST", address, json=dict(body), headers=accept))
+
+    def send(self, request: httpx2.Request) -> httpx2.Response:
+        """Ask, whatever the status; a redirect is told like any other answer."""
+        check_address(request.url, self.allowed)
+        return anyio.run(self._send, request)
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        transport = self._transport or GuardedTransport(self.allowed, most_bytes=_MOST_BYTES)
+        try:
+            with anyio.fail_after(_SECONDS):
+                async with httpx2.AsyncClient(
+                    transport=transport, trust_env=False, timeout=_SECONDS, follow_redirects=False
+                ) as client:
+                    response = await client.send(request, stream=True)
+                    if _is_stream(response):
+                        await response.aclose()
+                        return httpx2.Response(response.status_code, headers=response.headers)
+                    await response.aread()
+                    return response
+        except (TimeoutError, httpx2.TransportError):
+            raise NotReachableError from None
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    """A stream of events has no end; only its status and headers are of interest here."""
+    return str(response.headers.get("content-type", "")).startswith("text/event-stream")

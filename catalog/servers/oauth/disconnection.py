@@ -1,0 +1,36 @@
+"""What becomes of a token whose account goes, with its integration or its person or alone."""
+
+from functools import partial
+
+from django.db import transaction
+
+from acl.platform.worker_jobs import ask_worker
+from catalog.models import OAuthClient, OAuthConnection, OAuthRevocation, Secret
+from catalog.models.secret import CLIENT, TOKEN
+
+REVOKE = "servers.revoke_token"
+
+
+def note_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **_: object) -> None:
+    """Before the account is deleted: keep what a worker needs to give its token back.
+
+    Nothing is opened here, since only workers open secrets; and nothing is kept where the server
+    takes nothing back, or where its client is another's by now.
+    """
+    secrets = Secret.objects.filter(integration=instance.integration_id)
+    token = secrets.filter(user=instance.user_id, name=TOKEN).first()
+    clients = OAuthClient.objects.filter(integration=instance.integration_id)
+    client = clients.filter(issuer=instance.issuer).first()
+    if not instance.revocation_endpoint or token is None or client is None:
+        return
+    proof = secrets.filter(user=None, name=CLIENT).first()
+    row = OAuthRevocation.objects.create(
+        endpoint=instance.revocation_endpoint,
+        client_id=client.client_id,
+        auth_method=client.auth_method or "none",
+        sealed_token=bytes(token.sealed),
+        token_purpose=token.purpose,
+        sealed_client=bytes(proof.sealed) if proof else b"",
+        client_purpose=proof.purpose if proof else "",
+    )
+    transaction.on_commit(partial(ask_worker, REVOKE, row.pk), robust=True)

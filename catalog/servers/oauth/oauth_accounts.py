@@ -1,0 +1,128 @@
+"""Accounts at servers: signing in by OAuth, as people ask for it. What goes out, a worker does."""
+
+import json
+from functools import partial
+from hashlib import sha256
+from secrets import token_urlsafe
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.audit.recorder import record
+from acl.platform.clock import database_now
+from acl.platform.worker_jobs import ask_worker
+from catalog.models import (
+    Integration,
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+    Secret,
+)
+from catalog.models.oauth_tables import SIGN_IN_LASTS
+from catalog.models.secret import CLIENT, TOKEN
+from catalog.servers.secrets.sealed_values import seal
+
+PREPARE, FINISH = "servers.prepare_sign_in", "servers.finish_sign_in"
+State = OAuthSignIn.State
+# By one person within the time that one attempt lasts: each asks strangers something.
+MOST_AT_ONCE = 20
+_MOST_OF_CODE = 8_000
+
+
+class CannotSignInError(Exception):
+    """Nobody signs in there: it is started here, or its address is not known whole."""
+
+
+@transaction.atomic
+def begin_sign_in(
+    *, by: User, integration: Integration, user: User | None, redirect_uri: str
+) -> tuple[OAuthSignIn, str]:
+    """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
+    if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
+        raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
+    if integration.unconfirmed:
+        raise CannotSignInError("It was imported, and no admin has confirmed it yet.")
+    begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
+    if begun.count() >= MOST_AT_ONCE:
+        raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")
+    state = token_urlsafe(32)
+    sign_in = OAuthSignIn.objects.create(
+        integration=integration,
+        user=user,
+        by=by,
+        ticket_digest=_digest(state),
+        redirect_uri=redirect_uri,
+        message="Asks the server where to sign in.",
+    )
+    details = {"for": user.get_username() if user else "everybody"}
+    record(by=by, action="account.sign_in", target=integration.slug, details=details)
+    transaction.on_commit(partial(ask_worker, PREPARE, sign_in.pk), robust=True)
+    return sign_in, state
+
+
+@transaction.atomic
+def come_back(
+    *, by: User, state: str, code: str, issuer: str = "", error: str = ""
+) -> OAuthSignIn | None:
+    """Take what the authorization server sent the person back with; None where nobody waits for it.
+
+    A `state` is good once, and for the person who began.
+    """
+    rows = OAuthSignIn.objects.select_for_update().filter(by=by, ticket_digest=_digest(state))
+    sign_in = rows.filter(state=State.WAITING).first()
+    if sign_in is None or sign_in.is_over:
+        return None
+    if error or not code or len(code) > _MOST_OF_CODE:
+        sign_in.state, sign_in.sealed_verifier = State.FAILED, b""
+        sign_in.message = "You were not signed in: the authorization server sent no code."
+    else:
+        sign_in.state, sign_in.message = State.FINISHING, "Asks for a token."
+        sign_in.sealed_code = seal(json.dumps([code, issuer]), purpose=sign_in.purpose)
+        transaction.on_commit(partial(ask_worker, FINISH, sign_in.pk), robust=True)
+    sign_in.save()
+    return sign_in
+
+
+def account_of(integration: Integration, user: User | None) -> OAuthConnection | None:
+    """The account that somebody, or everybody, is connected with."""
+    return OAuthConnection.objects.filter(integration=integration, user=user).first()
+
+
+@transaction.atomic
+def forget_account(*, by: User, integration: Integration, user: User | None) -> bool | None:
+    """Forget an account and its token; whether a worker gives that back (`services.disconnecting`),
+    or None where there was no account."""
+    rows = OAuthConnection.objects.select_for_update(of=("self",))  # it may be renewed just now
+    gone = rows.filter(integration=integration, user=user).first()
+    if gone is None:
+        return None
+    gone.delete()
+    token = Secret(integration=integration, user=user, name=TOKEN)
+    Secret.objects.filter(integration=integration, user=user, name=TOKEN).delete()
+    details = {"for": user.get_username() if user else "everybody"}
+    record(by=by, action="account.forget", target=integration.slug, details=details)
+    return OAuthRevocation.objects.filter(token_purpose=token.purpose).exists()
+
+
+@transaction.atomic
+def set_client(*, by: User, integration: Integration, client_id: str, client_secret: str) -> None:
+    """What Pegboard is called at the authorization server, where it does not register by itself.
+
+    It is bound to the issuer that it is first used at.
+    """
+    OAuthClient.objects.update_or_create(
+        integration=integration,
+        defaults={"client_id": client_id, "issuer": "", "redirect_uri": "", "by_hand": True},
+    )
+    Secret.objects.filter(integration=integration, user=None, name=CLIENT).delete()
+    if client_secret:
+        row = Secret(integration=integration, user=None, name=CLIENT)
+        row.sealed = seal(json.dumps({"secret": client_secret}), purpose=row.purpose)
+        row.save()
+    details = {"client_id": client_id, "with_secret": bool(client_secret)}
+    record(by=by, action="account.client", target=integration.slug, details=details)
+
+
+def _digest(state: str) -> str:
+    return sha256(state.encode()).hexdigest()

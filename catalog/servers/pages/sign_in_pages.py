@@ -1,0 +1,130 @@
+"""Signing in at a server that speaks OAuth: the way there, the way back, and for oneself.
+
+The `state` of a sign-in is in the session of the browser that began it, and nowhere else.
+"""
+
+from secrets import compare_digest
+from urllib.parse import quote
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_POST
+
+from acl.pages.frame import PageRequest, frame_of, render_page
+from catalog.models import Integration, OAuthSignIn
+from catalog.servers.oauth.oauth_accounts import (
+    CannotSignInError,
+    begin_sign_in,
+    come_back,
+    forget_account,
+)
+from catalog.servers.pages.my_secrets import mine_or_404
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+
+SESSION = "sign_ins"
+_MOST_AT_ONCE = 5
+
+
+@login_required
+@require_POST
+def sign_in(request: PageRequest, slug: str) -> HttpResponse:
+    """Begin to sign in with an account of one's own."""
+    mine = mine_or_404(request, frame_of(request), slug)
+    return begin(request, mine.integration, request.user, back=reverse("my-secret", args=[slug]))
+
+
+@login_required
+@require_POST
+def sign_out(request: PageRequest, slug: str) -> HttpResponse:
+    """Forget one's own account."""
+    mine = mine_or_404(request, frame_of(request), slug)
+    is_told = forget_account(by=request.user, integration=mine.integration, user=request.user)
+    if is_told is not None:
+        messages.success(request, f"Your account is forgotten here. {what_remains(is_told)}")
+    return redirect("my-secret", slug)
+
+
+def what_remains(is_told: bool) -> str:
+    """What a forgotten account can still do, in words; `is_told` is its server's being told."""
+    if is_told:
+        return "Its server is told to end what was allowed."
+    return "At the server it goes on: end it there."
+
+
+@sensitive_variables("state")
+def begin(
+    request: PageRequest, integration: Integration, user: User | None, *, back: str
+) -> HttpResponse:
+    """Begin, remember in the session that it was this browser, and show how far it is."""
+    callback = request.build_absolute_uri(reverse("account-callback"))
+    try:
+        begun, state = begin_sign_in(
+            by=request.user, integration=integration, user=user, redirect_uri=callback
+        )
+    except CannotSignInError as problem:
+        messages.warning(request, str(problem))
+        return redirect(back)
+    kept = dict(list(request.session.get(SESSION, {}).items())[-_MOST_AT_ONCE + 1 :])
+    request.session[SESSION] = {**kept, str(begun.public_id): state}
+    return redirect("account-progress", begun.public_id)
+
+
+@login_required
+@require_GET
+def progress(request: PageRequest, public_id: str) -> HttpResponse:
+    """How far a sign-in is; for others than whoever began it there is none."""
+    rows = OAuthSignIn.objects.select_related("integration")
+    row = get_object_or_404(rows, public_id=public_id, by=request.user)
+    state = request.session.get(SESSION, {}).get(str(public_id), "")
+    waits = row.state == OAuthSignIn.State.WAITING and not row.is_over
+    context = {
+        "sign_in": row,
+        "integration": row.integration,
+        "there": f"{row.authorization_url}&state={quote(state)}" if waits and state else "",
+        "host": row.authorization_url.split("/")[2] if waits else "",
+        "moves": row.state in ("preparing", "finishing") and not row.is_over,
+    }
+    template = "discovery/sign_in_at.html" + ("#progress" if request.htmx else "")
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@login_required
+@require_GET
+@sensitive_variables("state", "code")
+def callback(request: PageRequest) -> HttpResponse:
+    """The way back. Only the browser that began may end it: the state must be its session's."""
+    given = request.GET
+    state = given.get("state", "")
+    begun = _begun_with(request, state)
+    if begun is None:
+        raise Http404
+    try:
+        row = come_back(
+            by=request.user,
+            state=state,
+            code=given.get("code", ""),
+            issuer=given.get("iss", "")[:2_000],
+            error=given.get("error", "")[:200],
+        )
+    except SecretUnavailableError as problem:
+        messages.warning(request, str(problem))
+        return redirect("account-progress", begun)
+    request.session[SESSION] = {
+        name: other for name, other in request.session[SESSION].items() if name != begun
+    }
+    if row is None:
+        messages.warning(request, "This sign-in has ended. Begin again.")
+    return redirect("account-progress", begun)
+
+
+def _begun_with(request: PageRequest, state: str) -> str | None:
+    kept: dict[str, str] = request.session.get(SESSION, {})
+    for public_id, own in kept.items():
+        if state and compare_digest(own.encode(), state.encode()):
+            return public_id
+    return None

@@ -1,0 +1,92 @@
+"""Secrets: set and taken away by people, never told to them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.audit.recorder import record
+from catalog.models import Integration, Secret
+from catalog.models.secret import KEPT_BY_US
+from catalog.servers.client.variable_rules import refusal_of
+from catalog.servers.secrets.sealed_values import seal
+
+MOST_CHARACTERS = 16_384
+MOST_OF_NAME = 120
+
+
+class UnusableSecretError(Exception):
+    """No environment variable and no header could hold the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretState:
+    """Whether a secret that an integration needs is there, and since when."""
+
+    name: str
+    set_at: datetime | None
+
+
+@transaction.atomic
+def set_secret(
+    *, integration: Integration, name: str, value: str, by: User, user: User | None = None
+) -> None:
+    """Store a secret, of one person or of everybody, in place of the one before it."""
+    _check(name, value)
+    if integration.transport == "stdio" and (why := refusal_of(name)):
+        raise UnusableSecretError(f"Pegboard does not set the variable {name!r}: it {why}.")
+    row = Secret(integration=integration, user=user, name=name)
+    sealed = seal(value, purpose=row.purpose)
+    Secret.objects.update_or_create(
+        integration=integration, user=user, name=name, defaults={"sealed": sealed}
+    )
+    _record("secret.set", integration, name, by, user)
+
+
+@transaction.atomic
+def forget_secret(
+    *, integration: Integration, name: str, by: User, user: User | None = None
+) -> bool:
+    """Remove a secret; False where there was none."""
+    gone, _ = Secret.objects.filter(integration=integration, user=user, name=name).delete()
+    if gone:
+        _record("secret.forget", integration, name, by, user)
+    return bool(gone)
+
+
+@transaction.atomic
+def set_own_secrets(*, by: User, integration: Integration, allowed: bool) -> bool:
+    """Let people use secrets of their own there; those that they have set are kept, not used."""
+    rows = Integration.objects.filter(pk=integration.pk).exclude(own_secrets=allowed)
+    changed = bool(rows.update(own_secrets=allowed))
+    if changed:
+        details = {"allowed": allowed}
+        record(by=by, action="secret.own", target=integration.slug, details=details)
+    return changed
+
+
+def secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
+    """What the integration needs and what is set, of everybody or of one person; no values."""
+    rows = Secret.objects.filter(integration=integration, user=user)
+    rows = rows.exclude(name__startswith=KEPT_BY_US)
+    set_at = dict(rows.values_list("name", "set_at"))
+    names = dict.fromkeys([*integration.required_secrets, *sorted(set_at)])
+    return [SecretState(name, set_at.get(name)) for name in names]
+
+
+def _check(name: str, value: str) -> None:
+    if not name or len(name) > MOST_OF_NAME or name.startswith(KEPT_BY_US):
+        raise UnusableSecretError("A secret cannot have this name.")
+    if not value:
+        raise UnusableSecretError("A secret must not be empty.")
+    if len(value) > MOST_CHARACTERS:
+        raise UnusableSecretError(f"A secret may have {MOST_CHARACTERS:,} characters.")
+    # Private keys come in lines; a header that holds one is refused when it is sent.
+    if not value.replace("\n", "").replace("\r", "").isprintable():
+        raise UnusableSecretError("A secret must not hold control characters.")
+
+
+def _record(action: str, integration: Integration, name: str, by: User, user: User | None) -> None:
+    details = {"name": name, "for": user.get_username() if user else "everybody"}
+    record(by=by, action=action, target=integration.slug, details=details)

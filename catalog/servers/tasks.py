@@ -1,0 +1,65 @@
+"""What the process that holds the connections does. The web knows these tasks by name only: it
+imports nothing that could go out."""
+
+from contextlib import suppress
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_shutdown
+from django.db.models import Q
+
+from catalog.models import Integration, Sync
+from catalog.servers.connections.event_loop import connection_loop
+from catalog.servers.connections.tool_changes import send_sync
+from catalog.servers.definition_sync import BusyError, sync_definitions
+
+# Whoever stops this process waits for thirty-five (marketplace/operate/embedded/pegboard_programs.py).
+_FINISHING_SECONDS = 25
+
+
+@shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]
+def check_integration(integration_id: int) -> None:
+    """Look how a server is doing; its history tells. To look is to list its tools, so they are
+    compared as well."""
+    with suppress(BusyError):
+        sync_definitions(integration_id, Sync.Cause.SCHEDULE)
+
+
+@shared_task(  # type: ignore[untyped-decorator]
+    name="servers.sync_integration",
+    autoretry_for=(BusyError,),
+    max_retries=60,
+    default_retry_delay=2,
+)
+def sync_integration(integration_id: int, cause: str = Sync.Cause.PERSON) -> None:
+    """Read a server's definitions, after whoever reads them now."""
+    sync_definitions(integration_id, cause)
+
+
+@shared_task(name="servers.sync_integrations")  # type: ignore[untyped-decorator]
+def sync_integrations() -> None:
+    """Read those of all servers that are in use; a program that is idle is started for it."""
+    in_use = Integration.objects.filter(enabled=True, state="approved", unconfirmed=False)
+    in_use = in_use.exclude(transport="")
+    for pk in in_use.order_by("pk").values_list("pk", flat=True):
+        send_sync(pk, Sync.Cause.SCHEDULE)
+
+
+@shared_task(name="servers.check_integrations")  # type: ignore[untyped-decorator]
+def check_integrations() -> None:
+    """Look at all addresses, and at the programs that failed: one that is idle need not run."""
+    failing = Q(transport="stdio", connection=Integration.Connection.FAILING)
+    looked_at = Integration.objects.filter(
+        Q(transport__in=("http", "sse")) | failing,
+        enabled=True,
+        state="approved",
+        unconfirmed=False,
+    ).exclude(connection=Integration.Connection.NOT_NEEDED)
+    for pk in looked_at.order_by("pk").values_list("pk", flat=True):
+        check_integration.delay(pk)
+
+
+@worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]
+def end_connections(**_: Any) -> None:
+    """No server outlives the process that holds it."""
+    connection_loop.stop(finishing_seconds=_FINISHING_SECONDS)

@@ -1,0 +1,187 @@
+"""What passes itself off as something else, or speaks about what is not its own.
+
+Two servers may well have a tool of the same name: each is called by its full name, and neither by
+the bare one. It becomes a matter where a name is made to be taken for another, or where one server
+tells a model what to do with the tools of another.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.names import RESERVED
+from catalog.models import Capability, Integration
+from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
+from catalog.trust.findings import Finding, Severity
+from catalog.trust.scanner import texts_of
+from catalog.trust.text_views import LONGEST
+
+MOST_NAMES = 20_000
+_IDENTIFIER = re.compile(
+    r"(?<![\w./-])(?:[A-Za-z][A-Za-z0-9]*(?:_{1,2}[A-Za-z0-9]+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+)(?![\w/-])"
+)
+_NAMED_AS_TOOL = re.compile(
+    r"[`'\"]([A-Za-z][\w-]{2,63})[`'\"]|\bthe ([A-Za-z][\w-]{2,63}) (?:tool|function)\b"
+)
+_STEERING = re.compile(
+    r"\b(?:before|instead|rather than|whenever|never|always|must|do not|first|replace|after)\b",
+    re.IGNORECASE,
+)
+
+
+_Mentions = list[tuple[str, str, bool, bool]]
+_Namesake = tuple[str, str, str, int]
+
+
+@dataclass(slots=True)
+class _Owners:
+    """Of names that texts mention: which other integrations have a tool of that name."""
+
+    by_full_name: dict[str, str] = field(default_factory=dict)
+    by_action: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The definitions of one integration; `own` are all names that it has."""
+
+    integration: Integration
+    definitions: Mapping[str, JSONObject]
+    own: set[str]
+
+
+def find_shadows(
+    integration: Integration, definitions: Mapping[str, JSONObject], own: set[str]
+) -> dict[str, list[Finding]]:
+    """For each of the definitions what its name and its texts say about others; `own` are all
+    names of the server."""
+    return find_shadows_of([Declared(integration, definitions, own)])[0]
+
+
+def find_shadows_of(
+    several: Sequence[Declared], *, strict: bool = True
+) -> list[dict[str, list[Finding]]]:
+    """Find the shadows of several integrations, by one query. Without `strict`, a name in passing
+    is shown, and holds nothing back."""
+    mentioned = [
+        {name: _mentioned(definition) for name, definition in one.definitions.items()}
+        for one in several
+    ]
+    names: set[str] = set()
+    for one, texts in zip(several, mentioned, strict=True):
+        tokens = {token for found in texts.values() for token, _, _, _ in found}
+        names |= (tokens - one.own) | set(one.definitions)
+    rows = _namesakes(names)
+    return [
+        _shadows_of(one, texts, rows, strict) for one, texts in zip(several, mentioned, strict=True)
+    ]
+
+
+def _shadows_of(
+    one: Declared, mentioned: Mapping[str, _Mentions], rows: Sequence[_Namesake], strict: bool
+) -> dict[str, list[Finding]]:
+    owners = _Owners()
+    for full_name, action, title, owner in rows:
+        if owner != one.integration.pk:
+            owners.by_full_name[full_name] = title
+            owners.by_action[action].append(title)
+    shapes = defaultdict(list)
+    for name in sorted(one.own):
+        shapes[skeleton(name)].append(name)
+    return {
+        name: [
+            *_about_name(name, shapes, owners),
+            *_about_texts(mentioned[name], one.own | _parameters(definition), owners, strict),
+        ]
+        for name, definition in one.definitions.items()
+    }
+
+
+def find_namesakes(integration: Integration) -> list[Finding]:
+    """Whether the server itself is named so that it is taken for another one."""
+    found = []
+    for name in {integration.slug, integration.title}:
+        if is_disguised(name) or mixes_alphabets(name):
+            told = "Its name has letters of another alphabet that look like Latin ones."
+            found.append(Finding("disguised_name", Severity.HIGH, "server", told, name))
+    shapes = {skeleton(integration.slug), skeleton(integration.title)}
+    others = Integration.objects.exclude(pk=integration.pk).order_by("slug")
+    for slug, title in others.values_list("slug", "title"):
+        if shapes & {skeleton(slug), skeleton(title)}:
+            told = f"Its name can be taken for that of {title} ({slug})."
+            exact = integration.title.casefold() == title.casefold()
+            severity = Severity.MEDIUM if exact else Severity.HIGH
+            found.append(Finding("looks_like_another", severity, "server", told, integration.title))
+    return found
+
+
+def _about_name(name: str, shapes: Mapping[str, list[str]], owners: _Owners) -> Iterator[Finding]:
+    if is_disguised(name) or mixes_alphabets(name):
+        told = "Its name has letters of another alphabet that look like Latin ones."
+        yield Finding("disguised_name", Severity.HIGH, "name", told, name)
+    if name.casefold().replace("-", "_") in RESERVED:
+        told = "It has the name of one of Pegboard's own tools."
+        yield Finding("named_like_ours", Severity.HIGH, "name", told, name)
+    alike = [one for one in shapes.get(skeleton(name), ()) if one != name]
+    if alike:
+        told = f"The same server has {', '.join(alike[:3])}, which looks the same."
+        yield Finding("looks_like_own", Severity.MEDIUM, "name", told, name)
+    if others := owners.by_action.get(name):
+        told = f"{_listed(others)} has a tool of this name, too; each has a full name of its own."
+        yield Finding("same_name", Severity.LOW, "name", told, name)
+
+
+def _about_texts(
+    mentioned: _Mentions, own: set[str], owners: _Owners, strict: bool
+) -> Iterator[Finding]:
+    told_of = set()
+    for token, where, is_identifier, steers in mentioned:
+        if token in own or token in told_of:
+            continue
+        full, actions = owners.by_full_name.get(token), owners.by_action.get(token)
+        if not full and not actions:
+            continue
+        told_of.add(token)
+        matters = bool(full) or steers or (is_identifier and strict)
+        told = f"It speaks about {token}, a tool of {full or _listed(actions or [])}."
+        severity = Severity.HIGH if matters else Severity.MEDIUM
+        yield Finding("speaks_of_another", severity, where, told, token)
+
+
+def _parameters(definition: JSONObject) -> set[str]:
+    """Names of its own arguments, which another server's tool may well have for a name."""
+    properties = (definition.get("inputSchema") or {}).get("properties")
+    return set(properties) if isinstance(properties, dict) else set()
+
+
+def _mentioned(definition: JSONObject) -> _Mentions:
+    """Names in running text: name, place, whether it can be nothing but a name, and whether the
+    text around it tells what to do."""
+    found = []
+    for where, text in texts_of(definition):
+        if where.rsplit(".", 1)[-1] not in ("description", "title") or " " not in text.strip():
+            continue
+        text = text[:LONGEST]
+        for match in (*_IDENTIFIER.finditer(text), *_NAMED_AS_TOOL.finditer(text)):
+            token = next((one for one in match.groups() if one), match.group())
+            around = text[max(0, match.start() - 60) : match.end() + 60]
+            is_identifier = bool(_IDENTIFIER.fullmatch(token))
+            found.append((token, where, is_identifier, bool(_STEERING.search(around))))
+    return found
+
+
+def _namesakes(names: set[str]) -> list[_Namesake]:
+    """Full name, action, title and key of the integration of every tool with one of the names."""
+    wanted = sorted(names)[:MOST_NAMES]
+    rows = Capability.objects.filter(
+        Q(full_name__in=wanted) | Q(action__in=wanted), kind=Capability.Kind.TOOL
+    ).order_by("integration__slug")
+    return list(rows.values_list("full_name", "action", "integration__title", "integration_id"))
+
+
+def _listed(titles: list[str]) -> str:
+    return ", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")

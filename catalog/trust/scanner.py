@@ -1,0 +1,126 @@
+"""Looks through a definition for what does not belong into a description.
+
+It reads what the model would, every text at every place, and says what it found; whether that keeps
+a tool out is decided elsewhere. What it looks for is a way of speaking: it finds what is careless
+and common, and no scanner finds everything.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+
+from catalog.formats.descriptors import JSONObject
+from catalog.trust.findings import LONGEST_EXCERPT, Finding, Severity, worst_first
+from catalog.trust.hidden_characters import find_hidden
+from catalog.trust.phrases import RULES, Rule
+from catalog.trust.text_differences import visible
+from catalog.trust.text_views import LONGEST, views_of
+
+# A description for a model says what it has to in far less.
+LONG = 4_000
+_SHORT = 200
+# Of one definition; a schema within its limit has less.
+MOST_CHARACTERS = 400_000
+# Longer texts are read in parts. They overlap by more than any rule of phrases.txt spans.
+_PART, _OVERLAP = LONGEST - 192, 800
+_OUT_OF_SIGHT = re.compile(r"(?:[ \t]*\n){15,}|[ \t]{120,}")
+# From the last opening before an end, so that many openings are not many readings.
+_COMMENT = re.compile(r"<!--(?:(?!<!--|-->).){0,2000}+-->", re.DOTALL)
+_BLOB = re.compile(
+    r"(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{80,}=*"
+)
+
+
+# Instructions are the point of a skill's text: these rules tell of it, and hold nothing back.
+_USUAL_IN_SKILLS = frozenset({"directs_its_reader"})
+_SKILL = "content"
+# What a page shows as code is in sight.
+_FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+
+
+def scan_definition(definition: JSONObject) -> list[Finding]:
+    """What a person should know about it, the worst first."""
+    found: list[Finding] = []
+    left = MOST_CHARACTERS
+    for where, text in texts_of(definition):
+        left -= len(text)
+        if left < 0:
+            told = "There is more text than is looked through."
+            found.append(Finding("not_looked_through", Severity.HIGH, where, told))
+            break
+        found += scan_text(text, visible(where))
+    return worst_first(found)
+
+
+def scan_text(text: str, where: str) -> list[Finding]:
+    """What is to be said about one text."""
+    return [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
+
+
+def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
+    """Every text with its place, keys too. Walks without recursion, in the order of the
+    definition."""
+    waiting: list[tuple[str, object]] = [("", definition)]
+    while waiting:
+        where, value = waiting.pop()
+        if isinstance(value, str):
+            yield where, value
+        elif isinstance(value, dict):
+            yield from ((f"{where}.{key}".lstrip("."), str(key)) for key in value)
+            inside = [(f"{where}.{key}".lstrip("."), one) for key, one in value.items()]
+            waiting += reversed(inside)
+        elif isinstance(value, list):
+            waiting += reversed([(f"{where}[{at}]", one) for at, one in enumerate(value)])
+
+
+def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
+    if len(text) > LONG and where != _SKILL:
+        told = f"{len(text):,} characters, where a description needs a few hundred."
+        yield Finding("long", Severity.MEDIUM, where, told)
+    if _OUT_OF_SIGHT.search(text):
+        told = "So much blank space that what follows is out of sight."
+        yield Finding("out_of_sight", Severity.HIGH, where, told)
+    if comment := _COMMENT.search(_FENCED.sub("", text) if where == _SKILL else text):
+        told = "A comment, which pages do not show and models read."
+        yield Finding("comment", Severity.HIGH, where, told, _cut(visible(comment.group())))
+    if len(text) >= 80 and (blob := _BLOB.search(text)):
+        told = "Something encoded, which a model may decode."
+        yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))
+
+
+def _instructions(text: str, where: str) -> Iterator[Finding]:
+    if len(text) < 6:
+        return
+    # Schemas repeat "string" and "description" thousands of times.
+    found = _kept_matches(text) if len(text) < _SHORT else _matches(text)
+    for rule, around in found:
+        usual = where == _SKILL and rule.code in _USUAL_IN_SKILLS
+        severity = Severity.MEDIUM if usual else rule.severity
+        yield Finding(rule.code, severity, where, f"It {rule.told}.", around)
+
+
+@lru_cache(maxsize=20_000)
+def _kept_matches(text: str) -> tuple[tuple[Rule, str], ...]:
+    return _matches(text)
+
+
+def _matches(text: str) -> tuple[tuple[Rule, str], ...]:
+    """Return the rules that the text breaks, each once, with the words that do."""
+    told: dict[str, tuple[Rule, str]] = {}
+    for view in chain.from_iterable(views_of(part) for part in _parts(text)):
+        for rule in RULES:
+            if rule.code not in told and (match := rule.pattern.search(view)):
+                around = view[max(0, match.start() - 20) : match.end() + 20]
+                told[rule.code] = rule, _cut(around)
+    return tuple(told.values())
+
+
+def _parts(text: str) -> Iterator[str]:
+    yield text[:_PART]
+    for start in range(_PART - _OVERLAP, len(text) - _OVERLAP, _PART - _OVERLAP):
+        yield text[start : start + _PART]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 1] + "…"

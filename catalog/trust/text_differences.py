@@ -1,0 +1,155 @@
+"""How two definitions differ, in a form that a page can show: pure, and bounded.
+
+Hidden characters are written out here, so that who looks sees all that is there.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from catalog.formats.descriptors import JSONObject
+
+# The catalogue cuts a description at 8 kB; what stands further on reaches nobody.
+LONGEST_TEXT, MOST_LINES, MOST_WORDS = 10_000, 1_500, 1_500
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_LABELS = {
+    "title": "Title",
+    "description": "Description",
+    "annotations": "Annotations",
+    "inputSchema": "Arguments",
+    "outputSchema": "Result",
+    # Of definitions that come from elsewhere than a server.
+    "content": "Instructions",
+    "examples": "Examples",
+    "category": "Category",
+    "tags": "Tags",
+    "requiredSecrets": "Required secrets",
+    "requiredTools": "Required tools",
+    "edges": "Relations",
+    # Of integrations.
+    "publisher": "Publisher",
+    "version": "Version",
+    "licence": "Licence",
+    "homepage": "Homepage",
+}
+_FOLDED = frozenset({"inputSchema", "outputSchema"})
+
+Kind = Literal["same", "changed", "out", "in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some words; `marked` where the other side has others."""
+
+    text: str
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of both sides; a side that has none there is empty."""
+
+    kind: Kind
+    before: tuple[Piece, ...] = ()
+    after: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field; `folded` where it is long and read by few."""
+
+    label: str
+    is_changed: bool
+    folded: bool
+    lines: tuple[Line, ...]
+    left_out: int = 0
+
+    @property
+    def before(self) -> str:
+        """The left side as one text."""
+        return _joined(line.before for line in self.lines if line.before)
+
+    @property
+    def after(self) -> str:
+        """The right side as one text."""
+        return _joined(line.after for line in self.lines if line.after)
+
+
+def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
+    """All fields that either side has, the changed ones first."""
+    found = [
+        _field(name, before.get(name), after.get(name))
+        for name in _LABELS
+        if name in before or name in after
+    ]
+    return sorted(found, key=lambda one: not one.is_changed)
+
+
+def visible(text: str) -> str:
+    """The text with each hidden character as its number."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(_shown(one) for one in text)
+
+
+def _joined(lines: Iterable[tuple[Piece, ...]]) -> str:
+    return "\n".join("".join(piece.text for piece in line) for line in lines)
+
+
+def _shown(character: str) -> str:
+    code = ord(character)
+    is_selector = 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
+    if character in "\n\t" or not (
+        is_selector or unicodedata.category(character) in {"Cf", "Cc", "Co", "Cs", "Cn"}
+    ):
+        return character
+    return f"⟨U+{code:04X}⟩"
+
+
+def _field(name: str, before: Any, after: Any) -> FieldDifference:
+    old, new = _text(before), _text(after)
+    old_lines, new_lines = old[:LONGEST_TEXT].split("\n"), new[:LONGEST_TEXT].split("\n")
+    lines = tuple(_lines(old_lines if old else [], new_lines if new else []))
+    left_out = max(0, len(old) - LONGEST_TEXT, len(new) - LONGEST_TEXT, len(lines) - MOST_LINES)
+    return FieldDifference(_LABELS[name], old != new, name in _FOLDED, lines[:MOST_LINES], left_out)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return visible(value)
+    return visible(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
+
+
+def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
+    matcher = SequenceMatcher(None, before, after)
+    for what, a, b, c, d in matcher.get_opcodes():
+        if what == "equal":
+            for text in before[a:b]:
+                yield Line("same", (Piece(text),), (Piece(text),))
+            continue
+        paired = min(b - a, d - c)
+        for old, new in zip(before[a : a + paired], after[c : c + paired], strict=True):
+            yield Line("changed", *_words(old, new))
+        for old in before[a + paired : b]:
+            yield Line("out", (Piece(old, marked=True),), ())
+        for new in after[c + paired : d]:
+            yield Line("in", (), (Piece(new, marked=True),))
+
+
+def _words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if len(old) > MOST_WORDS or len(new) > MOST_WORDS:
+        return (Piece(before, marked=True),), (Piece(after, marked=True),)
+    out: list[Piece] = []
+    into: list[Piece] = []
+    for what, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
+        marked = what != "equal"
+        out += [Piece("".join(old[a:b]), marked)] if b > a else []
+        into += [Piece("".join(new[c:d]), marked)] if d > c else []
+    return tuple(out), tuple(into)

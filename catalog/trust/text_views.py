@@ -1,0 +1,53 @@
+"""The ways in which a model may read a text: as it stands, and with its disguises taken off."""
+
+import base64
+import binascii
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from catalog.formats.text_cleanup import clean_text
+from catalog.trust.confusables import LETTERS, mixes_alphabets
+
+LONGEST = 8_192  # a description is cut there, too
+_MARKS = re.compile(r"[*`~\"“”„«»]|(?<!\w)_+|_+(?!\w)")
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
+_SPACED = re.compile(r"(?:\b\w[ .\-_]){5,}\w\b")
+_BETWEEN_LETTERS = re.compile(r"(?<=\b\w)[ .\-_](?=\w\b)")
+_DIGITS_IN_WORDS = re.compile(r"[a-z][013457@$][a-z]|\b[013457@$][a-z]{2}")
+_AS_LETTERS = str.maketrans("013457@$", "oieastas")
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,4096}={0,2}(?![A-Za-z0-9+/])")
+
+
+def views_of(text: str) -> Iterator[str]:
+    """The plain view first; another one only where there is a disguise to take off."""
+    plain = plain_view(text[:LONGEST])
+    yield plain
+    if mixes_alphabets(plain):
+        yield plain.translate(LETTERS)
+    if _SPACED.search(plain):
+        yield plain_view(_BETWEEN_LETTERS.sub("", text[:LONGEST]))
+    if _DIGITS_IN_WORDS.search(plain):
+        yield plain.translate(_AS_LETTERS)
+    for blob in _BLOB.findall(text[:LONGEST]):
+        if decoded := _decoded(blob):
+            yield plain_view(decoded)
+
+
+def plain_view(text: str) -> str:
+    """In lower case, on one line, without accents, emphasis and what nobody sees."""
+    visible = unicodedata.normalize("NFKC", clean_text(text).text).casefold()
+    letters = _ACCENTS.sub("", unicodedata.normalize("NFD", visible))
+    composed = unicodedata.normalize("NFC", letters.replace("’", "'"))  # noqa: RUF001
+    return " ".join(_MARKS.sub("", composed).split())
+
+
+def _decoded(blob: str) -> str:
+    """What base64 says, where that is a text of several words."""
+    try:
+        text = base64.b64decode(blob + "=" * (-len(blob) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+    return (
+        text if text.count(" ") >= 2 and all(c.isprintable() or c in "\n\t" for c in text) else ""
+    )

@@ -1,0 +1,137 @@
+"""A server's answer to `tools/list`, tool by tool: what it says, its digest, and how it reads."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, JSONObject
+from catalog.formats.files import is_deeper
+from catalog.formats.names import display_name_for
+from catalog.formats.read_limits import DEFAULT_LIMITS, KB
+from catalog.formats.tools_list import normalize_tools
+from catalog.models import Capability, Integration
+from catalog.trust.findings import Finding, Severity
+from catalog.trust.fingerprint import digest_of, pinned_part, read_back, written
+
+# Both schemas at their limit, and a description that is cut. More is not kept to be looked at.
+LARGEST = 256 * KB
+_SLOTS = (
+    *("slug", "kind", "title", "description", "publisher", "version", "licence", "homepage"),
+    *("transport", "endpoint", "source_ref"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One tool as it is offered: `text` is its definition as written, `descriptor` how it reads."""
+
+    name: str
+    text: str
+    digest: str
+    descriptor: Descriptor | None
+    defects: tuple[Defect, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def definition(self) -> JSONObject:
+        """What the server says."""
+        return read_back(self.text)
+
+
+def descriptor_of(row: Integration) -> IntegrationDescriptor:
+    """The integration as it stands, for whoever stores something of it."""
+    return IntegrationDescriptor(
+        **{name: getattr(row, name) for name in _SLOTS},
+        command=tuple(row.command),
+        required_secrets=tuple(row.required_secrets),
+    )
+
+
+def read_offer(
+    integration: Integration, tools: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, Offered], list[Defect]]:
+    """The tools by name, and why some of them cannot be told apart or read. The first of a name
+    stays; that there were others is a finding about it."""
+    descriptor = descriptor_of(integration)
+    offered: dict[str, Offered] = {}
+    defects: list[Defect] = []
+    for tool in list(tools)[: DEFAULT_LIMITS.tools_per_server]:
+        one = read_tool(descriptor, tool)
+        defects += one.defects
+        before = offered.get(one.name)
+        if one.name and before is None:
+            offered[one.name] = one
+        elif before and before.digest != one.digest:
+            offered[one.name] = _listed_twice(before)
+    return offered, defects
+
+
+def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Offered:
+    """One tool. What is too deep or too large is known by its digest only."""
+    definition = pinned_part(tool)
+    name = definition.get("name")
+    name = name.strip() if isinstance(name, str) else ""
+    if is_deeper(definition, DEFAULT_LIMITS.json_depth):
+        reason = f"is nested more than {DEFAULT_LIMITS.json_depth} deep"
+        return _unread(integration, name, digest_of(reason), reason)
+    text = written(definition)
+    if len(text) > LARGEST:
+        reason = f"has {len(text):,} bytes; the limit is {LARGEST:,}"
+        return _unread(integration, name, digest_of(text), reason)
+    loaded = normalize_tools([definition], integration=integration)
+    descriptor = next(iter(loaded.capabilities), None)
+    of_tool = name[:80] or "a tool without a name"
+    defects = tuple(
+        Defect(one.file, one.field.replace("tools[0]", of_tool), one.reason)
+        for one in loaded.defects
+    )
+    if descriptor is None and len(name) > DEFAULT_LIMITS.name:
+        name = ""
+    return Offered(name, text, digest_of(text), descriptor, defects)
+
+
+def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What a server's answer would be pinned as, by name. A name that means two things means
+    none."""
+    digests: dict[str, str] = {}
+    for tool in tools:
+        name = tool.get("name")
+        if not isinstance(name, str):
+            continue
+        deep = is_deeper(tool, DEFAULT_LIMITS.json_depth)
+        digest = "" if deep else digest_of(written(pinned_part(tool)))
+        name = name.strip()
+        digests[name] = digest if digests.get(name, digest) == digest else ""
+    return digests
+
+
+def as_definition(capability: Capability) -> str:
+    """What a server would say to be read like this, for tools from before there were pins."""
+    definition = {
+        "name": capability.action,
+        "description": capability.description or None,
+        "inputSchema": capability.input_schema,
+        "outputSchema": capability.output_schema,
+        "annotations": capability.annotations or None,
+    }
+    if capability.display_name != display_name_for(capability.action):
+        definition["title"] = capability.display_name
+    return written(pinned_part(definition))
+
+
+def _unread(integration: IntegrationDescriptor, name: str, digest: str, reason: str) -> Offered:
+    name = name if len(name) <= DEFAULT_LIMITS.name else ""
+    defect = Defect(f"{integration.slug}: tools/list", name, reason)
+    return Offered(name, written({"name": name}), digest, None, (defect,))
+
+
+def _listed_twice(first: Offered) -> Offered:
+    finding = Finding(
+        "listed_twice",
+        Severity.HIGH,
+        "name",
+        "The server lists this name more than once, with different definitions.",
+    )
+    return Offered(
+        first.name, first.text, first.digest, first.descriptor, first.defects, (finding,)
+    )

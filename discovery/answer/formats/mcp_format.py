@@ -1,0 +1,40 @@
+"""The tools as an MCP server lists them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from discovery.answer.formats.format_base import Tool
+from discovery.answer.formats.legal_schema import arguments_schema
+
+MOST_TOOLS = 2_000
+
+
+def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """The value of `tools` in the answer to `tools/list`."""
+    return [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description or tool.title,
+            "inputSchema": arguments_schema(tool.input_schema),
+            "annotations": _annotations(tool),
+        }
+        for tool in tools
+    ]
+
+
+def name_of(full_name: str) -> str:
+    """Full names are legal here."""
+    return full_name
+
+
+def argument_names(tool: Tool) -> dict[str, str]:
+    """Arguments keep their names."""
+    return {}
+
+
+def _annotations(tool: Tool) -> dict[str, bool]:
+    return {
+        "readOnlyHint": tool.side_effect == "read",
+        "destructiveHint": tool.side_effect == "delete",
+    }

@@ -1,0 +1,209 @@
+"""What is put before the model: what was selected, or everything in the mode that fits.
+
+Whatever is in it, it is what the caller may use at this moment.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from acl.platform.strict_json import write_json
+from acl.rights.caller import Caller
+from catalog.tokens import token_counter
+from catalog.trust.reviewed_texts import own_schema, own_words
+from discovery.answer.formats.format_base import Tool, tools_of
+from discovery.answer.formats.provider_formats import (
+    FORMATS,
+    NO_TOOLS,
+    write_searchable,
+    write_tools,
+)
+from discovery.answer.modes import AUTO, MOST_DIRECT, ModeChoice, choose_mode, step_down
+from discovery.answer.prompt import (
+    render_compact,
+    render_deferred,
+    render_direct,
+    render_discovery,
+    render_prompt,
+)
+from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
+from discovery.gateway.definitions.metatool import MetaTool
+from discovery.select import all_tools
+from discovery.select.selection import Asked, Selection
+
+# What a model needs to use something of which it has been told the name.
+_USING = ("get_tool", "execute_tool")
+
+
+def as_tools(meta: Iterable[MetaTool]) -> list[Tool]:
+    """Our own tools, to be written like any other."""
+    return [
+        Tool(
+            tool.name,
+            own_words(tool.title),
+            own_words(tool.description),
+            own_schema(tool.input_schema),
+            tool.side_effect,
+        )
+        for tool in meta
+    ]
+
+
+# Always loaded where definitions wait: by it a model finds them.
+SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """The definitions and the text for a model, in one mode, and what both cost as written.
+
+    `search_result` answers the model's search where definitions wait for one.
+    """
+
+    choice: ModeChoice
+    tools: tuple[Tool, ...]
+    prompt: str
+    tokens: int
+    written: list[dict[str, Any]] | None
+    search_result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Tools as the provider takes them, and what those cost that are loaded."""
+
+    tools: tuple[Tool, ...]
+    payload: list[dict[str, Any]] | None
+    tokens: int
+    search_result: Any = None
+
+
+def write_found(found: Sequence[Tool], *, provider: str, deferred: bool) -> Written:
+    """The tools for what was found, best first, and the search for more."""
+    tools = (SEARCH, *found)
+    if not deferred:
+        payload = write_tools(tools, provider)
+        return Written(tools, payload, _cost(payload, ""))
+    payload, result = write_searchable(found, found, SEARCH, provider)
+    return Written(tools, payload, _cost(_loaded(payload), ""), result)
+
+
+def inject(
+    selection: Selection,
+    asked: Asked,
+    *,
+    mode: str,
+    provider: str,
+    context_window: int | None = None,
+    deferred: bool = False,
+) -> Injection:
+    """What goes to the model with a message, in the mode that the request names.
+
+    Where definitions wait until they are found, all of them may: they cost nothing until then.
+    """
+    # Of this provider nothing has to be declared before it is found.
+    if mode == "selected" or (deferred and provider == "openai_responses"):
+        return inject_selected(selection, provider=provider, deferred=deferred)
+    injection = inject_everything(
+        caller=asked.caller,
+        provider=provider,
+        kind=asked.kind,
+        context_window=context_window,
+        forced="direct" if deferred and mode == AUTO else mode,
+        known=(len(selection.selected) + selection.excluded_count, selection.tokens_all),
+    )
+    if deferred and injection.choice.mode == "direct":
+        choice = replace(injection.choice, reason="Definitions cost nothing until they are found.")
+        return _deferred(choice, injection.tools, best_first(selection), provider)
+    return injection
+
+
+def inject_selected(selection: Selection, *, provider: str, deferred: bool = False) -> Injection:
+    """What was selected for a message, the usual mode."""
+    choice = ModeChoice("selected", "What fits the message, and no more.", 0)
+    tools = tools_of(selection.selected)
+    if deferred:
+        return _deferred(choice, tools, best_first(selection), provider)
+    return _written(choice, tools, render_prompt(selection), provider)
+
+
+def best_first(selection: Selection) -> list[Tool]:
+    """What was selected and can be called, in the order of the ranking."""
+    by_name = {tool.name: tool for tool in tools_of(selection.selected)}
+    return [by_name[item.full_name] for item in selection.selected if item.full_name in by_name]
+
+
+def inject_everything(
+    *,
+    caller: Caller,
+    provider: str,
+    kind: str = "any",
+    context_window: int | None = None,
+    forced: str | None = None,
+    known: tuple[int, int] | None = None,
+) -> Injection:
+    """Everything that the caller may use, in the mode that fits the window or that is forced.
+
+    `known` spares a statement where the number of capabilities and their tokens have been read.
+    """
+    count, full_tokens = known or all_tools.measure(caller, kind=kind)
+    choice = choose_mode(
+        full_tokens=full_tokens,
+        count=count,
+        context_window=context_window,
+        forced=forced,
+        most_tools=_most_tools(provider),
+    )
+    injection = _everything_in(choice, caller, provider, kind, count)
+    while forced in {None, AUTO} and _is_too_much(injection):
+        choice = step_down(injection.choice, injection.tokens)
+        injection = _everything_in(choice, caller, provider, kind, count)
+    return injection
+
+
+def _everything_in(
+    choice: ModeChoice, caller: Caller, provider: str, kind: str, count: int
+) -> Injection:
+    if choice.mode == "direct":
+        tools = all_tools.read(caller, kind=kind)
+        return _written(choice, tools, render_direct(tools), provider)
+    if choice.mode == "compact_direct":
+        lines = render_compact(all_tools.read(caller, kind=kind, schemas=False))
+        using = [tool for tool in EXPLORING if tool.name in _USING]
+        return _written(choice, as_tools(using), lines, provider)
+    return _written(choice, as_tools(EXPLORING), render_discovery(count), provider)
+
+
+def _is_too_much(injection: Injection) -> bool:
+    """Stored estimates are of the definition alone; a provider's format adds to it."""
+    return injection.choice.mode != "discovery" and injection.tokens > injection.choice.budget
+
+
+def _written(choice: ModeChoice, tools: Sequence[Tool], prompt: str, provider: str) -> Injection:
+    written = write_tools(tools, provider)
+    return Injection(choice, tuple(tools), prompt, _cost(written, prompt), written)
+
+
+def _deferred(
+    choice: ModeChoice, tools: Sequence[Tool], found: Sequence[Tool], provider: str
+) -> Injection:
+    """All of the tools waiting, but for the search that finds some of them now."""
+    written, result = write_searchable(tools, found, SEARCH, provider)
+    prompt = render_deferred(SEARCH)
+    cost = _cost(_loaded(written), prompt)
+    return Injection(choice, (SEARCH, *tools), prompt, cost, written, result)
+
+
+def _loaded(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [tool for tool in written if not tool.get("defer_loading")]
+
+
+def _cost(written: list[dict[str, Any]] | None, prompt: str) -> int:
+    definitions = write_json(written, ensure_ascii=False, compact=False) if written else ""
+    return token_counter().count(definitions) + token_counter().count(prompt)
+
+
+def _most_tools(provider: str) -> int:
+    if provider == NO_TOOLS:
+        return MOST_DIRECT
+    return min(MOST_DIRECT, FORMATS[provider].MOST_TOOLS)

@@ -1,0 +1,92 @@
+"""What a system prompt says about the selected tools.
+
+Descriptions come from outside, and reasons quote the message: each stays on one short line, so that
+none can pass for an instruction of ours.
+"""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from catalog.lookups.detail_levels import short_description
+from discovery.answer.formats.format_base import Tool, callable_ones, shortened
+from discovery.answer.token_budget import cut
+from discovery.select.selection import Selected, Selection
+
+DISCOVERY_TOOL = "tool_discovery__find"
+_LONGEST_LINE = 160
+_ASKS_FIRST = 'A tool marked "asks first" waits for a person: say what you are about to do.'
+_MOST_NAMES = 40
+
+
+def render_prompt(selection: Selection) -> str:
+    """What was selected and why, what asks first, and how to look for more; empty without tools."""
+    items = callable_ones(selection.selected)
+    if not items:
+        return ""
+    parts = ["Tools selected for this message:", *map(_line, items)]
+    if any(item.asks_first for item in items):
+        parts += ["", _ASKS_FIRST]
+    if any(item.full_name == DISCOVERY_TOOL for item in items):
+        parts += ["", f"If none of them fits, look for others with {DISCOVERY_TOOL}."]
+    return "\n".join(parts)
+
+
+def render_direct(tools: Sequence[Tool]) -> str:
+    """Beside all definitions: which of them wait for a person."""
+    asking = [tool.name for tool in tools if tool.asks_first]
+    if not asking:
+        return ""
+    more = f" (+{len(asking) - _MOST_NAMES} more)" if len(asking) > _MOST_NAMES else ""
+    names = ", ".join(asking[:_MOST_NAMES])
+    return f"These wait for a person, so say what you are about to do: {names}{more}."
+
+
+def render_compact(tools: Sequence[Tool]) -> str:
+    """A line for each tool, instead of its definition."""
+    if not tools:
+        return ""
+    parts = [
+        "Your tools, by name. Call get_tool for the arguments of one, then execute_tool:",
+        *map(_compact_line, tools),
+    ]
+    if any(tool.asks_first for tool in tools):
+        parts += ["", _ASKS_FIRST]
+    return "\n".join(parts)
+
+
+def render_discovery(count: int) -> str:
+    """That there are tools, and how to come by them."""
+    if not count:
+        return ""
+    return (
+        f"You have {count:,} tools that are not shown. Look for what you need with search_tools, or"
+        " with list_categories and browse_category; read its arguments with get_tool; call it with"
+        " execute_tool."
+    )
+
+
+def render_deferred(search: Tool) -> str:
+    """Where definitions wait until a search finds them."""
+    return (
+        f"Your tools are loaded as you look for them: call {search.name} with what is to be done."
+    )
+
+
+def _compact_line(tool: Tool) -> str:
+    """Within its tokens; only a name is never cut."""
+    marks = " [asks first]" if tool.asks_first else ""
+    text = short_description(tool.description or tool.title)
+    budget = settings.PEGBOARD_COMPACT_TOKENS
+    return cut(f"- {tool.name}{marks}: ", text, "", budget) or f"- {tool.name}{marks}"
+
+
+def _line(item: Selected) -> str:
+    text = _one_line(item.description or item.display_name)
+    marks = " [asks first]" if item.asks_first else ""
+    why = f" (why: {_one_line(item.reasons[0])})" if item.reasons else ""
+    return f"- {item.full_name}{marks}: {text}{why}"
+
+
+def _one_line(text: str) -> str:
+    return shortened(" ".join(text.split()), _LONGEST_LINE)

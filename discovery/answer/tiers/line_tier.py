@@ -1,0 +1,115 @@
+"""Tier 1: a line about each of the few that fit the message."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from catalog.formats.descriptors import JSONObject
+from discovery.answer.tiers.tier_state import Facts
+from discovery.answer.token_budget import cost, cut, fits
+from discovery.select.selection import Selected
+
+FIRST = "Relevant capabilities:"
+MOST_NAMES = 6
+LONGEST = 160  # characters of a description
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What fits the message, and what the catalogue holds of it beside its definition."""
+
+    item: Selected
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The text, and the full names of those that have a line in it."""
+
+    text: str
+    shown: tuple[str, ...]
+
+
+def foremost(selected: Sequence[Selected], *, top: int, relevance: float) -> list[Selected]:
+    """The best that are relevant enough; and what these need, in up to two of their places."""
+    relevant = [item for item in selected if item.score >= relevance and not item.needed_by]
+    first = relevant[:top]
+    needed = [item for item in selected if item.needed_by in _names(first)][: min(2, top // 2)]
+    if len(first) + len(needed) > top:
+        first = relevant[: top - len(needed)]
+        needed = [item for item in needed if item.needed_by in _names(first)]
+    return [*first, *needed]
+
+
+def write_lines(matches: Sequence[Match], budget: int) -> Lines:
+    """A line each, shorter where it must be; what does not fit at all leaves its place to the
+    next."""
+    text = FIRST
+    shown: list[str] = []
+    for place, match in enumerate(matches):
+        used = text
+        share = _share(used, budget, len(matches) - place)
+        line = next((line for line in _lines(match, len(shown) + 1, used, share, budget)), "")
+        if line:
+            text = f"{used}\n{line}"
+            shown.append(match.item.full_name)
+    return Lines(text if shown else "", tuple(shown))
+
+
+def parameters_of(schema: JSONObject | None, most: int = MOST_NAMES) -> str:
+    """The names of the arguments, those that are required first; how many more there are."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict) or not properties:
+        return ""
+    required = (schema or {}).get("required")
+    first = required if isinstance(required, list) else []
+    known = [name for name in first if isinstance(name, str) and name in properties]
+    return listed(list(dict.fromkeys([*known, *properties])), most)
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """The first of the names on one line, and how many more there are."""
+    left = len(names) - most
+    shown = ", ".join(" ".join(str(name).split()) for name in names[:most])
+    return f"{shown} (+{left} more)" if left > 0 else shown
+
+
+def kind_of(item: Selected) -> str:
+    """Its kind, and whether a person is asked before it is called."""
+    return f"{item.kind}, asks first" if item.asks_first else item.kind
+
+
+def _lines(match: Match, number: int, used: str, share: int, budget: int) -> Iterator[str]:
+    """The line within its share of the budget; or as short as can be within all that is left."""
+    item = match.item
+    start = f"{number}. {item.full_name} ({kind_of(item)})"
+    text = (item.description or item.display_name)[: LONGEST + 1]
+    text = text.rpartition(" ")[0] if len(text) > LONGEST else text
+    for end in (_end(match, MOST_NAMES), _end(match, 2)):
+        if line := cut(f"{used}\n{start}. ", text, end, share):
+            yield line.removeprefix(f"{used}\n")
+    if fits(f"{used}\n{start}", budget):
+        yield start
+
+
+def _end(match: Match, most: int) -> str:
+    """What it takes, and what it needs."""
+    parameters = parameters_of(match.item.input_schema, most)
+    needed = listed(match.facts.required_tools, most)
+    because = f" Needed by: {match.item.needed_by}" if match.item.needed_by else ""
+    return "".join(
+        [
+            because,
+            f" Params: {parameters}" if parameters else "",
+            f" Requires: {needed}" if needed else "",
+        ]
+    )
+
+
+def _share(used: str, budget: int, left: int) -> int:
+    """What the text may cost with the next line, where as many lines are to come."""
+    spent = cost(used)
+    return spent + max(0, budget - spent) // left
+
+
+def _names(items: Sequence[Selected]) -> set[str]:
+    return {item.full_name for item in items}

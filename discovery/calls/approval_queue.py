@@ -1,0 +1,119 @@
+"""The approval queue: calls that wait, and those that leave it because their asker lost the right.
+
+The sweeper moves these; until it has, they are in no list and no count. A call leaves when its user
+may not use the tool any more, when somebody of its chain is gone, or when the tool has changed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from uuid import UUID
+
+from django.db import transaction
+
+from acl.audit.recorder import record
+from acl.delegation.authority import ACT_FOR_OTHERS
+from acl.platform.prepared_statements import rows_of
+from acl.rights.rights_statement import rights_sql
+from catalog.querysets import TABLES
+from discovery.calls.call_failures import LEFT_QUEUE
+from discovery.calls.call_state import move
+from discovery.models import Call
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that waits, with the reason to leave the queue, or ""."""
+
+    pk: UUID
+    user_id: int
+    actor_id: int | None
+    key_id: int | None
+    reason: str
+
+
+def list_waiting(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:
+    """Return every call that waits, or those of `pks` that do, the oldest first."""
+    codename = ACT_FOR_OTHERS.partition(".")[2]
+    wanted = {"pks": None if pks is None else list(pks), "acts": codename}
+    rights = {"unavailable": True, "connected": False, "kind": ""}
+    return [WaitingCall(*row) for row in rows_of(_waiting(), {**wanted, **rights})]
+
+
+def list_leaving(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:
+    """Return those that have a reason to leave."""
+    return [call for call in list_waiting(pks) if call.reason]
+
+
+def withdraw_calls(pks: Sequence[UUID] | None = None) -> None:
+    """Take the calls that have a reason out of the queue, and say so to whoever asked."""
+    for leaving in list_leaving(pks):
+        _withdraw(leaving)
+
+
+@transaction.atomic
+def _withdraw(leaving: WaitingCall) -> None:
+    call = Call.objects.select_related("user", "group").filter(pk=leaving.pk).first()
+    if call is None or call.state != Call.State.WAITING:
+        return
+    message = (
+        f"{LEFT_QUEUE[leaving.reason]} The call left the approval queue. Nothing has been run."
+    )
+    if move(call, Call.State.CANCELLED, reason=leaving.reason, message=message):
+        details = {"call": str(call.pk), "reason": leaving.reason}
+        target = f"{call.full_name} for {call.user} in {call.group}"
+        record(by=None, action="call.left_queue", target=target, details=details)
+
+
+@cache
+def _waiting() -> str:
+    """Rights are worked out once for each user, group and space, by the one statement."""
+    rights = rights_sql(TABLES)
+    for name in ("user", "group", "space"):
+        rights = rights.replace(f"%({name})s::bigint", f"asker.{name}_id")
+    return f"""
+WITH waiting AS MATERIALIZED (
+  SELECT c.* FROM discovery_call c
+  WHERE c.state = 'waiting_approval' AND (c.expires_at IS NULL OR c.expires_at > now())
+    AND (%(pks)s::uuid[] IS NULL OR c.id = ANY (%(pks)s::uuid[]))
+), asker AS MATERIALIZED (
+  SELECT user_id, group_id, space_id, array_agg(DISTINCT capability_id) AS wanted
+  FROM waiting GROUP BY user_id, group_id, space_id
+), allowed AS MATERIALIZED (
+  SELECT asker.user_id, asker.group_id, asker.space_id, own.id
+  FROM asker CROSS JOIN LATERAL (
+    WITH RECURSIVE {rights} SELECT id FROM usable WHERE id = ANY (asker.wanted)) own
+)
+SELECT w.id, w.user_id, w.actor_id, w.key_id, CASE
+  WHEN NOT u.is_active THEN 'user_deactivated'
+  WHEN NOT EXISTS (SELECT FROM auth_user_groups m
+    WHERE m.user_id = w.user_id AND m.group_id = w.group_id) THEN 'left_group'
+  WHEN w.actor_id IS NOT NULL AND NOT COALESCE(a.is_active, false) THEN 'actor_deactivated'
+  WHEN w.credential = 'session' AND w.actor_id IS DISTINCT FROM w.user_id AND NOT COALESCE(
+    a.is_staff AND (a.is_superuser OR EXISTS (
+      SELECT FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
+      WHERE t.app_label = 'acl' AND p.codename = %(acts)s::text AND (
+        EXISTS (SELECT FROM auth_user_user_permissions o
+          WHERE o.permission_id = p.id AND o.user_id = a.id)
+        OR EXISTS (SELECT FROM auth_group_permissions g JOIN auth_user_groups m
+          ON m.group_id = g.group_id WHERE g.permission_id = p.id AND m.user_id = a.id)))), false)
+    THEN 'acting_right_lost'
+  WHEN w.credential = 'key' AND NOT EXISTS (
+    SELECT FROM acl_apikey k LEFT JOIN auth_user o ON o.id = k.owner_id
+    WHERE k.id = w.key_id AND k.revoked_at IS NULL AND COALESCE(o.is_active, true)
+      AND (k.all_groups AND k.acts_for_users OR (
+        (k.all_groups OR EXISTS (SELECT FROM acl_apikey_groups g
+          WHERE g.apikey_id = k.id AND g.group_id = w.group_id))
+        AND (k.owner_id IS NULL OR EXISTS (SELECT FROM auth_user_groups m
+          WHERE m.user_id = o.id AND m.group_id = w.group_id)))))
+    THEN 'key_revoked'
+  WHEN c.id IS NOT NULL AND c.definition_hash <> w.definition_hash THEN 'changed'
+  WHEN NOT EXISTS (SELECT FROM allowed WHERE allowed.id = w.capability_id
+    AND allowed.user_id = w.user_id AND allowed.group_id = w.group_id
+    AND allowed.space_id IS NOT DISTINCT FROM w.space_id) THEN 'right_lost'
+  ELSE '' END
+FROM waiting w JOIN auth_user u ON u.id = w.user_id
+LEFT JOIN auth_user a ON a.id = w.actor_id
+LEFT JOIN catalog_capability c ON c.id = w.capability_id
+ORDER BY w.created_at, w.id
+"""  # noqa: S608 - the names of our own tables and columns

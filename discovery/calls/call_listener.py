@@ -1,0 +1,71 @@
+"""Listens for calls, in the process that keeps the connections: a list in Redis, taken from by one
+thread and worked on by several.
+
+No Celery tasks: to send and to take one cost more processor time than the rest of a call. Nothing
+is lost with a word, since the row is the call and the sweep sends it again.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from acl.platform.database_retry import with_a_connection
+from discovery.calls.call_state import QUEUE
+from discovery.calls.call_worker import start_call
+
+_LISTEN_SECONDS = 1
+_THREADS = 8
+log = structlog.get_logger(__name__)
+
+
+class Listener:
+    """Hands each call to a thread, which does not wait for its server."""
+
+    def __init__(self, work: Callable[[UUID], None] = start_call) -> None:
+        self._work = work
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="calls", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more; what was taken is begun."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join(2 * _LISTEN_SECONDS + 1)
+
+    def _listen(self) -> None:
+        redis = Redis.from_url(
+            settings.REDIS_URL,
+            socket_timeout=_LISTEN_SECONDS + 1,
+            socket_connect_timeout=1,
+            retry=Retry(NoBackoff(), 0),
+        )
+        with redis, ThreadPoolExecutor(_THREADS, thread_name_prefix="sending") as threads:
+            while not self._over.is_set():
+                try:
+                    taken = redis.blpop([QUEUE], timeout=_LISTEN_SECONDS)
+                except (RedisError, OSError):
+                    self._over.wait(_LISTEN_SECONDS)
+                    continue
+                if isinstance(taken, list | tuple):
+                    threads.submit(self._begin, taken[1])
+
+    def _begin(self, word: bytes | str) -> None:
+        with suppress(ValueError):  # no id of ours
+            pk = UUID(word.decode() if isinstance(word, bytes) else word)
+            try:
+                with_a_connection(partial(self._work, pk))
+            except Exception:
+                log.exception("a call could not be begun", call=str(pk))

@@ -1,0 +1,94 @@
+"""Whether a call may be at this moment: rights are looked at when it is asked for, when it is
+approved, and before it is sent."""
+
+from functools import cache
+
+from django.contrib.auth.models import User
+
+from acl.delegation import acts_for_others
+from acl.platform.prepared_statements import columns_of, made, rows_of
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.models import Capability, Integration
+from catalog.querysets import TABLES
+from catalog.servers.call_needs import Needs, needs_sql
+from discovery.models import Call
+
+
+@cache
+def _one(*, to_be_sent: bool, united: bool) -> str:
+    """The capability of a name with its integration, if it may be used, and with what its call
+    needs. A key that has only come to its end was good when it asked; one that was revoked may
+    never have been its owner's. Whoever was deactivated calls nothing any more."""
+    needs, join = needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
+    read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT usable.mode = 1, {"usable.group_id" if united else "%(group)s::bigint"}, {read}
+FROM usable JOIN catalog_capability c ON c.id = usable.id
+JOIN catalog_integration i ON i.id = c.integration_id {join}
+WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
+  SELECT 1 FROM acl_apikey k
+  WHERE k.id = %(key)s::bigint AND k.revoked_at IS NULL AND (k.all_groups OR EXISTS (
+    SELECT 1 FROM acl_apikey_groups g
+    WHERE g.apikey_id = k.id AND g.group_id = ANY (%(groups)s::bigint[])))))
+  AND (%(actor)s::bigint IS NULL OR EXISTS (
+  SELECT 1 FROM auth_user a WHERE a.id = %(actor)s::bigint AND a.is_active))
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+@cache
+def _kept_out(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, kept_out=True, united=united)}
+SELECT 1 FROM usable JOIN catalog_capability c ON c.id = usable.id
+WHERE c.full_name = %(name)s::text
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+def waits_for_review(caller: Caller, *, full_name: str) -> bool:
+    """Whether the caller could use it, had its definition not changed since it was approved."""
+    return bool(
+        rows_of(
+            _kept_out(united=caller.is_united), {**rights_parameters(caller), "name": full_name}
+        )
+    )
+
+
+def permitted(call: Call) -> Capability | None:
+    """The capability with `asks_first` and `needs`, if the whole chain may use it now."""
+    if call.acts_for_other and not may_act(call):
+        return None
+    capability = _read(call.caller, call.full_name, call, to_be_sent=True)
+    # Another one may have the name by now.
+    return capability if capability and capability.pk == call.capability_id else None
+
+
+def usable_one(caller: Caller, *, full_name: str) -> Capability | None:
+    """The capability of that name with `asks_first`, and `given_in`: the group that gives it; if
+    the caller may use it."""
+    return _read(caller, full_name, None, to_be_sent=False)
+
+
+def may_act(call: Call) -> bool:
+    """Return True if the call's actor may still act as another person."""
+    actor = User.objects.filter(pk=call.actor_id or 0).first()
+    return actor is not None and acts_for_others(actor)
+
+
+def _read(
+    caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool
+) -> Capability | None:
+    chain = {"key": call.key_id if call else None, "actor": call.actor_id if call else None}
+    parameters = {**rights_parameters(caller), "name": full_name, **chain}
+    rows = rows_of(_one(to_be_sent=to_be_sent, united=caller.is_united), parameters)
+    if not rows:
+        return None
+    [(asks_first, group_id, *values)] = rows
+    first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
+    capability = made(Capability, values[:first])
+    capability.integration = made(Integration, values[first : first + second])
+    capability.asks_first = asks_first  # type: ignore[attr-defined]
+    capability.given_in = group_id  # type: ignore[attr-defined]
+    capability.needs = Needs(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
+    return capability

@@ -1,0 +1,152 @@
+"""Looking at calls, and taking them back."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from acl.audit.chain import CredentialKind
+from acl.audit.recorder import record
+from acl.audit.request_context import current_chain
+from acl.delegation import acts_for_others
+from acl.keys.key_lifecycle import KeyHolder
+from acl.rights.caller import Caller
+from catalog.models import Capability
+from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.call_failures import LEFT_QUEUE
+from discovery.calls.call_state import move
+from discovery.calls.call_wait import each_state, wait_for_end
+from discovery.models import Call
+
+State = Call.State
+
+
+class TooLateError(Exception):
+    """The call does not wait any more."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(f"It does not wait any more: it is {call.get_state_display()}.")
+
+
+def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
+    """Return the calls that somebody may ask about: those for whom they may act at this moment, and
+    those that they asked for as another person.
+
+    What a tool has told somebody is theirs alone: admins see what waits, and no results.
+    """
+    calls = Call.objects.filter(user__is_active=True, user__groups=F("group"))
+    if isinstance(principal, KeyHolder):
+        calls = calls.filter(principal.in_groups())
+        return calls if principal.acts_for_users else calls.filter(user=principal.owner_id)
+    mine = Q(user=principal)
+    if acts_for_others(principal):
+        mine |= Q(actor=principal, credential=CredentialKind.SESSION)
+    return calls.filter(mine)
+
+
+def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0) -> Call | None:
+    """One of them, once it has ended or the time is over; None also where its caller may not use
+    its capability any more."""
+    return _found(calls_of(principal), pk, wait_seconds)
+
+
+def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call | None:
+    """The same among the calls that were made for the caller in their group.
+
+    Whoever acts as the caller finds only what they asked for themselves."""
+    own = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
+    chain = current_chain()
+    if chain.acts_for_other(caller.user_id):
+        own = own.filter(actor=chain.actor.id, credential=chain.credential.kind)
+    return _found(own, pk, wait_seconds)
+
+
+def _found(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
+    call = _usable(calls, pk)
+    if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
+        return call
+    wait_for_end(call, wait_seconds)
+    return _usable(calls, pk)
+
+
+def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:
+    """One that was found, at each of its states for at most so many seconds; it is found anew each
+    time, and nothing more is told once they may not ask about it any longer."""
+    for one in each_state(call, seconds):
+        found = find_call(principal=principal, pk=one.pk)
+        if found is None:
+            return
+        yield found
+
+
+def _usable(calls: QuerySet[Call], pk: UUID) -> Call | None:
+    """Return the call unless its tool may not be used any more; one that left the approval queue
+    tells why, and nothing else."""
+    call = calls.filter(pk=pk).first()
+    if call is not None and call.state == State.WAITING:
+        withdraw_calls([pk])  # the sweeper may not have come by yet
+        call = calls.filter(pk=pk).first()
+    if call is None:
+        return None
+    usable = Capability.objects.usable_by(call.caller, unavailable=True)
+    named = usable.filter(pk=call.capability_id or 0)
+    call.capability = named.select_related("integration").first()
+    if call.capability is None and not (
+        call.state == State.CANCELLED and call.reason in LEFT_QUEUE
+    ):
+        return None
+    return _without_lost_name(call)
+
+
+def _without_lost_name(call: Call) -> Call:
+    """Take the name off a call whose tool is the caller's no more: they learn why their call left
+    the queue, and of the tool as little as everybody who may not use it."""
+    if call.capability is None:
+        call.full_name = ""
+    return call
+
+
+def list_own_calls(*, caller: Caller | None) -> list[Call]:
+    """The newest calls of the person in their group that need or needed approval, as far as they
+    may use the tools now."""
+    if caller is None:
+        return []
+    calls = Call.objects.filter(
+        user=caller.user_id, group__in=caller.group_ids, needs_approval=True
+    )
+    newest = list(
+        calls.select_related("group", "actor", "decided_by", "user").order_by("-created_at")[:50]
+    )
+    usable: dict[int, Capability] = {}
+    for asked_by in {call.caller for call in newest}:  # one for each space
+        theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
+            pk__in=[call.capability_id for call in newest if call.caller == asked_by]
+        )
+        usable |= theirs.select_related("integration").in_bulk()
+    for call in newest:
+        call.capability = usable.get(call.capability_id or 0)
+    told = [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
+    return [_without_lost_name(call) for call in told]
+
+
+def list_acts_of_others(*, user: User) -> list[Call]:
+    """Return the newest calls that others asked for as this user, each with its actor."""
+    calls = Call.objects.filter(~Q(actor=F("user")), user=user, credential=CredentialKind.SESSION)
+    return list(calls.select_related("actor", "group", "user").order_by("-created_at", "pk")[:20])
+
+
+@transaction.atomic
+def cancel_call(*, by: User | None, call: Call) -> Call:
+    """Take back a call that waits. Raises TooLateError where it waits no longer."""
+    if call.state not in (State.WAITING, State.QUEUED) or not move(call, State.CANCELLED):
+        call.refresh_from_db()
+        raise TooLateError(call)
+    record(by=by, action="call.cancel", target=target_of(call), details={"call": str(call.pk)})
+    return call
+
+
+def target_of(call: Call) -> str:
+    """How the audit log calls it. Arguments are for those who decide, not for the log."""
+    return f"{call.full_name} for {call.user} in {call.group}"

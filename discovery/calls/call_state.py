@@ -1,0 +1,107 @@
+"""From one state of a call to the next: whoever is second, late or mistaken moves nothing."""
+
+from functools import cache, partial
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from redis import Redis
+
+from acl.platform.prepared_statements import rows_of
+from acl.platform.redis_circuit import attempt
+from discovery.calls.call_wait import tell_waiters
+from discovery.models import Call
+
+QUEUE = "pegboard:calls"
+# A call that no worker took in this time is not begun any more: nobody expects it by then.
+BEGIN_WITHIN_SECONDS = 600
+
+
+def queue(call: Call) -> None:
+    """Write down a call that waits for nobody but a worker; raises IntegrityError where its key was
+    used before. By hand: to write this statement costs the ORM more than all others together."""
+    fields = Call._meta.concrete_fields
+    written = {
+        field.attname: field.get_db_prep_save(getattr(call, field.attname), connection)
+        for field in fields
+        if field.attname not in _BY_THE_DATABASE
+    }
+    [row] = rows_of(_insert(), {**written, "within": BEGIN_WITHIN_SECONDS})
+    call.created_at, call.sent_at, call.expires_at = row
+    call._state.adding = False
+
+
+_BY_THE_DATABASE = ("created_at", "sent_at", "expires_at")
+
+
+@cache
+def _insert() -> str:
+    columns = [field.attname for field in Call._meta.concrete_fields]
+    written = [name for name in columns if name not in _BY_THE_DATABASE]
+    return f"""
+INSERT INTO discovery_call ({", ".join(written)}, expires_at)
+VALUES ({", ".join(f"%({name})s" for name in written)},
+  statement_timestamp() + make_interval(secs => %(within)s::float8))
+RETURNING {", ".join(_BY_THE_DATABASE)}
+"""  # noqa: S608 - the names of our own columns
+
+
+def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
+    """Move on from the state that the caller has seen; False where it is another by now."""
+    if to in Call.ENDED:
+        values["ended_at"] = Now()
+    seen = Call.objects.filter(*only_if, pk=call.pk, state=call.state, attempts=call.attempts)
+    if not seen.update(state=to, **values):
+        return False
+    call.state = to
+    if to in Call.ENDED:
+        _tell_on_commit(call)
+    return True
+
+
+def end_call(
+    call: Call, to: Call.State, *, reason: str = "", message: str = "", result_json: str = ""
+) -> bool:
+    """`move` to the end of what has been running, in a statement of its own: each call has one."""
+    told = {"to": to, "reason": reason, "message": message, "result": result_json}
+    seen = {"pk": call.pk, "state": call.state, "attempts": call.attempts}
+    if not rows_of(_END, {**told, **seen}):
+        return False
+    call.state = to
+    _tell_on_commit(call)
+    return True
+
+
+_END = """
+UPDATE discovery_call SET state = %(to)s::text, ended_at = statement_timestamp(),
+  reason = %(reason)s::text, message = %(message)s::text, result_json = %(result)s::text
+WHERE id = %(pk)s::uuid AND state = %(state)s::text AND attempts = %(attempts)s::int
+RETURNING id
+"""
+
+
+def _tell_on_commit(call: Call) -> None:
+    transaction.on_commit(partial(tell_waiters, call.pk), robust=True)
+
+
+def unexpired() -> Q:
+    """What may still begin, by the database's clock."""
+    return Q(expires_at__isnull=True) | Q(expires_at__gt=Now())
+
+
+def send_on_commit(call: Call) -> None:
+    """Ask the process that holds the connections, once the row is there for it to see."""
+    transaction.on_commit(partial(send_call, str(call.pk)), robust=True)
+
+
+def send_call(pk: str) -> None:
+    """One word on a list; where Redis is away, the sweep sends it later."""
+
+    def push(redis: Redis) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.rpush(QUEUE, pk)
+        pipeline.expire(QUEUE, BEGIN_WITHIN_SECONDS)
+        pipeline.execute()
+
+    attempt(push, default=None)

@@ -1,0 +1,70 @@
+"""Calls that nobody moves any more: sent again, given up, withdrawn, expired, forgotten. By the
+database's clock."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.call_failures import GAVE_UP, NOT_BEGUN, UNKNOWN_OUTCOME
+from discovery.calls.call_state import move, unexpired
+from discovery.models import Call
+
+State = Call.State
+MOST_ATTEMPTS = 3
+# Connecting, waiting for a turn, calling: longer than any call that still lives.
+_PATIENCE_SECONDS = 60
+_MOST_AT_ONCE = 1000
+
+
+def sweep() -> list[str]:
+    """Do all of it; the calls that are to be sent again."""
+    _expire()
+    withdraw_calls()
+    _give_up()
+    _forget()
+    return _overdue()
+
+
+def _expire() -> None:
+    for call in _some(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
+        waited = call.state == State.WAITING
+        why = "Nobody approved it in time." if waited else "It could not be begun in time."
+        move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
+
+
+def _give_up() -> None:
+    """What was under way when its worker died. A read is sent again; of the others nobody knows."""
+    seconds = 2 * settings.PEGBOARD_CALL_SECONDS + _PATIENCE_SECONDS
+    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds))
+    for call in _some(lost):
+        if call.side_effect != "read":
+            move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)
+        elif call.attempts < MOST_ATTEMPTS:
+            move(call, State.QUEUED, sent_at=Now() - timedelta(days=1))
+        else:
+            told = "It ended the worker every time."
+            move(call, State.FAILED, reason=GAVE_UP, message=told)
+
+
+def _overdue() -> list[str]:
+    patience = timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
+    waiting = Call.objects.filter(state=State.QUEUED, sent_at__lt=Now() - patience)
+    with transaction.atomic():
+        rows = waiting.select_for_update(skip_locked=True).order_by("sent_at")[:_MOST_AT_ONCE]
+        keys = [row.pk for row in rows]
+        Call.objects.filter(pk__in=keys).update(sent_at=Now())
+    return [str(pk) for pk in keys]
+
+
+def _forget() -> None:
+    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
+    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
+    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
+
+
+def _some(which: Q) -> list[Call]:
+    return list(Call.objects.filter(which).order_by("created_at", "pk")[:_MOST_AT_ONCE])

@@ -1,0 +1,78 @@
+"""Reads a labelled set: catalog.jsonl with what there is, queries.jsonl with messages and their
+right answers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acl.platform.strict_json import parse_json
+from catalog.formats.descriptors import Kind
+from discovery.evaluation.scores import Labelled
+
+
+class BadSet(Exception):
+    """The folder is not a labelled set; the message names file, line and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What catalog.jsonl may say of an entry beyond what an import believes: a set is only
+    measured, never used."""
+
+    kind: Kind = "tool"
+    core: bool = False
+    pinned: bool = False
+
+
+def read_queries(folder: Path, limit: int | None = None) -> list[Labelled]:
+    """The messages of the set, in the file's order, at most `limit`."""
+    rows = [_labelled(row, place) for place, row in _rows(folder / "queries.jsonl")]
+    if not rows:
+        raise BadSet(f"{folder / 'queries.jsonl'} has no messages")
+    return rows[:limit]
+
+
+def read_standings(folder: Path) -> dict[str, Standing]:
+    """Which ids are core, pinned, or not tools."""
+    return {
+        str(row["id"]): Standing(
+            row.get("kind", "tool"), bool(row.get("core")), bool(row.get("pinned"))
+        )
+        for _, row in _rows(folder / "catalog.jsonl")
+        if "id" in row
+    }
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not path.is_file():
+        raise BadSet(f"{path} does not exist")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield f"{path.name}:{number}", _object(line, f"{path.name}:{number}")
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        row = parse_json(line)
+    except ValueError as problem:
+        raise BadSet(f"{place}: not JSON: {problem}") from problem
+    if not isinstance(row, dict):
+        raise BadSet(f"{place}: not an object")
+    return row
+
+
+def _labelled(row: dict[str, Any], place: str) -> Labelled:
+    try:
+        return Labelled(
+            qid=str(row["qid"]),
+            query=str(row["query"]),
+            relevant=tuple(row["relevant"]),
+            history=tuple(row.get("history") or ()),
+            split=row.get("split") or "",
+            part=row.get("part") or "",
+            alternatives={key: tuple(ids) for key, ids in (row.get("alternatives") or {}).items()},
+        )
+    except KeyError as missing:
+        raise BadSet(f"{place}: {missing.args[0]} is missing") from missing

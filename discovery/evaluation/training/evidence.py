@@ -1,0 +1,132 @@
+"""What the selector would know about the candidates of a labelled set's messages, without a
+database: capabilities, texts, clauses, words and fusion are the product's own, and only the choice
+of candidates is done here as the SQL does it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from acl.platform.strict_json import parse_json
+from catalog import lexical
+from catalog.embedding.document_vectors import embed_documents
+from catalog.embedding.embedder import Embedder
+from catalog.embedding.embedding_text import embedding_text
+from catalog.formats.descriptors import Descriptor
+from catalog.formats.loader import load_path
+from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
+from discovery.select.clauses import split
+from discovery.select.glossary import add_english
+from discovery.select.ranking.fusion import Evidence, MessageFeatures, fuse
+from discovery.select.ranking.scales import GENERAL, Scale
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A message with its candidates' evidence: a column for the whole and for each clause."""
+
+    cosines: Array
+    words: Array
+    ideals: tuple[float, ...]
+    right: npt.NDArray[np.bool_]  # which candidates are right
+    wanted: int  # how many right answers there are, found or not
+    places: npt.NDArray[np.int64]  # of the candidates in the catalogue
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        pairs = zip(self.cosines.tolist(), self.words.tolist(), strict=True)
+        return [Evidence(tuple(cosines), tuple(words)) for cosines, words in pairs]
+
+    @property
+    def features(self) -> MessageFeatures:
+        return MessageFeatures(self.ideals)
+
+    def whole(self) -> "Question":
+        """The same without clauses."""
+        return Question(
+            self.cosines[:, :1],
+            self.words[:, :1],
+            self.ideals[:1],
+            self.right,
+            self.wanted,
+            self.places,
+        )
+
+
+Ranking = Callable[[Question], Array]
+
+
+def questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterator[Question]:
+    """Every message of a labelled set, with the candidates that the selector would see."""
+    capabilities = load_path(folder / "catalog.jsonl").capabilities
+    texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
+    vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
+    identifiers = np.array([each.identifier for each in capabilities])
+    for line in (folder / "queries.jsonl").read_text("utf-8").splitlines():
+        row = parse_json(line)
+        message = add_english((row["query"], *split(row["query"])))
+        queries = [lexical.query_vector(text) for text in message]
+        cosines = vectors @ embedder.embed(message).T
+        words = np.asarray((documents @ _matrix(queries).T).todense())
+        seen = _candidates(cosines, words)
+        yield Question(
+            cosines[seen],
+            words[seen],
+            tuple(lexical.max_score(query) for query in queries),
+            np.isin(identifiers[seen], row["relevant"]),
+            len(row["relevant"]),
+            seen,
+        )
+
+
+def _documents(capabilities: Sequence[Descriptor]) -> Any:
+    return _matrix([lexical.document_vector(each) for each in capabilities])
+
+
+def _matrix(vectors: Sequence[dict[int, float]]) -> Any:
+    from scipy import sparse
+
+    starts = np.cumsum([0, *map(len, vectors)])
+    columns = [index for vector in vectors for index in vector]
+    values = [value for vector in vectors for value in vector.values()]
+    return sparse.csr_matrix((values, columns, starts), shape=(len(vectors), lexical.DIMENSIONS))
+
+
+def _candidates(cosines: Array, words: Array) -> Array:
+    """As in the SQL."""
+    limit = NEAREST if words.shape[1] == 1 else NEAREST_OF_SEVERAL
+    near = np.argsort(-cosines.max(axis=1), kind="stable")[:limit]
+    worded = np.argsort(-words[:, 0], kind="stable")[:limit]
+    return np.union1d(near, worded[words[worded, 0] > 0])
+
+
+def by_meaning(question: Question) -> Array:
+    return question.cosines[:, 0]
+
+
+def by_fusion(question: Question, scale: Scale = GENERAL) -> Array:
+    return np.array(fuse(question.evidence, question.features, scale))
+
+
+def by_whole_message(question: Question, scale: Scale = GENERAL) -> Array:
+    return by_fusion(question.whole(), scale)
+
+
+def measure(asked: Sequence[Question], rank: Ranking) -> tuple[float, float, float]:
+    """recall@5, NDCG@10 and complete@10, in per cent."""
+    scores = [_measures(question, rank(question)) for question in asked]
+    recall, ndcg, complete = (float(value) for value in 100 * np.mean(scores, axis=0))
+    return recall, ndcg, complete
+
+
+def _measures(question: Question, scores: Array) -> tuple[float, float, float]:
+    gains = question.right[np.argsort(-scores, kind="stable")[:10]]
+    discounts = 1 / np.log2(np.arange(2, 12))
+    ideal = discounts[: min(10, question.wanted)].sum()
+    ndcg = (gains * discounts[: len(gains)]).sum() / ideal
+    return gains[:5].sum() / question.wanted, ndcg, float(gains.sum() == question.wanted)

@@ -1,0 +1,177 @@
+"""MCP's messages, by the official SDK's types: JSON-RPC in, JSON-RPC out.
+
+Two generations. Up to 2025-11-25 a client shakes hands by `initialize` and then names the version
+in a header; from 2026-07-28 on each request brings all that it needs, and `server/discover` says
+what there is. Neither leaves anything behind here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundLadderRejection,
+    classify_inbound_request,
+)
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    SERVER_INFO_META_KEY,
+    DiscoverResult,
+    EmptyResult,
+    Implementation,
+    InitializeResult,
+    JSONRPCRequest,
+    Result,
+    ServerCapabilities,
+    ToolsCapability,
+)
+from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from mcp_types.methods import serialize_server_result, validate_client_request
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
+from pydantic import ValidationError
+
+from acl.rights.caller import Caller
+from discovery.gateway.mcp.mcp_tools import UnknownToolError, call_tool, list_tools
+
+Answer = tuple[int, dict[str, Any] | None]
+INSTRUCTIONS = (
+    "A catalogue of tools and skills, of which you see what your user may use. Look for what a "
+    "task needs with search_tools, read it with get_tool, run it with execute_tool."
+)
+ACCEPTED, OK = 202, 200
+
+
+def answer(
+    message: Any, headers: Mapping[str, str], principal: Any, caller: Callable[[], Caller]
+) -> Answer:
+    """HTTP status and body; a notification gets no body."""
+    if isinstance(message, dict) and "method" in message and "id" not in message:
+        return ACCEPTED, None
+    try:
+        request = JSONRPCRequest.model_validate(message)
+    except ValidationError:
+        return _error(None, INVALID_REQUEST, "One JSON-RPC request at a time is answered.")
+    lowered = {name.lower(): value for name, value in headers.items()}
+    version = _version(message, lowered)
+    if isinstance(version, InboundLadderRejection):
+        return _error(request.id, version.code, version.message, version.data)
+    return _Exchange(request, version, principal, caller).answer()
+
+
+def not_json(reason: str) -> Answer:
+    """The body could not be read at all."""
+    return _error(None, PARSE_ERROR, reason)
+
+
+def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | InboundLadderRejection:
+    """The version that the request is in; a client that never names one is an old one."""
+    named = headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+    if named in HANDSHAKE_PROTOCOL_VERSIONS:
+        return named
+    verdict = classify_inbound_request(message, headers=headers)
+    return verdict if isinstance(verdict, InboundLadderRejection) else verdict.protocol_version
+
+
+class _Exchange:
+    """One request, the version that it is in, and who sent it."""
+
+    def __init__(
+        self, request: JSONRPCRequest, version: str, principal: Any, caller: Callable[[], Caller]
+    ) -> None:
+        self._request = request
+        self._version = version
+        self._params = request.params or {}
+        self._principal = principal
+        self._caller = caller
+        self._methods: dict[str, Callable[[], Result]] = {
+            "initialize": self._initialize,
+            "ping": EmptyResult,
+            "server/discover": self._discover,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+        }
+
+    def answer(self) -> Answer:
+        """The result, or why there is none."""
+        method = self._request.method
+        try:
+            validate_client_request(method, self._version, self._request.params)
+            answering = self._methods[method]
+        except KeyError:  # this version does not have it, or we do not
+            return self._refused(METHOD_NOT_FOUND, "There is no such method here.")
+        except ValidationError as wrong:
+            return self._refused(INVALID_PARAMS, _first_of(wrong))
+        try:
+            result = answering()
+        except UnknownToolError as unknown:
+            return self._refused(INVALID_PARAMS, str(unknown))
+        return OK, {"jsonrpc": "2.0", "id": self._request.id, "result": self._written(result)}
+
+    def _written(self, result: Result) -> dict[str, Any]:
+        """As this version has it: older ones know nothing of caches, newer ones want to be told
+        who answers."""
+        dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        written = serialize_server_result(self._request.method, self._version, dumped)
+        if self._is_modern:
+            written["_meta"] = {SERVER_INFO_META_KEY: _own_name().model_dump(exclude_none=True)}
+        return written
+
+    def _refused(self, code: int, reason: str) -> Answer:
+        """The newer protocol has a status for each error; in the older the answer itself is one."""
+        status, body = _error(self._request.id, code, reason)
+        return (status if self._is_modern else OK), body
+
+    @property
+    def _is_modern(self) -> bool:
+        return self._version in MODERN_PROTOCOL_VERSIONS
+
+    def _initialize(self) -> InitializeResult:
+        asked = self._params["protocolVersion"]
+        known = asked in HANDSHAKE_PROTOCOL_VERSIONS
+        return InitializeResult(
+            protocol_version=asked if known else LATEST_HANDSHAKE_VERSION,
+            capabilities=_capabilities(),
+            server_info=_own_name(),
+            instructions=INSTRUCTIONS,
+        )
+
+    def _discover(self) -> DiscoverResult:
+        return DiscoverResult(
+            supported_versions=[*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)],
+            capabilities=_capabilities(),
+            instructions=INSTRUCTIONS,
+        )
+
+    def _list_tools(self) -> Result:
+        return list_tools(self._principal)
+
+    def _call_tool(self) -> Result:
+        name, arguments = self._params["name"], self._params.get("arguments") or {}
+        return call_tool(self._principal, self._caller, name, arguments)
+
+
+def _capabilities() -> ServerCapabilities:
+    return ServerCapabilities(tools=ToolsCapability())
+
+
+def _own_name() -> Implementation:
+    return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
+
+
+def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:
+    error = {"code": code, "message": reason} | ({"data": data} if data is not None else {})
+    body = {"jsonrpc": "2.0", "id": asked, "error": error}
+    return ERROR_CODE_HTTP_STATUS.get(code, OK), body
+
+
+def _first_of(wrong: ValidationError) -> str:
+    """Which parameter and why, without the value, which may be long."""
+    first = wrong.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(step) for step in first["loc"] if step != "params")
+    return f"{place or 'params'}: {first['msg']}"

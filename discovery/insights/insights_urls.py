@@ -1,0 +1,12 @@
+"""Where Insights lives."""
+
+from django.urls import path
+
+from discovery.insights.pages import downloads, insights_pages
+
+urlpatterns = [
+    path("insights/", insights_pages.figures, name="insights"),
+    path("insights/outcomes/", insights_pages.outcomes, name="insights-outcomes"),
+    path("insights/tools/", insights_pages.tools, name="insights-tools"),
+    path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
+]

@@ -1,0 +1,55 @@
+"""What a turn keeps of its message until its outcome is told: the vector, the model that it is by,
+and what the votes would have gained for each candidate. No word of the message is in it."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discovery.select.ranking.past_use import LEVELS
+
+NOTHING = (0.0,) * len(LEVELS)
+_STEPS = 100  # gains are kept in hundredths, a byte each
+_HEAD = struct.Struct("<BHH")
+_GAINS = struct.Struct(f"<q{len(LEVELS)}b")
+_HALVES = np.dtype("<f2")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The message's vector by `model`, and for capabilities what votes would have gained for them,
+    by level; for all others it is nothing."""
+
+    model: str
+    vector: npt.NDArray[np.floating]
+    gains: Mapping[int, tuple[float, ...]]
+
+    def gains_for(self, capability: int) -> tuple[float, ...]:
+        return self.gains.get(capability, NOTHING)
+
+
+def write_note(note: Note) -> bytes:
+    """As bytes, a tenth of what text would take to write and to store."""
+    model = note.model.encode()
+    gains = (
+        _GAINS.pack(key, *(round(gain * _STEPS) for gain in row)) for key, row in note.gains.items()
+    )
+    head = _HEAD.pack(len(model), len(note.vector), len(note.gains))
+    return b"".join((head, model, note.vector.astype(_HALVES).tobytes(), *gains))
+
+
+def read_note(content: bytes) -> Note:
+    """What `write_note` wrote."""
+    of_model, of_vector, _ = _HEAD.unpack_from(content)
+    vector_at = _HEAD.size + of_model
+    gains_at = vector_at + of_vector * _HALVES.itemsize
+    return Note(
+        content[_HEAD.size : vector_at].decode(),
+        np.frombuffer(content[vector_at:gains_at], dtype=_HALVES),
+        {
+            key: tuple(step / _STEPS for step in steps)
+            for key, *steps in _GAINS.iter_unpack(content[gains_at:])
+        },
+    )

@@ -1,0 +1,130 @@
+"""Whom the playground looks as. Admins may choose anybody; everybody else is themselves, and may
+compare the groups and spaces that are their own."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group, User
+from django.http import QueryDict
+
+from acl.audit.looks import record_look
+from acl.models import Space
+from acl.pages.frame import Frame, PageRequest
+from acl.rights.caller import Caller
+from acl.rights.caller_lookup import CallerRefused, caller_for
+from discovery.pages.playground_forms import CALLER, OTHER_CALLER, PlaygroundForm
+
+MOST_PEOPLE = 30
+NOT_THERE = "There is no such active user, or not in this group and space."
+NOT_YOURS = "That is no group or space of yours."
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """People to suggest, and the groups and spaces of the one who is chosen."""
+
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+
+
+def fields_for(request: PageRequest) -> QueryDict:
+    """The fields of the address, or of the body. A link that names a caller is the opener's own
+    question, unless they are an admin."""
+    given = (request.POST if request.method == "POST" else request.GET).copy()
+    if not request.user.is_staff:
+        for name in (*CALLER, "vs_user"):
+            given.pop(name, None)
+    return given
+
+
+def caller_of(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
+    """Whom the answer is for; a caller who does not exist is told beside the field."""
+    if not form.is_valid():
+        return frame.caller
+    named = _named(form, CALLER)
+    if not any(named.values()):
+        if frame.caller is None and form.cleaned_data["message"]:
+            form.add_error("user", "You are in no group yourself. Choose whom to look as.")
+        return frame.caller
+    return _called(request, form, frame, named, "user")
+
+
+def other_caller_of(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
+    """Whom the second answer is for."""
+    named = _named(form, OTHER_CALLER)
+    if not any(named.values()):
+        return frame.caller
+    return _called(request, form, frame, named, "vs_user")
+
+
+def choices_for(request: PageRequest, form: PlaygroundForm) -> Choices | None:
+    """What admins may choose from; nobody else chooses."""
+    return _choices(form, CALLER) if request.user.is_staff else None
+
+
+def other_choices_for(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Choices:
+    """The same for the second answer; whoever is no admin has their own groups."""
+    if form.data.get("vs") != "caller":
+        return Choices()
+    if request.user.is_staff:
+        return _choices(form, OTHER_CALLER)
+    own = tuple(group.name for group in frame.groups)
+    chosen = form.data.get("vs_group") or (frame.group.name if frame.group else "")
+    return Choices((), own, _spaces(chosen) if chosen in own else ())
+
+
+def people_named(typed: str) -> tuple[str, ...]:
+    """Active people whose name has this in it, the first few."""
+    people = User.objects.filter(is_active=True, username__icontains=typed).order_by("username")
+    return tuple(people.values_list("username", flat=True)[:MOST_PEOPLE])
+
+
+def label_of(request: PageRequest, form: PlaygroundForm, caller: Caller, *, other: bool) -> str:
+    """A caller in words: who, in which group and space."""
+    user, _, space = OTHER_CALLER if other else CALLER
+    who = form.cleaned_data[user]
+    name = "You" if who in {"", request.user.get_username()} else who
+    group = Group.objects.get(pk=caller.group_id).name
+    below = form.cleaned_data[space] if caller.space_id else ""
+    return f"{name} in {group}" + (f", {below}" if below else "")
+
+
+def _named(form: PlaygroundForm, fields: tuple[str, ...]) -> dict[str, str | None]:
+    return {
+        name: form.cleaned_data[field] or None for name, field in zip(CALLER, fields, strict=True)
+    }
+
+
+def _called(
+    request: PageRequest,
+    form: PlaygroundForm,
+    frame: Frame,
+    named: dict[str, str | None],
+    field: str,
+) -> Caller | None:
+    usual = frame.group.name if frame.group else None
+    try:
+        caller = caller_for(request.user, **named, usual_group=usual)
+    except CallerRefused:
+        form.add_error(field, NOT_THERE if request.user.is_staff else NOT_YOURS)
+        return None
+    name = named["user"] or request.user.get_username()
+    record_look(by=request.user, subject=caller.user_id, name=name, kind="playground")
+    return caller
+
+
+def _choices(form: PlaygroundForm, fields: tuple[str, str, str]) -> Choices:
+    name, group = (form.data.get(field, "") for field in fields[:2])
+    if not name:
+        return Choices(people_named(""))
+    groups = Group.objects.filter(user__username=name).order_by("name")
+    return Choices(
+        people_named(name),
+        tuple(groups.values_list("name", flat=True)),
+        _spaces(group) if group else (),
+    )
+
+
+def _spaces(group: str) -> tuple[str, ...]:
+    spaces = Space.objects.filter(group__name=group, parent__isnull=False).order_by("slug")
+    return tuple(spaces.values_list("slug", flat=True))

@@ -1,0 +1,102 @@
+"""What people type and choose in the playground. All of it is in the address, so that it can be
+shared."""
+
+from dataclasses import replace
+
+from django import forms
+from django.conf import settings
+
+from acl.rights.caller import Caller
+from discovery.pages.tool_forms import KINDS
+from discovery.select.selection import Asked
+
+OUTPUTS = [
+    ("", "Request"),
+    ("prompt", "Prompt"),
+    ("tiers", "Tiers"),
+    ("anthropic", "Anthropic"),
+    ("openai", "OpenAI"),
+    ("gemini", "Gemini"),
+    ("mcp", "MCP"),
+]
+GRAPH = [("", "Count"), ("off", "Do not count")]
+COMPARED = [("", "Nothing"), ("settings", "Other settings"), ("caller", "Another caller")]
+AS_BEFORE = ("", "The same")
+# Whom the answer is for, and the second one beside it.
+CALLER, OTHER_CALLER = ("user", "group", "space"), ("vs_user", "vs_group", "vs_space")
+LONGEST_NAME = 200
+
+
+class PlaygroundForm(forms.Form):
+    """A message and how to look at it; from `vs` on, what the second answer differs in."""
+
+    message = forms.CharField(required=False)
+    history = forms.CharField(required=False)
+    max_tools = forms.IntegerField(required=False, min_value=1, max_value=100)
+    kind = forms.ChoiceField(required=False, choices=KINDS)
+    graph = forms.ChoiceField(required=False, choices=GRAPH)
+    output = forms.ChoiceField(required=False, choices=OUTPUTS)
+    user = forms.CharField(required=False, max_length=150)
+    group = forms.CharField(required=False, max_length=150)
+    space = forms.CharField(required=False, max_length=60)
+    why = forms.CharField(required=False, max_length=LONGEST_NAME)
+    vs = forms.ChoiceField(required=False, choices=COMPARED)
+    vs_max_tools = forms.IntegerField(required=False, min_value=1, max_value=100)
+    vs_kind = forms.ChoiceField(
+        required=False, choices=[AS_BEFORE, ("any", "Every kind"), *KINDS[1:]]
+    )
+    vs_graph = forms.ChoiceField(required=False, choices=[AS_BEFORE, ("on", "Count"), GRAPH[1]])
+    vs_history = forms.ChoiceField(required=False, choices=[AS_BEFORE, ("off", "Left out")])
+    vs_user = forms.CharField(required=False, max_length=150)
+    vs_group = forms.CharField(required=False, max_length=150)
+    vs_space = forms.CharField(required=False, max_length=60)
+
+    def clean_message(self) -> str:
+        """Messages have a limit, as they have in the API."""
+        return self._within_limit("message")
+
+    def clean_history(self) -> str:
+        """So have the messages before it."""
+        return self._within_limit("history")
+
+    def asks(self) -> bool:
+        """Whether there is a message, and nothing is wrong."""
+        return self.is_valid() and bool(self.cleaned_data["message"].strip())
+
+    def said_before(self) -> tuple[str, ...]:
+        """The earlier messages, oldest first."""
+        lines = str(self.cleaned_data["history"]).splitlines()
+        return tuple(line.strip() for line in lines if line.strip())
+
+    def asked(self, caller: Caller) -> Asked:
+        """The question as the selector takes it."""
+        data = self.cleaned_data
+        return Asked(
+            message=data["message"],
+            caller=caller,
+            history=self.said_before(),
+            max_tools=data["max_tools"] or settings.PEGBOARD_MAX_TOOLS,
+            kind=data["kind"] or "any",
+            use_graph=data["graph"] != "off",
+        )
+
+    def asked_otherwise(self, asked: Asked) -> Asked:
+        """The same question in the second answer's settings."""
+        data = self.cleaned_data
+        graph = {"": asked.use_graph, "on": True, "off": False}[data["vs_graph"]]
+        return replace(
+            asked,
+            history=() if data["vs_history"] == "off" else asked.history,
+            max_tools=data["vs_max_tools"] or asked.max_tools,
+            kind=data["vs_kind"] or asked.kind,
+            use_graph=graph,
+        )
+
+    def _within_limit(self, field: str) -> str:
+        text: str = self.cleaned_data[field]
+        most: int = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
+        if len(text) > most:
+            raise forms.ValidationError(
+                f"This has {len(text):,} characters; {most:,} are the most that is looked at."
+            )
+        return text

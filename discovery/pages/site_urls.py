@@ -1,0 +1,31 @@
+"""Where the pages live."""
+
+from django.urls import include, path
+
+from acl.pages import design_page, session_pages
+from catalog.servers.pages import my_secrets, sign_in_pages
+from discovery.pages import approval_pages, first_steps_page, my_tools_pages, playground_page
+
+urlpatterns = [
+    path("", playground_page.playground, name="playground"),
+    path("first-steps/", first_steps_page.first_run, name="first-run"),
+    path("playground/people/", playground_page.people, name="people"),
+    path("tools/", my_tools_pages.my_tools, name="my-tools"),
+    path("tools/requests/", my_tools_pages.requests, name="requests"),
+    path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
+    path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
+    path("tools/connections/<slug:slug>/sign-in/", sign_in_pages.sign_in, name="my-sign-in"),
+    path("tools/connections/<slug:slug>/sign-out/", sign_in_pages.sign_out, name="my-sign-out"),
+    path("connections/callback/", sign_in_pages.callback, name="account-callback"),
+    path("connections/<uuid:public_id>/", sign_in_pages.progress, name="account-progress"),
+    path("tools/<slug:full_name>/", my_tools_pages.tool, name="tool"),
+    path("approvals/", approval_pages.approvals, name="approvals"),
+    path("approvals/<uuid:pk>/", approval_pages.approval, name="approval"),
+    path("design/", design_page.design, name="design"),
+    path("group/", session_pages.choose_group, name="choose-group"),
+    path("", include("catalog.access.pages.access_urls")),
+    path("", include("acl.pages.account_urls")),
+    path("", include("discovery.insights.insights_urls")),
+    path("", include("acl.pages.people_urls")),
+    path("", include("acl.pages.register_urls")),
+]

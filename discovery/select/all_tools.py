@@ -1,0 +1,59 @@
+"""Everything that a caller may use, for the modes that show all of it."""
+
+import json
+from functools import cache
+from typing import Any
+
+from acl.platform.prepared_statements import rows_of
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.querysets import TABLES
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from discovery.answer.formats.format_base import Tool
+
+
+@cache
+def _measure(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
+"""  # noqa: S608 - the names of our own tables
+
+
+@cache
+def _read(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT c.full_name, c.display_name, c.description, c.side_effect, usable.mode = 1,
+       CASE WHEN %(schemas)s::bool THEN c.input_schema::text END
+FROM usable JOIN catalog_capability c ON c.id = usable.id
+ORDER BY c.full_name COLLATE "C", c.id
+"""  # noqa: S608 - the names of our own tables
+
+
+def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
+    """How many capabilities there are, and what their definitions cost."""
+    [(count, tokens)] = _rows(_measure(united=caller.is_united), caller, kind, {})
+    return count, int(tokens)
+
+
+def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
+    """All of them by full name, with the schemas of their arguments or without."""
+    return [
+        Tool(
+            name=name,
+            title=ReviewedText(title),
+            description=ReviewedText(description),
+            input_schema=ReviewedSchema(json.loads(schema)) if schema else None,
+            side_effect=side_effect,
+            asks_first=asks_first,
+        )
+        for name, title, description, side_effect, asks_first, schema in _rows(
+            _read(united=caller.is_united), caller, kind, {"schemas": schemas}
+        )
+    ]
+
+
+def _rows(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
+    kind = "" if kind in {"any", "all"} else kind
+    return rows_of(statement, {**rights_parameters(caller, kind=kind, connected=True), **more})

@@ -1,0 +1,357 @@
+"""Candidates for a message: what the caller may use and what is near it in meaning or words, in one
+statement, with what the foremost of them need, how they are related, and what of them the group
+has called for messages like this one.
+
+The statement is prepared once on each connection. It returns the definitions of its candidates too,
+since a second round trip would cost more than the bytes.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple, cast
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from pgvector import HalfVector, SparseVector, Vector
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.embedding.embedder import Vectors
+from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
+from catalog.lexical import DIMENSIONS
+from catalog.querysets import TABLES
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from discovery.learning import memory
+from discovery.select.ranking.past_use import Checked, Experience
+from discovery.select.ranking.relation_gains import Link, links_by_shared
+
+# Of each arm, for one text and for several that share the list. Fewer lose right answers; more cost
+# time and gain nothing.
+NEAREST, NEAREST_OF_SEVERAL = 40, 60
+# Relations are looked at among so many of each arm, since they count for what is first in the end.
+# Of each of them so many neighbours come along.
+FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
+
+
+class Candidate(NamedTuple):
+    """A capability that competes, with its evidence: cosines and words, of the message first and
+    then its clauses."""
+
+    pk: int
+    identifier: str
+    full_name: str
+    kind: str
+    action: str
+    integration: str
+    display_name: ReviewedText
+    description: ReviewedText
+    category: str
+    tags: list[str]
+    schema: str | None  # JSON; parsed only for what is selected
+    side_effect: str
+    core: bool
+    pinned: bool
+    available: bool
+    tokens: int
+    fingerprint: str
+    asks_first: bool
+    cosines: list[float | None]
+    words: list[float]
+
+    @property
+    def input_schema(self) -> ReviewedSchema | None:
+        """The schema of its arguments."""
+        return ReviewedSchema(json.loads(self.schema)) if self.schema else None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates, and how many capabilities and tokens there are in all that the caller may
+    use."""
+
+    found: list[Candidate]
+    usable: int
+    tokens: int
+    embedded: bool  # whether any candidate had a vector
+    # What was not found itself, and is needed by or used together with what was.
+    outside: list[Candidate]
+    links: list[Link]  # between all of these, by primary key
+    # What of these was called for the messages that are nearest to this one, and how good such
+    # votes were so far.
+    experiences: list[Experience]
+    checked: Checked
+
+
+def find_candidates(
+    *,
+    caller: Caller,
+    model: str,
+    vectors: Vectors | None,
+    words: Sequence[dict[int, float]],
+    names: Iterable[str] = (),
+    kind: str = "",
+    unavailable: bool = False,
+    connected: bool = False,
+    use_graph: bool = False,
+    use_experience: bool = False,
+) -> Candidates:
+    """The best by meaning and by words among what `caller` may use.
+
+    `vectors` holds a row for the message and one for each clause, by `model`; None goes by words
+    alone. `words` has a lexical query for the same texts. `names` are full names that the message
+    mentions literally. `use_experience` needs vectors.
+    """
+    count = 0 if vectors is None else len(vectors)
+    most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
+    parameters = {
+        **rights_parameters(caller, unavailable=unavailable, kind=kind, connected=connected),
+        "model": model,
+        "names": list(names),
+        **{
+            f"v{i}": _OnTheWire(Vector(vectors[i]).to_binary())
+            for i in range(count)
+            if vectors is not None
+        },
+        **{
+            f"t{i}": _OnTheWire(SparseVector(query, DIMENSIONS).to_binary())
+            for i, query in enumerate(words)
+        },
+    }
+    if most and vectors is not None:
+        parameters["h0"] = _OnTheWire(HalfVector(vectors[0]).to_binary())
+    shape = (count, len(words), use_graph, most)
+    rows = _run(_statement(*shape, united=caller.is_united), parameters)
+    usable, tokens = rows[0][:_TOTALS] if rows else (0, 0)
+    rows = [row[_TOTALS:] for row in rows if row[_TOTALS] is not None]
+    return _candidates(rows, usable, int(tokens or 0), use_graph)
+
+
+def _candidates(
+    rows: Sequence[tuple[Any, ...]], usable: int, tokens: int, use_graph: bool
+) -> Candidates:
+    found: list[Candidate] = []
+    outside: list[Candidate] = []
+    links: list[Link] = []
+    experiences: list[Experience] = []
+    checked = Checked()
+    names: dict[int, list[str]] = {}
+    for row in rows:
+        candidate, more = Candidate._make(row[:_WIDTH]), row[_WIDTH:]
+        if use_graph:
+            is_hit, targets, kinds, weights, shared = more[:_RELATIONS]
+            more = more[_RELATIONS:]
+            (found if is_hit else outside).append(candidate)
+            if targets:
+                links += map(Link, repeat(candidate.pk), targets, kinds, weights)
+            if shared:
+                names[candidate.pk] = shared
+        else:
+            found.append(candidate)
+        if more:
+            turns, likenesses, worths, gains, squares = more
+            checked = Checked(gains, squares) if gains else checked
+            if turns:
+                experiences += map(Experience, repeat(candidate.pk), turns, likenesses, worths)
+    stored = {(link.source, link.target, link.kind) for link in links}
+    links += [link for link in links_by_shared(names) if link[:3] not in stored]
+    embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
+    return Candidates(found, usable, tokens, embedded, outside, links, experiences, checked)
+
+
+@lru_cache(maxsize=32)
+def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, united: bool) -> str:
+    """The statement for so many vectors and lexical queries, with relations or without, reading so
+    many experiences; it stays the same, so that it is prepared once."""
+    limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
+    near = _NEAR.format(
+        distance=_least([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
+    )
+    worded = _WORDED.format(limit=limit)
+    arms = [near, worded] if vectors else [worded]
+    if experiences:
+        arms.append(memory.arms(experiences))
+    return _STATEMENT.format(
+        rights=rights_sql(TABLES, united=united),
+        arms=",\n".join(arms),
+        near="UNION SELECT id FROM near" if vectors else "",
+        cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
+        words=", ".join(f"-(l.terms <#> %(t{i})s::sparsevec)" for i in range(texts)),
+        called=memory.HITS if experiences else "",
+        checked=memory.CHECKED if experiences else "",
+        experiences=memory.COLUMNS if experiences else "",
+        graph=_graph(vectors, texts) if use_graph else "",
+        shown="shown" if use_graph else "hits",
+        related=_RELATED if use_graph else "",
+        joined=(memory.JOINED if experiences else "") + (_JOINED if use_graph else ""),
+    )
+
+
+def _graph(vectors: int, texts: int) -> str:
+    foremost = FOREMOST if texts == 1 else FOREMOST_OF_SEVERAL
+    return _GRAPH.format(
+        by_meaning=_FOREMOST_BY_MEANING.format(foremost=foremost) if vectors else "",
+        foremost=foremost,
+        beside_each=BESIDE_EACH,
+        most_with_a_tag=MOST_WITH_A_TAG.format(usable="(SELECT usable FROM totals)"),
+        largest_category=LARGEST_CATEGORY,
+        for_the_group=FOR_THE_GROUP,
+    )
+
+
+def _least(distances: list[str]) -> str:
+    return distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})"
+
+
+_NEAR = """near AS (
+  SELECT e.capability_id AS id, {distance} AS distance
+  FROM catalog_embedding e
+  WHERE e.model_id = (SELECT id FROM model) AND e.vector IS NOT NULL
+    AND e.capability_id = ANY (ARRAY(SELECT id FROM usable))
+  ORDER BY distance LIMIT {limit}
+)"""
+_WORDED = """worded AS (
+  SELECT id, score FROM (
+    SELECT l.capability_id AS id, l.terms <#> %(t0)s::sparsevec AS score
+    FROM catalog_lexicalvector l
+    WHERE l.capability_id = ANY (ARRAY(SELECT id FROM usable)) OFFSET 0) x
+  WHERE score < 0 ORDER BY score LIMIT {limit}
+)"""
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+# The totals come first and alone, so that they are there even where nothing is found.
+_STATEMENT = """WITH RECURSIVE {rights},
+model AS MATERIALIZED (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s::text),
+{arms},
+named AS (
+  SELECT c.id FROM catalog_capability c
+  WHERE c.full_name = ANY (%(names)s::text[]) AND c.id IN (SELECT id FROM usable)
+),
+hits AS MATERIALIZED (
+  SELECT id FROM worded {near} UNION SELECT id FROM named UNION SELECT id FROM usable WHERE always
+  {called}
+),
+totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
+SELECT totals.usable, totals.tokens, c.id, c.identifier, c.full_name, c.kind, c.action, i.slug,
+       c.display_name, c.description, c.category, c.tags, c.input_schema::text, c.side_effect,
+       c.core, c.pinned, c.available, c.tokens, c.fingerprint,
+       c.id IN (SELECT id FROM usable WHERE mode = 1),
+       ARRAY[{cosines}]::float8[], ARRAY[{words}]::float8[]{related}{experiences}
+FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
+  JOIN catalog_integration i ON i.id = c.integration_id
+  LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
+  LEFT JOIN catalog_lexicalvector l ON l.capability_id = c.id{joined}) ON true
+"""
+_TOTALS, _WIDTH = 2, len(Candidate._fields)
+_RELATIONS = 5  # columns
+_RELATED = """,
+       c.id IN (SELECT id FROM hits), link.targets, link.kinds, link.weights, counting.names"""
+_JOINED = """
+  LEFT JOIN link ON link.id = c.id LEFT JOIN counting ON counting.id = c.id"""
+_FOREMOST_BY_MEANING = "UNION (SELECT id FROM near ORDER BY distance LIMIT {foremost})"
+# Everything here is about what the caller may use, the number of those who share something
+# included. Each set is joined once: a subquery for each row would read `usable` again and again.
+_GRAPH = """,
+foremost AS MATERIALIZED (
+  SELECT id FROM named UNION (SELECT id FROM worded ORDER BY score LIMIT {foremost})
+  {by_meaning}
+),
+beside AS (
+  SELECT id, row_number() OVER (
+    PARTITION BY parent ORDER BY kind DESC, weight DESC, id) AS place
+  FROM (
+    SELECT source_id AS parent, target_id AS id, kind, weight FROM catalog_edge
+    WHERE source_id = ANY (ARRAY(SELECT id FROM foremost))
+      AND kind IN ('DEPENDS_ON', 'COMPOSED_WITH') AND {for_the_group}
+    UNION ALL
+    SELECT target_id, source_id, kind, weight FROM catalog_edge
+    WHERE target_id = ANY (ARRAY(SELECT id FROM foremost)) AND kind = 'COMPOSED_WITH'
+      AND {for_the_group}) other
+  WHERE id IN (SELECT id FROM usable)
+),
+around AS MATERIALIZED (
+  SELECT id FROM foremost UNION SELECT id FROM beside WHERE place <= {beside_each}
+),
+shown AS MATERIALIZED (SELECT id FROM hits UNION SELECT id FROM around),
+link AS MATERIALIZED (
+  SELECT source_id AS id, array_agg(target_id) AS targets, array_agg(kind::text) AS kinds,
+         array_agg(weight) AS weights
+  FROM (
+    SELECT DISTINCT ON (source_id, target_id, kind) source_id, target_id, kind, weight
+    FROM catalog_edge
+    WHERE source_id = ANY (ARRAY(SELECT id FROM around)) AND target_id IN (SELECT id FROM shown)
+      AND {for_the_group}
+    ORDER BY source_id, target_id, kind, group_id IS NULL, origin = 'admin' DESC, weight DESC
+  ) strongest
+  GROUP BY source_id
+),
+shared AS MATERIALIZED (
+  SELECT name, array_agg(capability_id) AS ids,
+         CASE WHEN name LIKE '#%%' THEN {most_with_a_tag} ELSE {largest_category} END AS most
+  FROM catalog_trait WHERE capability_id = ANY (ARRAY(SELECT id FROM foremost))
+  GROUP BY name HAVING count(*) > 1
+),
+holder AS MATERIALIZED (
+  SELECT name, count(*) AS number FROM catalog_trait
+  WHERE name = ANY (ARRAY(SELECT name FROM shared WHERE cardinality(ids) <= most))
+    AND capability_id IN (SELECT id FROM usable)
+  GROUP BY name
+),
+counting AS MATERIALIZED (
+  SELECT member.id, array_agg(shared.name::text) AS names
+  FROM shared JOIN holder ON holder.name = shared.name AND holder.number <= shared.most
+  CROSS JOIN unnest(shared.ids) member (id)
+  GROUP BY member.id
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnTheWire:
+    """A value as Postgres itself would send it: as text, a vector costs half a millisecond."""
+
+    content: bytes
+
+
+class _OnTheWireDumper(Dumper):
+    """Leaves the type to the cast in the statement, so that no connection has to look it up."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: _OnTheWire) -> bytes:
+        return obj.content
+
+
+class _PreparingCursor(psycopg.RawCursor[Any]):
+    """Binds on the server and prepares at the first use; Django's own cursor can do neither. Raw:
+    a long statement with names in it would be read through again at each call."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        super().__init__(connection)
+        self.adapters.register_dumper(_OnTheWire, _OnTheWireDumper)
+
+    def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
+        super().execute(query, params, prepare=True, binary=True, **kwargs)
+        return self
+
+
+def _run(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    connection.ensure_connection()
+    query, names = _numbered(statement)
+    # Django's wrapper around our cursor, so that statements are counted and failures translated.
+    raw = _PreparingCursor(connection.connection)
+    with connection._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
+        cursor.execute(query, [parameters[name] for name in names])
+        return cast("list[tuple[Any, ...]]", cursor.fetchall())
+
+
+@lru_cache(maxsize=16)
+def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
+    """The statement with $1, $2 … for its names, and the names in that order."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
+    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement)
+    return numbered.replace("%%", "%"), names

@@ -1,0 +1,259 @@
+"""SmartToolSelector: the few capabilities that fit a message and that this caller may use, with
+the reason for each."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+from django.conf import settings
+
+from acl.platform.redis_circuit import redis_circuit
+from catalog import lexical
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
+from discovery.learning.turn_notes import Note, write_note
+from discovery.select.candidates import Candidate, Candidates, find_candidates
+from discovery.select.message import Reading, read
+from discovery.select.ranking.competition import (
+    Needed,
+    Placed,
+    Ranked,
+    give_places,
+    names_in,
+    rank,
+    rerank,
+)
+from discovery.select.ranking.past_use import Vote, bonuses, count_votes, gains_by_level, level_for
+from discovery.select.ranking.relation_gains import DEPENDS_ON
+from discovery.select.ranking.thresholds import is_direct
+from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.selection_reasons import (
+    evidence_for,
+    raised_by,
+    reasons_for,
+    reasons_for_needed,
+)
+from discovery.select.small_talk import is_small_talk
+from discovery.select.trace import Workings
+
+LENGTH_OF_RANKING = 20
+log = structlog.get_logger(__name__)
+
+
+def select_capabilities(asked: Asked) -> Selection:
+    """Embed the message, find what the caller may use near it, rank, re-rank by relations, give
+    places, explain.
+
+    One SQL statement, and no network but Postgres, Redis and the embedding. Without a model it goes
+    by words and says so in `degraded`.
+    """
+    watch = _Watch()
+    asked = replace(asked, message=_sendable(asked.message))
+    reading = read(asked.message, asked.history)
+    texts = reading.texts
+    embedded, problem = _embed(texts)
+    watch.lap("embedding")
+    candidates = _find(asked, texts, embedded)
+    watch.lap("sql")
+    votes = count_votes(candidates.experiences)
+    use = bonuses(votes, level_for(candidates.checked))
+    model = embedded.model if embedded else ""
+    ranked = rank(
+        candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
+    )
+    noted = _note(embedded, ranked, votes)
+    small_talk = _is_small_talk(asked, reading, embedded, ranked)
+    boost = settings.PEGBOARD_GRAPH_BOOST
+    ranked = rerank(ranked, candidates.links, boost=boost)
+    placed, needed = give_places(
+        ranked, candidates, most=asked.max_tools, small_talk=small_talk, boost=boost
+    )
+    watch.lap("ranking")
+    selected = _explained(placed, needed, texts)
+    watch.lap("rendering")
+    degraded = _done_without(problem, candidates)
+    answer = _answer(ranked, selected, candidates, degraded, watch.finish())
+    workings = Workings(texts, reading.own > 0, ranked, placed)
+    return replace(answer, small_talk=small_talk, noted=noted, workings=workings)
+
+
+def _sendable(message: str) -> str:
+    """Without what neither Postgres nor a tokenizer takes: half a surrogate pair, and NUL."""
+    return message.encode(errors="replace").decode().replace("\x00", " ")
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Milliseconds by part."""
+
+    started: float = field(default_factory=time.perf_counter)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def lap(self, part: str) -> None:
+        self.timings[part] = (time.perf_counter() - self.started) * 1000 - sum(
+            self.timings.values()
+        )
+
+    def finish(self) -> dict[str, float]:
+        return self.timings | {"total": (time.perf_counter() - self.started) * 1000}
+
+
+def _embed(texts: Sequence[str]) -> tuple[EmbeddedTexts | None, str]:
+    """The vectors, or that there are none. Why is for the log: it names files and addresses."""
+    try:
+        return embed_queries(texts), ""
+    except EmbedderUnavailable as problem:
+        log.warning("selecting by words only", reason=str(problem))
+        return None, "Ranked by words only: the embedding model does not answer."
+
+
+def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) -> Candidates:
+    return find_candidates(
+        caller=asked.caller,
+        model=embedded.model if embedded else "",
+        vectors=embedded.vectors if embedded else None,
+        words=[lexical.query_vector(text) for text in texts],
+        names=names_in(asked.message) | {asked.beside},
+        kind="" if asked.kind in {"any", "all"} else asked.kind,
+        unavailable=not asked.only_available,
+        connected=asked.only_connected,
+        use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
+        use_experience=settings.PEGBOARD_LEARNING,
+    )
+
+
+def _note(
+    embedded: EmbeddedTexts | None, ranked: Sequence[Ranked], votes: Mapping[int, Vote]
+) -> bytes | None:
+    """What is to be learned from, should it be told what was called; nothing without a vector."""
+    if embedded is None or not settings.PEGBOARD_LEARNING:
+        return None
+    strengths = {item.candidate.pk: item.judged.strength + item.exact_name for item in ranked}
+    gains = gains_by_level(strengths, votes)
+    return write_note(Note(embedded.model, embedded.vectors[0], gains))
+
+
+def _done_without(problem: str, candidates: Candidates) -> tuple[str, ...]:
+    """What this answer lacked, in words; empty for a whole one."""
+    waiting = sum(None in candidate.cosines for candidate in candidates.found)
+    notes = (
+        problem,
+        waiting and f"{waiting} candidates are not embedded yet and compete by their words only.",
+        redis_circuit.failing
+        and "Redis is away: message vectors are not shared between processes.",
+    )
+    return tuple(note for note in notes if note)
+
+
+def _is_small_talk(
+    asked: Asked, reading: Reading, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
+) -> bool:
+    """What was said before may be in the first text, and is no part of the question; nor is what
+    was called before."""
+    own = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
+    best = max((item.judged.by_itself for item in ranked), default=0.0)
+    return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)
+
+
+def _explained(
+    placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
+) -> tuple[Selected, ...]:
+    """Best first: what is needed after what fits, and what is only pinned at its own score."""
+    selected = [_explain(item, twins, texts) for item, twins in placed]
+    selected += [_explain_needed(item) for item in needed]
+    return tuple(sorted(selected, key=lambda item: -item.score))
+
+
+def _explain(item: Ranked, twins: Sequence[Ranked], texts: Sequence[str]) -> Selected:
+    return _selected(
+        item.candidate,
+        score=item.score,
+        reasons=reasons_for(item, texts=texts),
+        evidence=evidence_for(item),
+        alternatives=tuple(twin.candidate.full_name for twin in twins),
+        raised_by=raised_by(item),
+    )
+
+
+def _explain_needed(item: Needed) -> Selected:
+    return _selected(
+        item.candidate,
+        score=item.score,
+        reasons=reasons_for_needed(item),
+        evidence={"graph": round(item.score, 4)},
+        needed_by=item.parent,
+    )
+
+
+def _selected(candidate: Candidate, *, score: float, **why: Any) -> Selected:
+    return Selected(
+        pk=candidate.pk,
+        identifier=candidate.identifier,
+        full_name=candidate.full_name,
+        kind=candidate.kind,
+        integration=candidate.integration,
+        display_name=candidate.display_name,
+        description=candidate.description,
+        category=candidate.category,
+        tags=tuple(candidate.tags),
+        input_schema=candidate.input_schema,
+        side_effect=candidate.side_effect,
+        asks_first=candidate.asks_first,
+        core=candidate.core,
+        pinned=candidate.pinned,
+        available=candidate.available,
+        tokens=candidate.tokens,
+        score=round(score, 4),
+        **why,
+    )
+
+
+def _answer(
+    ranked: Sequence[Ranked],
+    selected: tuple[Selected, ...],
+    candidates: Candidates,
+    degraded: tuple[str, ...],
+    timings: dict[str, float],
+) -> Selection:
+    excluded = candidates.usable - len(selected)
+    return Selection(
+        selected=selected,
+        core_included=tuple(item.full_name for item in selected if item.core),
+        excluded_count=excluded,
+        reason=_in_words(selected, excluded),
+        discovery_suggested=excluded > 0,
+        direct=_direct(ranked, selected, candidates),
+        degraded=degraded,
+        tokens_all=candidates.tokens,
+        tokens_selected=sum(item.tokens for item in selected),
+        timings=timings,
+        ranking=tuple(item.candidate.identifier for item in ranked[:LENGTH_OF_RANKING]),
+    )
+
+
+def _direct(
+    ranked: Sequence[Ranked], selected: Sequence[Selected], candidates: Candidates
+) -> str | None:
+    """The one capability that is far ahead by itself, runs without a person, and needs neither an
+    argument nor another capability. What was called before makes none: nobody looks at it again."""
+    if not selected or not is_direct([item.judged.by_itself for item in ranked]):
+        return None
+    best = max(ranked, key=lambda item: item.judged.by_itself).candidate
+    if best.pk != selected[0].pk:
+        return None
+    links = (link for link in candidates.links if link.kind == DEPENDS_ON and link.weight > 0)
+    schema: dict[str, Any] = best.input_schema or {}
+    needs = schema.get("required") or any(link.source == best.pk for link in links)
+    runs = best.available and not best.asks_first and best.side_effect == "read"
+    return best.full_name if runs and not needs else None
+
+
+def _in_words(selected: Sequence[Selected], excluded: int) -> str:
+    """One sentence for people: how many, why, and how many more there are."""
+    fitting = [item for item in selected if not item.pinned and not item.needed_by]
+    if not fitting:
+        return "Nothing that you may use fits this message; it may need no tool."
+    more = f" {excluded} more can be found with the discovery tool." if excluded else ""
+    return f"{len(fitting)} of what you may use fit this message.{more}"

@@ -1,0 +1,41 @@
+"""Signing in with an OpenID Connect provider: our settings, as those of django-allauth."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from acl.accounts.oidc import PROVIDER
+
+
+def group_mapping(pairs: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Values of the claim with the group that each means. Of several "=" the last one parts them:
+    values of directories have some, names of groups rarely."""
+    split = (pair.rpartition("=") for pair in pairs)
+    return tuple((value.strip(), group.strip()) for value, _, group in split)
+
+
+def no_group_mapping(text: str) -> str:
+    """Nothing where `text` is value=group, value=group; else what it must be."""
+    pairs = group_mapping(part for part in text.split(",") if part.strip())
+    if all(value and group for value, group in pairs):
+        return ""
+    return "must be like staff=Everyone, support-team=Support"
+
+
+def providers(env: Mapping[str, Any]) -> dict[str, Any]:
+    """allauth's description of the provider; empty where none is set."""
+    if not env["PEGBOARD_OIDC_ISSUER"]:
+        return {}
+    app = {
+        "provider_id": PROVIDER,
+        "name": env["PEGBOARD_OIDC_NAME"],
+        "client_id": env["PEGBOARD_OIDC_CLIENT_ID"],
+        "secret": env["PEGBOARD_OIDC_CLIENT_SECRET"],
+        "settings": {"server_url": env["PEGBOARD_OIDC_ISSUER"].rstrip("/")},
+    }
+    return {
+        "openid_connect": {
+            "APPS": [app],
+            "OAUTH_PKCE_ENABLED": True,
+            "SCOPE": list(env["PEGBOARD_OIDC_SCOPES"]),
+        }
+    }

@@ -1,0 +1,144 @@
+"""Installations as the API takes and tells them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from acl.http.strict_serializer import Flag, StrictSerializer, Text
+from marketplace.models import Installation, InstallationEvent
+
+MOST = 100
+
+
+class PlaceSerializer(StrictSerializer):
+    """A space of a group."""
+
+    group = Text(max_length=150)
+    space = Text(max_length=60)
+
+
+class WhichSerializer(StrictSerializer):
+    """A listing, or one of its versions."""
+
+    listing = Text(max_length=200)
+    version = Text(max_length=80, required=False, default="")
+
+
+class StartSerializer(WhichSerializer):
+    """What is installed, for whom, and with what."""
+
+    groups = serializers.ListField(child=Text(max_length=150), max_length=MOST, default=list)
+    spaces = serializers.ListField(child=PlaceSerializer(), max_length=MOST, default=list)
+    secrets = serializers.DictField(
+        child=serializers.CharField(max_length=16_384, trim_whitespace=False),
+        default=dict,
+        help_text="Values by name. They are sealed, and never told again.",
+    )
+    confirmed = Text(
+        required=False,
+        default="",
+        max_length=64,
+        help_text="Of a program: the digest of the command that was shown (see the preview).",
+    )
+
+
+class ConfirmSerializer(StrictSerializer):
+    """That a command was seen."""
+
+    confirmed = Text(max_length=64)
+
+
+class RetrySerializer(StrictSerializer):
+    """How it is tried again."""
+
+    constraints = serializers.ListField(
+        child=Text(max_length=200),
+        max_length=20,
+        required=False,
+        help_text="Bounds on what its package needs, such as those that were `offered`.",
+    )
+
+
+class ChangeSerializer(StrictSerializer):
+    """What can be changed of something that is installed."""
+
+    enabled = Flag()
+
+
+class UpdateSerializer(StrictSerializer):
+    """That the newer version's command was seen; empty for what runs no program."""
+
+    confirmed = Text(max_length=64, required=False, default="", allow_blank=True)
+
+
+class EventsQuerySerializer(StrictSerializer):
+    """From where on."""
+
+    after = serializers.IntegerField(min_value=0, default=0)
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """What has to be shown before it is installed."""
+
+    integration = serializers.CharField()
+    version = serializers.CharField()
+    transport = serializers.CharField()
+    endpoint = serializers.CharField()
+    command = serializers.ListField(child=serializers.CharField(), help_text="All of it, as it is.")
+    digest = serializers.CharField(
+        help_text="To be sent back as `confirmed`. Empty where there is no program, or no exact "
+        "version: that is looked up first, and confirmed then."
+    )
+    required_secrets = serializers.ListField(child=serializers.CharField())
+
+
+class InstallationSerializer(serializers.ModelSerializer[Installation]):
+    """How an installation stands."""
+
+    id = serializers.UUIDField(source="public_id")
+    integration = serializers.CharField(source="integration.slug")
+    enabled = serializers.BooleanField(source="integration.enabled")
+    by = serializers.CharField(source="by.username", default=None, allow_null=True)
+    version = serializers.CharField()
+    command = serializers.ListField(child=serializers.CharField())
+    constraints = serializers.ListField(child=serializers.CharField())
+    offered = serializers.ListField(
+        child=serializers.CharField(), help_text="Bounds that may help it: see retry."
+    )
+    changes = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Of an update: tools that are added, changed and removed, before and after.",
+    )
+    packages = serializers.SerializerMethodField(
+        help_text="Every file that was taken for it: name, version, hash."
+    )
+
+    class Meta:
+        model = Installation
+        fields: tuple[str, ...] = (
+            "id", "integration", "kind", "state", "reason", "message", "version", "command",
+            "command_digest", "constraints", "offered", "changes", "packages", "enabled", "by",
+            "created_at", "updated_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    def get_packages(self, installation: Installation) -> list[list[str]]:
+        """As they were recorded when they were fetched."""
+        return list(installation.package.get("artefacts", ()))
+
+
+class EventSerializer(serializers.ModelSerializer[InstallationEvent]):
+    """A line of progress."""
+
+    class Meta:
+        model = InstallationEvent
+        fields: tuple[str, ...] = ("id", "state", "message", "created_at")
+        read_only_fields = fields
+
+
+class EventsSerializer(serializers.Serializer[Any]):
+    """Lines of progress, and whether there will be more."""
+
+    state = serializers.CharField()
+    is_over = serializers.BooleanField(help_text="Nothing happens by itself any more.")
+    events = EventSerializer(many=True)

@@ -1,0 +1,140 @@
+"""Packages from npm: a folder for each, filled by npm, which runs no script of any package."""
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from acl.platform.strict_json import write_json
+from catalog.servers.client.package_names import Package
+from marketplace.installs.packages.installed_package import Artefact, Installed
+from marketplace.installs.packages.package_client import Watch, run_client
+from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.package_problem import PackageProblemError, read_json
+
+_LOCK = "package-lock.json"
+_MISSING = (
+    "Node and npm are not installed here. Debian has them in the packages nodejs and npm; those of "
+    "another place are named by the whole path of their npx in PEGBOARD_LAUNCHERS."
+)
+
+
+def newest(package: Package, place: Place, watch: Watch) -> str:
+    """The version that the registry would give now."""
+    told = _npm(place, watch, ["view", package.name, "version", "--json"])
+    found = re.search(r'"(\d[\w.+-]*)"', told)
+    return found.group(1) if found else ""
+
+
+def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> Installed:
+    """Put the package and all that it needs into the place; `lock` holds the very files to take."""
+    node, _ = _clients()
+    wanted = {"private": True, "dependencies": {package.name: package.version}}
+    _write(place, "package.json", write_json(wanted))
+    if lock:
+        _write(place, _LOCK, lock)
+    folder = ["--prefix", str(place.folder), "--ignore-scripts", "--omit=dev"]
+    _npm(place, watch, ["ci" if lock else "install", *folder, "--no-audit", "--no-fund"])
+    lock = (place.folder / _LOCK).read_text(encoding="utf-8")
+    own = _bin(place) / "node"
+    own.parent.mkdir(exist_ok=True)
+    own.symlink_to(node)
+    launch = (str(own), _program(package, place))
+    return Installed((*launch, *package.arguments), tuple(_artefacts(read_json(lock, _LOCK))), lock)
+
+
+def _npm(place: Place, watch: Watch, arguments: Sequence[str]) -> str:
+    node, npm = _clients()
+    code, told = run_client([node, npm, *arguments], place, watch)
+    if code:
+        raise _explained(told)
+    return told
+
+
+def _clients() -> tuple[str, str]:
+    """Node, and npm as the file that Node runs: beside the npx that an operator has named."""
+    named = next((one for one in settings.PEGBOARD_LAUNCHERS if Path(one).name == "npx"), "npx")
+    found = named if "/" in named else shutil.which(named) or shutil.which("npm") or ""
+    folder = Path(found).parent
+    beside = (
+        (folder / "npm").resolve(),
+        folder.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js",
+    )
+    npm = next((path for path in beside if path.name == "npm-cli.js" and path.is_file()), None)
+    if not found or npm is None or not (folder / "node").exists():
+        raise PackageProblemError("client_missing", _MISSING)
+    return str((folder / "node").resolve()), str(npm)
+
+
+def _explained(told: str) -> PackageProblemError:
+    errors = "\n".join(line for line in told.splitlines() if "error" in line.lower())
+    for pattern, reason, words in _WORDS:
+        if pattern.search(told):
+            return PackageProblemError(reason, words, errors)
+    return PackageProblemError("package_failed", "npm could not install it.", errors)
+
+
+def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
+    """Every package of the lock file. What comes inside another one's file is held with that."""
+    found = []
+    for path, entry in lock.get("packages", {}).items():
+        if not path or entry.get("inBundle"):
+            continue
+        name = path.rpartition("node_modules/")[2]
+        if not entry.get("integrity"):
+            words = f"{name} comes from no registry, so nobody could say later what it was."
+            raise PackageProblemError("package_not_held", words)
+        found.append(Artefact(name, str(entry.get("version", "")), entry["integrity"]))
+    return sorted(set(found))
+
+
+def _program(package: Package, place: Place) -> str:
+    """The file that Node runs."""
+    folder = place.folder / "node_modules" / package.name
+    about = read_json((folder / "package.json").read_text(encoding="utf-8"), "package.json")
+    programs = about.get("bin") or {}
+    plain = package.name.rpartition("/")[2]
+    if isinstance(programs, str):
+        programs = {plain: programs}
+    wanted = package.program or (next(iter(programs)) if len(programs) == 1 else plain)
+    path = (folder / str(programs.get(wanted, ""))).resolve()
+    if wanted not in programs or not path.is_file() or not path.is_relative_to(folder.resolve()):
+        has = f"It has {', '.join(sorted(programs)[:10])}." if programs else "It has none."
+        raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
+    return str(path)
+
+
+def _bin(place: Place) -> Path:
+    return place.folder / "bin"
+
+
+def _write(place: Place, name: str, text: str) -> None:
+    (place.folder / name).write_text(text, encoding="utf-8")
+
+
+_WORDS = (
+    (
+        re.compile(r"EINTEGRITY"),
+        "package_changed",
+        "The registry gives another file than before under the same version. It is refused.",
+    ),
+    (
+        re.compile(r"E404|ETARGET|ENOVERSIONS|No matching version"),
+        "package_not_found",
+        "The registry has no such package, or no such version of it or of what it needs.",
+    ),
+    (re.compile(r"ERESOLVE"), "package_conflict", "What it needs cannot be had together."),
+    (
+        re.compile(r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET|network"),
+        "index_not_reachable",
+        "The package registry could not be reached. Try again, or ask who runs this machine.",
+    ),
+    (
+        re.compile(r"EBADENGINE|EBADPLATFORM"),
+        "package_not_found",
+        "It is not made for this machine.",
+    ),
+)

@@ -1,0 +1,28 @@
+"""Why a package could not be installed, in words that say what to do."""
+
+from typing import Any
+
+from acl.platform.strict_json import StrictJSONError, parse_json
+from catalog.formats.secret_redaction import redact_text
+from catalog.formats.text_cleanup import clean_text
+
+_MOST_CHARACTERS = 1_000
+
+
+class PackageProblemError(Exception):
+    """A package that is not in place; `code` is for machines."""
+
+    def __init__(self, code: str, message: str, detail: str = "") -> None:
+        shown = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
+        super().__init__(f"{message}\n{shown[-_MOST_CHARACTERS:]}".strip())
+        self.code = code
+
+
+def read_json(text: str, name: str) -> Any:
+    """Parse a file that a package client or a package has written."""
+    try:
+        return parse_json(text, max_depth=128, any_text=True)
+    except StrictJSONError as problem:
+        raise PackageProblemError(
+            "package_failed", f"{name} is not valid JSON: {problem}."
+        ) from None

@@ -1,0 +1,186 @@
+"""Packages from PyPI: a virtual environment for each, filled by pip from ready-made files only."""
+
+import importlib.metadata
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from catalog.servers.client.package_names import Package
+from marketplace.installs.packages.installed_package import Artefact, Installed
+from marketplace.installs.packages.package_client import NotWantedError, Watch, run_client
+from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.package_problem import PackageProblemError, read_json
+
+__all__ = ["NotWantedError", "install", "newest", "wanted_by"]
+_REPORT = "report.json"
+
+
+def newest(package: Package, place: Place, watch: Watch) -> str:
+    """The version that the index would give now."""
+    _make_environment(package, place, watch)
+    _pip(place, watch, ["--dry-run", "--no-deps", package.name])
+    return next(iter(_artefacts(place)), Artefact("", "", "")).version
+
+
+def install(
+    package: Package,
+    place: Place,
+    watch: Watch,
+    *,
+    constraints: Sequence[str] = (),
+    held: Sequence[Artefact] = (),
+) -> Installed:
+    """Put the package and all that it needs into the place; `held` are the very files to take."""
+    _make_environment(package, place, watch)
+    if held:
+        lines = [f"{one.name}=={one.version} --hash={one.digest}" for one in held]
+        wanted = ["--require-hashes", "--no-deps", "-r", _written(place, "held.txt", lines)]
+    else:
+        wanted = [f"{package.name}{package.extras}=={package.version}"]
+        if constraints:
+            wanted += ["-c", _written(place, "constraints.txt", constraints)]
+    _pip(place, watch, wanted)
+    artefacts = _artefacts(place)
+    launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
+    return Installed((*launch, *package.arguments), tuple(artefacts))
+
+
+def wanted_by(package: Package, place: Place) -> list[str]:
+    """What the package itself says that it needs, as it says it."""
+    own = _distribution(package, place)
+    return list(own.requires or ()) if own else []
+
+
+def _make_environment(package: Package, place: Place, watch: Watch) -> None:
+    code, told = run_client(
+        [_python(package), "-I", "-m", "venv", "--without-pip", str(place.folder)], place, watch
+    )
+    if code:
+        words = "No Python environment can be made. Debian has it in the package python3-venv."
+        raise PackageProblemError("client_missing", words, told)
+
+
+def _python(package: Package) -> str:
+    """The worker's own, unless the command asks for another one."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if package.python in ("", own):
+        return sys.executable
+    found = shutil.which(f"python{package.python}")
+    if found is None:
+        words = f"It wants Python {package.python}, which is not installed here. This is {own}."
+        raise PackageProblemError("client_missing", words)
+    return found
+
+
+def _pip(place: Place, watch: Watch, wanted: Sequence[str]) -> None:
+    # No package is built: to build one is to run its code. No file of ours decides what is taken.
+    command = [
+        sys.executable, "-I", "-m", "pip", "--python", str(_bin(place) / "python"), "install",
+        "--only-binary", ":all:", "--no-input", "--progress-bar", "off",
+        "--report", str(place.scratch / _REPORT), *wanted,
+    ]  # fmt: skip
+    code, told = run_client(command, place, watch)
+    if code:
+        raise _explained(told)
+
+
+def _explained(told: str) -> PackageProblemError:
+    for pattern, reason, words in _WORDS:
+        if pattern.search(told):
+            return PackageProblemError(reason, words, _errors(told))
+    return PackageProblemError("package_failed", "pip could not install it.", _errors(told))
+
+
+def _errors(told: str) -> str:
+    lines = [line for line in told.splitlines() if line.startswith("ERROR:")]
+    return "\n".join(lines or told.splitlines()[-5:])
+
+
+def _artefacts(place: Place) -> list[Artefact]:
+    report = read_json((place.scratch / _REPORT).read_text(encoding="utf-8"), "pip's report")
+    return sorted(_artefact(one) for one in report["install"])
+
+
+def _artefact(entry: Mapping[str, Any]) -> Artefact:
+    about, source = entry["metadata"], entry["download_info"]
+    digest = (source.get("archive_info") or {}).get("hashes", {}).get("sha256", "")
+    if not digest:
+        words = f"{about['name']} comes from no index, so nobody could say later what it was."
+        raise PackageProblemError("package_not_held", words)
+    return Artefact(about["name"], about["version"], f"sha256:{digest}")
+
+
+def _program(package: Package, place: Place) -> str:
+    """The script that starts it."""
+    own = _distribution(package, place)
+    scripts = [
+        point.name
+        for point in (own.entry_points if own else ())
+        if point.group == "console_scripts"
+    ]
+    wanted = package.program or package.name
+    if wanted not in scripts and not package.program and len(scripts) == 1:
+        wanted = scripts[0]
+    path = _bin(place) / wanted
+    if not path.is_file():
+        has = f"It has {', '.join(sorted(scripts)[:10])}." if scripts else "It has none."
+        raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
+    return str(path)
+
+
+def _distribution(package: Package, place: Place) -> importlib.metadata.Distribution | None:
+    folders = [str(path) for path in place.folder.glob("lib/python3.*/site-packages")]
+    for one in importlib.metadata.distributions(path=folders):
+        if _normal(one.metadata["Name"]) == _normal(package.name):
+            return one
+    return None
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _bin(place: Place) -> Path:
+    return place.folder / "bin"
+
+
+def _written(place: Place, name: str, lines: Sequence[str]) -> str:
+    path = place.scratch / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+_WORDS = (
+    (
+        re.compile(r"DO NOT MATCH THE HASHES"),
+        "package_changed",
+        "The index gives another file than before under the same version. It is refused.",
+    ),
+    (
+        re.compile(r"ResolutionImpossible|conflicting dependencies"),
+        "package_conflict",
+        "What it needs cannot be had together.",
+    ),
+    (
+        re.compile(
+            r"(?i)connection(?:error| refused| broken)|timed? ?out|name resolution|SSLError"
+            r"|ProxyError"
+        ),
+        "index_not_reachable",
+        "The package index could not be reached. Try again, or ask who runs this machine.",
+    ),
+    (
+        re.compile(r"No matching distribution|Could not find a version"),
+        "package_not_found",
+        "There is no such version, or no ready-made file (wheel) for this machine of all that it "
+        "needs. Pegboard builds nothing: to build a package is to run its code.",
+    ),
+    (
+        re.compile(r"No module named pip"),
+        "client_missing",
+        "pip is not installed beside Pegboard. Debian has it in the package python3-pip.",
+    ),
+)

@@ -1,0 +1,100 @@
+"""Watching an installation, and what can be done about it on the way."""
+
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.staff_pages import admins_only
+from marketplace.installs.install_progress import ENDED, progress_of
+from marketplace.installs.install_requests import (
+    NotPermittedError,
+    approve_install,
+    cancel_install,
+    confirm_install,
+    retry_install,
+)
+from marketplace.models import Installation
+
+
+@admins_only
+@require_GET
+def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """How far it is. htmx asks again and again, and gets nothing while nothing is new."""
+    progress = progress_of(_find(public_id))
+    if request.htmx and request.GET.get("seen") == progress.version:
+        return HttpResponse(status=204)
+    template = "marketplace/progress.html" + ("#progress" if request.htmx else "")
+    context = {"progress": progress, "installation": progress.installation}
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@admins_only
+@require_POST
+def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """The version that was found may be installed, with the command that was shown."""
+    confirmed = request.POST.get("confirmed", "")
+    return _told(
+        request,
+        public_id,
+        partial(confirm_install, confirmed=confirmed),
+        "Nothing was confirmed: the command is another one by now, or you may not install it.",
+    )
+
+
+@admins_only
+@require_POST
+def approve(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """What was shown of its tools may be used."""
+    return _told(request, public_id, approve_install, "It waits for nobody any longer.")
+
+
+@admins_only
+@require_POST
+def retry(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """Begin again what failed or was cancelled; with the bounds that were offered, if asked to."""
+    offered = _find(public_id).offered if "offered" in request.POST else None
+    return _told(
+        request,
+        public_id,
+        partial(retry_install, constraints=offered),
+        "It could not be begun again: it is under way, done, or you may not install it.",
+    )
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """Stop it, once somebody has said so twice."""
+    one = _find(public_id)
+    if request.method == "POST":
+        if not cancel_install(by=request.user, installation=one):
+            messages.warning(request, "It could not be cancelled: it has ended already.")
+        return redirect("installation", public_id)
+    if one.state in ENDED:
+        return redirect("installation", public_id)
+    context = {"installation": one}
+    return render_page(request, "marketplace/cancel.html", context, frame=frame_of(request))
+
+
+def _told(
+    request: PageRequest, public_id: UUID, act: Callable[..., bool], otherwise: str
+) -> HttpResponse:
+    """Do it, or say that it could not be done, and show how the installation stands."""
+    try:
+        done = act(by=request.user, installation=_find(public_id))
+    except NotPermittedError:
+        done = False
+    if not done:
+        messages.warning(request, otherwise)
+    return redirect("installation", public_id)
+
+
+def _find(public_id: UUID) -> Installation:
+    rows = Installation.objects.select_related("integration", "by")
+    return get_object_or_404(rows, public_id=public_id)

@@ -1,0 +1,91 @@
+"""Confirming imported integrations by API: for admins, or by an admin key of one of them."""
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import installation_admin
+from acl.http.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from catalog.models import Integration
+from catalog.servers.client.launch_rules import CommandNotAllowedError
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from marketplace.installs.api.admin_api import AdminView, Conflict
+from marketplace.installs.install_requests import NotPermittedError
+from marketplace.integrations.import_confirmation import (
+    OtherTargetError,
+    confirm_integration,
+    target_to_confirm,
+)
+
+_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
+
+
+class TargetSerializer(serializers.Serializer[Any]):
+    """The address that an integration reaches, or the program that it starts."""
+
+    integration = serializers.CharField()
+    confirmed = serializers.BooleanField(help_text="Whether an admin has confirmed it.")
+    transport = serializers.CharField()
+    endpoint = serializers.CharField()
+    command = serializers.ListField(child=serializers.CharField())
+    required_secrets = serializers.ListField(child=serializers.CharField())
+    headers = serializers.DictField(child=serializers.CharField())
+    came_from = serializers.CharField(help_text="The source that declared it.")
+    digest = serializers.CharField(help_text="To be sent back: names exactly this target.")
+
+
+class ConfirmationSerializer(StrictSerializer):
+    """The digest of the target that was seen."""
+
+    digest = Text(max_length=64)
+
+
+class ConfirmView(AdminView):
+    """The target of an integration, and confirming it."""
+
+    @extend_schema(
+        operation_id="integration_target",
+        tags=["Integrations"],
+        summary="The address or command of an integration",
+        responses={200: TargetSerializer, **_PROBLEMS},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The whole of it, to be looked at before it is confirmed."""
+        return Response(_shown(get_object_or_404(Integration, slug=slug)))
+
+    @extend_schema(
+        operation_id="confirm_integration",
+        tags=["Integrations"],
+        summary="Confirm an imported integration",
+        request=ConfirmationSerializer,
+        responses={200: TargetSerializer, **_PROBLEMS},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """409 where it is confirmed already, or reaches something else by now."""
+        row = get_object_or_404(Integration, slug=slug)
+        wanted = ConfirmationSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        digest = wanted.validated_data["digest"]
+        try:
+            by = installation_admin(request)
+            if not confirm_integration(by=by, integration=row, confirmed=digest):
+                raise Conflict("It is confirmed already.")
+        except OtherTargetError:
+            raise Conflict("This is not what it reaches now: look at it again.") from None
+        except NotPermittedError:
+            raise exceptions.PermissionDenied("You may not start programs here.") from None
+        except (CommandNotAllowedError, EndpointNotAllowedError) as refused:
+            raise exceptions.ValidationError({"digest": [str(refused)]}) from None
+        row.refresh_from_db()
+        return Response(_shown(row))
+
+
+def _shown(row: Integration) -> dict[str, Any]:
+    told = {"integration": row.slug, "confirmed": not row.unconfirmed}
+    return dict(TargetSerializer({**told, **asdict(target_to_confirm(row))}).data)

@@ -1,0 +1,96 @@
+"""Definitions that wait, as the API tells them and is told about them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from acl.http.strict_serializer import StrictSerializer, Text
+from catalog.models import Definition
+
+MOST = 1_000
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """What was noticed, where, and how much it matters."""
+
+    code = serializers.CharField()
+    severity = serializers.CharField(help_text="`high`, `medium` or `low`.")
+    where = serializers.CharField(help_text="The place in the definition.")
+    told = serializers.CharField()
+    excerpt = serializers.CharField()
+
+
+class FieldSerializer(serializers.Serializer[Any]):
+    """One field, with hidden characters written out."""
+
+    field = serializers.CharField(source="label")
+    changed = serializers.BooleanField(source="is_changed")
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+class DefinitionSerializer(serializers.Serializer[Any]):
+    """One tool beside what was approved."""
+
+    name = serializers.CharField()
+    standing = serializers.ChoiceField(["new", "changed", "returned", "gone", "rejected"])
+    seen = serializers.CharField(help_text="To be sent back: names exactly this text.")
+    origin = serializers.ChoiceField(
+        [value for value, _ in Definition.Origin.choices], help_text="How the definition came."
+    )
+    file = serializers.CharField(
+        source="source", help_text="The file that it was read from, or empty."
+    )
+    problem = serializers.CharField(help_text="Why it cannot be stored; empty where it can.")
+    findings = FindingSerializer(many=True)
+    differences = FieldSerializer(many=True, source="fields")
+
+
+class ReviewSerializer(serializers.Serializer[Any]):
+    """What there is to look at of an integration."""
+
+    integration = serializers.CharField()
+    waiting = serializers.IntegerField()
+    is_update = serializers.BooleanField(help_text="Whether an update waits for this.")
+    seen = serializers.CharField(help_text="Names all that waits, to approve it together.")
+    about = FindingSerializer(many=True, help_text="What is to be seen about the server itself.")
+    definitions = DefinitionSerializer(many=True)
+
+
+class DecisionSerializer(StrictSerializer):
+    """Which definitions, each as it was seen."""
+
+    definitions = serializers.DictField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}$"),
+        required=False,
+        help_text="`seen` of each definition, by its name.",
+    )
+
+
+class ApprovalSerializer(DecisionSerializer):
+    """Some, or all that wait."""
+
+    seen = Text(max_length=64, required=False, help_text="Of the review: approves all that wait.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One of the two."""
+        if bool(attrs.get("definitions")) == bool(attrs.get("seen")):
+            raise serializers.ValidationError("Give either `definitions` or `seen`.")
+        return attrs
+
+
+class RejectionSerializer(DecisionSerializer):
+    """Which are kept out."""
+
+    definitions = serializers.DictField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}$"),
+        allow_empty=False,
+        help_text="`seen` of each definition, by its name.",
+    )
+
+
+class ReviewedSerializer(serializers.Serializer[Any]):
+    """What was decided, and what waits still."""
+
+    decided = serializers.IntegerField()
+    waiting = serializers.IntegerField()

@@ -1,0 +1,94 @@
+"""Confirming what was imported: until then, nothing is sent to it and nothing of it is started."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.audit.recorder import record
+from acl.platform.worker_jobs import ask_worker
+from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.models import Integration
+from catalog.registration.integration_identity import reaches
+from catalog.servers.client.launch_rules import Launchers, check_command, command_digest
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from marketplace.installs.install_locks import lock_installed
+from marketplace.installs.install_requests import NotPermittedError
+
+TASK = "servers.sync_integration"
+
+
+class OtherTargetError(Exception):
+    """The integration reaches or starts something else than the person was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Everything that a confirmation is bound to, to be shown in full."""
+
+    transport: str
+    endpoint: str
+    command: tuple[str, ...]
+    required_secrets: tuple[str, ...]
+    headers: dict[str, str]
+    came_from: str
+    digest: str
+
+    @property
+    def is_program(self) -> bool:
+        """True if it is started on this machine."""
+        return self.transport == "stdio"
+
+
+def target_to_confirm(integration: Integration) -> Target:
+    """Return what would be reached or started, and the digest that says that it was seen."""
+    found = reaches(integration)
+    return Target(
+        transport=integration.transport,
+        endpoint=integration.endpoint,
+        command=tuple(integration.command),
+        required_secrets=tuple(integration.required_secrets),
+        headers={str(name): str(text) for name, text in dict(found["headers"]).items()},
+        came_from=integration.came_from,
+        digest=_digest(found),
+    )
+
+
+@transaction.atomic
+def confirm_integration(*, by: User, integration: Integration, confirmed: str) -> bool:
+    """Let an imported integration be reached or started; False where it was confirmed already.
+
+    Raises OtherTargetError where `confirmed` is not the digest of what it reaches now,
+    NotPermittedError for programs without the permission to install them, CommandNotAllowedError
+    and EndpointNotAllowedError.
+    """
+    lock_installed(integration.pk)
+    row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
+    if row is None or not row.unconfirmed:
+        return False
+    target = target_to_confirm(row)
+    if confirmed != target.digest:
+        raise OtherTargetError
+    _check(by, target)
+    row.unconfirmed = False
+    if target.is_program:
+        row.command_digest = command_digest(target.command, target.required_secrets)
+    row.save(update_fields=["unconfirmed", "command_digest", "updated_at"])
+    record(by=by, action="integration.confirm", target=row.slug, details=reaches(row))
+    transaction.on_commit(partial(ask_worker, TASK, row.pk), robust=True)
+    return True
+
+
+def _check(by: User, target: Target) -> None:
+    if target.is_program:
+        if not by.has_perm("marketplace.install_stdio"):
+            raise NotPermittedError
+        check_command(target.command, Launchers.from_settings())
+    elif target.endpoint:
+        check_address(target.endpoint, AllowedHosts.from_settings())
+
+
+def _digest(found: JSONObject) -> str:
+    return hashlib.sha256(canonical_json(found).encode()).hexdigest()

@@ -1,0 +1,180 @@
+"""One integration as an admin sees it: its health, its tools, who has it, and what happened."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import Group, User
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, QuerySet
+
+from acl.models import GroupPolicy
+from catalog.models import (
+    Capability,
+    Definition,
+    HealthCheck,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+    OAuthClient,
+    OAuthConnection,
+    Rule,
+    Sync,
+)
+from catalog.servers.client.server_problems import WORDS, Reason
+from catalog.servers.oauth.oauth_accounts import account_of
+from catalog.servers.secrets.secret_store import SecretState, secret_states
+from marketplace.installs.integration_management import version_before, version_now
+from marketplace.integrations.health_chart import Chart, chart_of
+from marketplace.integrations.integration_list import standing_of_row, update_of, with_installations
+from marketplace.integrations.integration_status import Standing
+from marketplace.models import Installation, InstallationEvent
+
+TOOLS_ON_A_PAGE = 50
+_LOOKS, _TABLE, _PROBLEMS, _EVENTS, _SYNCS, _PEOPLE = 60, 20, 5, 60, 20, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A kind of failure: what it means and what to do, and what the server said last."""
+
+    title: str
+    words: str
+    last_words: str
+    times: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The history: a drawing, the newest looks, and what went wrong."""
+
+    chart: Chart
+    checks: tuple[HealthCheck, ...]
+    problems: tuple[Problem, ...]
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who was given it, as stored; what somebody may do in the end, the Access pages say."""
+
+    groups: tuple[Group, ...]
+    open_groups: int
+    people: tuple[User, ...]
+    people_in_all: int
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What the page shows."""
+
+    integration: Integration
+    standing: Standing
+    update: str
+    last: Installation | None
+    before: Installation | None  # what a roll-back would bring
+    now: Installation | None  # what a repair would bring back
+    health: Health
+    tools: Page[Capability]
+    secrets: tuple[SecretState, ...]
+    own_secrets: int
+    account: OAuthConnection | None
+    client_id: str
+    access: Access
+    events: tuple[InstallationEvent, ...]
+    syncs: tuple[Sync, ...]
+    to_review: int
+
+
+def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
+    """All of it; None where there is no such integration."""
+    row = with_installations(Integration.objects.filter(slug=slug)).first()
+    if row is None:
+        return None
+    installations = Installation.objects.filter(integration=row)
+    events = InstallationEvent.objects.filter(installation__integration=row)
+    return Details(
+        integration=row,
+        standing=standing_of_row(row),
+        update=update_of(row),
+        last=installations.select_related("by").order_by("-created_at", "-pk").first(),
+        before=version_before(row),
+        now=version_now(row),
+        health=health_of(row),
+        tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
+        secrets=tuple(secret_states(row)),
+        own_secrets=_people_with_own(row),
+        account=account_of(row, None),
+        client_id=_client_id(row),
+        access=_access(row),
+        events=tuple(events.order_by("-pk")[:_EVENTS]),
+        syncs=tuple(row.syncs.all()[:_SYNCS]),
+        to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
+    )
+
+
+def health_of(integration: Integration) -> Health:
+    """How its server has been doing."""
+    checks = list(integration.checks.order_by("-checked_at", "-pk")[:_LOOKS])
+    newest = checks[0].pk if checks else 0
+    return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks), newest)
+
+
+def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
+    """The kinds of failure among the checks, the latest first."""
+    by_reason: dict[str, list[HealthCheck]] = {}
+    for check in checks:
+        if check.reason:
+            by_reason.setdefault(check.reason, []).append(check)
+    return tuple(
+        Problem(
+            title=reason.replace("_", " ").capitalize(),
+            words=WORDS[Reason(reason)] if reason in set(Reason) else "It could not be used.",
+            last_words=failed[0].last_words,
+            times=len(failed),
+            last_at=failed[0].checked_at,
+        )
+        for reason, failed in list(by_reason.items())[:_PROBLEMS]
+    )
+
+
+def _tools(integration: Integration) -> "QuerySet[Capability]":
+    tools = Capability.objects.filter(integration=integration)
+    return tools.defer("input_schema", "output_schema", "content", "examples").order_by(
+        "display_name", "pk"
+    )
+
+
+def _people_with_own(integration: Integration) -> int:
+    own = integration.secrets.exclude(user=None)
+    return int(own.aggregate(people=Count("user", distinct=True))["people"])
+
+
+def _client_id(integration: Integration) -> str:
+    """As an admin has set it; what was registered by itself nobody has to know."""
+    rows = OAuthClient.objects.filter(integration=integration, by_hand=True)
+    return rows.values_list("client_id", flat=True).first() or ""
+
+
+def _access(integration: Integration) -> Access:
+    use = {"content_object": integration, "permission__codename": "use_integration"}
+    given = IntegrationGroupPermission.objects.filter(**use).values("group")
+    people = User.objects.filter(
+        pk__in=IntegrationUserPermission.objects.filter(**use).values("user")
+    )
+    is_open = GroupPolicy.objects.filter(open_default=True)
+    rules = Rule.objects.filter(integration=integration) | Rule.objects.filter(
+        capability__integration=integration
+    )
+    return Access(
+        groups=tuple(Group.objects.filter(pk__in=given).order_by("name", "pk")),
+        open_groups=0 if integration.restricted else is_open.count(),
+        people=tuple(people.order_by("username", "pk")[:_PEOPLE]),
+        people_in_all=people.count(),
+        rules=tuple(
+            rules.select_related("space__group", "capability", "user", "group").order_by(
+                "space__group__name", "space__name", "pk"
+            )[:_PEOPLE]
+        ),
+    )

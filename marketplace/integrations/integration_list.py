@@ -1,0 +1,122 @@
+"""The integrations as admins see them in a list: how each stands, what it has, who has it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import CharField, Count, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from catalog.models import Integration, IntegrationGroupPermission, IntegrationUserPermission
+from marketplace.integrations.integration_status import Standing, standing_of
+from marketplace.models import Installation, Listing
+
+_WORKING = [state.value for state in Installation.WORKING]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedIntegrations:
+    """The filters; the empty value of each means all."""
+
+    words: str = ""
+    kind: str = ""
+    show: str = ""  # works, trouble, waiting, off, update
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrationRow:
+    """One line of the list."""
+
+    integration: Integration
+    standing: Standing
+    tools: int
+    groups: tuple[str, ...]
+    people: int
+    update: str
+
+
+def list_integrations(wanted: WantedIntegrations) -> "QuerySet[Integration]":
+    """Those that fit, by title."""
+    fitting = with_installations(Integration.objects.all())
+    if wanted.kind:
+        fitting = fitting.filter(kind=wanted.kind)
+    for word in wanted.words.split()[:8]:
+        fitting = fitting.filter(
+            Q(title__icontains=word) | Q(slug__icontains=word) | Q(publisher__icontains=word)
+        )
+    if wanted.show in _SHOWN:
+        fitting = fitting.filter(_SHOWN[wanted.show])
+    return fitting.annotate(tools=Count("capabilities")).order_by("title", "pk")
+
+
+def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integration]":
+    """With the last installation's state and words, and the version that the listing has now."""
+    last = Installation.objects.filter(integration=OuterRef("pk")).order_by("-created_at", "-pk")
+    listed = Listing.objects.filter(slug=OuterRef("listing")).exclude(version="").order_by("pk")
+    return integrations.annotate(
+        install_state=_text(last.values("state")[:1]),
+        install_message=_text(last.values("message")[:1]),
+        listed_version=_text(listed.values("version")[:1]),
+    )
+
+
+def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
+    """Their lines, in two statements however many they are."""
+    keys = [integration.pk for integration in integrations]
+    groups, people = _groups(keys), _people(keys)
+    return [
+        IntegrationRow(
+            integration,
+            standing_of_row(integration),
+            integration.tools,  # type: ignore[attr-defined]
+            tuple(groups[integration.pk]),
+            people.get(integration.pk, 0),
+            update_of(integration),
+        )
+        for integration in integrations
+    ]
+
+
+def standing_of_row(integration: Integration) -> Standing:
+    """How a row that came `with_installations` stands."""
+    return standing_of(integration, integration.install_state, integration.install_message)  # type: ignore[attr-defined]
+
+
+def update_of(integration: Integration) -> str:
+    """The version that its listing has and it has not; empty where there is none."""
+    listed = str(integration.listed_version)  # type: ignore[attr-defined]
+    return listed if listed != integration.version else ""
+
+
+def _text(query: "QuerySet[Installation | Listing, object]") -> Coalesce:
+    return Coalesce(Subquery(query, output_field=CharField()), Value(""))
+
+
+def _groups(integrations: list[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    granted = IntegrationGroupPermission.objects.filter(
+        content_object__in=integrations, permission__codename="use_integration"
+    )
+    pairs = granted.order_by("group__name").values_list("content_object_id", "group__name")
+    for integration, name in pairs.distinct():
+        found[integration].append(name)
+    return found
+
+
+def _people(integrations: list[int]) -> dict[int, int]:
+    granted = IntegrationUserPermission.objects.filter(
+        content_object__in=integrations, permission__codename="use_integration"
+    )
+    counted = granted.values("content_object_id").annotate(people=Count("user", distinct=True))
+    return dict(counted.order_by().values_list("content_object_id", "people"))
+
+
+_APPROVED, _BUSY = Q(state="approved"), Q(install_state__in=_WORKING)
+_TROUBLE = Q(enabled=True, connection__in=("failing", "disconnected")) & _APPROVED
+_SHOWN = {
+    "works": Q(enabled=True, connection__in=("connected", "not_needed")) & _APPROVED & ~_BUSY,
+    "trouble": (_TROUBLE & ~_BUSY) | (~_APPROVED & Q(install_state="failed")),
+    "waiting": ~_APPROVED & ~_BUSY & ~Q(install_state__in=("failed", "cancelled")),
+    "off": Q(enabled=False) & _APPROVED & ~_BUSY,
+    "update": ~Q(listed_version="") & ~Q(listed_version=F("version")),
+}

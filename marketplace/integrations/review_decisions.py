@@ -1,0 +1,186 @@
+"""What admins decide about definitions that wait, and about installations that wait for them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeGuard
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from catalog.formats.descriptors import JSONObject
+from catalog.models import Definition, Integration
+from catalog.registration.admission import propose_changed_rows
+from catalog.registration.catalog_locks import lock_definitions
+from catalog.registration.definition_review import (
+    ChangedSinceError,
+    approve_definitions,
+    forget_gone,
+    reject_definitions,
+    seen_digest,
+    waiting_of,
+)
+from catalog.trust.findings import Finding
+from catalog.trust.fingerprint import digest_of, read_back
+from catalog.trust.impersonation import find_namesakes, find_shadows
+from catalog.trust.scanner import scan_definition
+from catalog.trust.text_differences import FieldDifference, compare
+from marketplace.installs.install_requests import approve_install
+from marketplace.integrations.tool_differences import tools_digest
+from marketplace.models import Installation
+
+Standing = Definition.Standing
+SHOWN = (*Definition.WAITING, Standing.GONE, Standing.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One tool as the page shows it."""
+
+    name: str
+    standing: str
+    seen: str
+    findings: list[Finding]
+    fields: list[FieldDifference]
+    problem: str = ""
+    origin: str = Definition.Origin.SERVER
+    source: str = ""
+
+    @property
+    def came_from(self) -> str:
+        """Where the definition came from, in words."""
+        words = str(Definition.Origin(self.origin).label)
+        return f"{words} ({self.source})" if self.source else words
+
+    @property
+    def is_serious(self) -> bool:
+        """Whether something in it should make one hesitate."""
+        return any(finding.severity == "high" for finding in self.findings)
+
+    @property
+    def changed_fields(self) -> list[str]:
+        """The labels of what is different."""
+        return [one.label.lower() for one in self.fields if one.is_changed]
+
+
+@dataclass(frozen=True, slots=True)
+class ToReview:
+    """What there is to look at, each compared only when it is shown; `waiting` needs a word."""
+
+    changes: list[Callable[[], Change]]
+    waiting: int
+    is_update: bool = False
+
+
+def to_review(integration: Integration, installation: Installation | None) -> ToReview:
+    """What waits first, then what is gone and what was kept out; or what an update would change."""
+    if _is_update(installation) and installation.changes:
+        changes = changes_of_update(installation)
+        return ToReview(changes, len(changes), is_update=True)
+    propose_changed_rows(integration)
+    found = Definition.objects.filter(integration=integration, standing__in=SHOWN)
+    rows = sorted(found.order_by("name", "pk"), key=lambda row: SHOWN.index(Standing(row.standing)))
+    waiting = sum(row.standing in Definition.WAITING for row in rows)
+    return ToReview([partial(change_of, row) for row in rows], waiting)
+
+
+def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
+    return installation is not None and installation.kind != Installation.Kind.INSTALL
+
+
+def change_of(row: Definition) -> Change:
+    """A definition beside the one that was approved."""
+    before, after = read_back(row.approved), read_back(row.proposed)
+    if row.standing in (Standing.GONE, Standing.RETURNED):
+        # It says again what was approved: what it said meanwhile stands on the left.
+        before, after = (after or before), (before if row.standing == Standing.RETURNED else {})
+    return Change(
+        row.name,
+        row.standing,
+        seen_digest(row),
+        [Finding.from_json(one) for one in row.findings],
+        compare(before, after),
+        row.problem,
+        row.origin,
+        row.source,
+    )
+
+
+def about_server(integration: Integration) -> list[Finding]:
+    """What is to be said about the server itself."""
+    return find_namesakes(integration)
+
+
+def waiting_install(integration: Integration) -> Installation | None:
+    """The installation or update that goes on when somebody says so."""
+    waiting = Installation.State.NEEDS_APPROVAL
+    return Installation.objects.filter(integration=integration, state=waiting).first()
+
+
+def changes_of_update(installation: Installation) -> list[Callable[[], Change]]:
+    """How an update's tools differ from those in use, with what is found in the new ones."""
+    new: dict[str, JSONObject] = {
+        one["name"]: one["after"] for one in installation.changes if one.get("after")
+    }
+    own = {str(tool.get("name", "")) for tool in installation.tools}
+    shadows = find_shadows(installation.integration, new, own)
+    return [
+        partial(_change_by_update, one, shadows.get(one["name"], []))
+        for one in installation.changes
+    ]
+
+
+def _change_by_update(one: JSONObject, shadows: list[Finding]) -> Change:
+    before, after = one.get("before") or {}, one.get("after") or {}
+    standing = {"added": Standing.NEW, "changed": Standing.CHANGED, "removed": Standing.GONE}
+    findings = [*scan_definition(after), *shadows]
+    return Change(one["name"], standing[one["what"]], "", findings, compare(before, after))
+
+
+def seen_of(integration: Integration) -> str:
+    """What names all that waits of it, an update's tools included."""
+    installation = waiting_install(integration)
+    if installation and installation.kind != Installation.Kind.INSTALL:
+        return tools_digest(installation.tools)
+    rows = waiting_of(integration)
+    return digest_of("\n".join(f"{row.name} {seen_digest(row)}" for row in rows))
+
+
+def approve(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
+    """Let these be used; an installation that waited for the last of them goes on."""
+    names = approve_definitions(by=by, integration=integration, seen=seen)
+    _go_on(by, integration)
+    return names
+
+
+def keep_out(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
+    """Let these not be used; an installation that waited for the last of them goes on without."""
+    names = reject_definitions(by=by, integration=integration, seen=seen)
+    _go_on(by, integration)
+    return names
+
+
+@transaction.atomic
+def approve_all(*, by: User, integration: Integration, seen: str) -> int:
+    """Let all that waits be used. ChangedSinceError where that is not what was looked at."""
+    lock_definitions(integration.pk)
+    if seen != seen_of(integration):
+        raise ChangedSinceError
+    installation = waiting_install(integration)
+    if installation is not None:
+        before = len(installation.changes) or waiting_of(integration).count()
+        return before if approve_install(by=by, installation=installation) else 0
+    rows = {row.name: seen_digest(row) for row in waiting_of(integration) if not row.problem}
+    return len(approve_definitions(by=by, integration=integration, seen=rows)) if rows else 0
+
+
+def remove(*, by: User, integration: Integration, name: str) -> list[str]:
+    """Remove a tool that its server does not have any longer, with its rights."""
+    return forget_gone(by=by, integration=integration, names=[name])
+
+
+def _go_on(by: User, integration: Integration) -> None:
+    installation = waiting_install(integration)
+    is_first = installation is not None and installation.kind == Installation.Kind.INSTALL
+    if installation and is_first and not waiting_of(integration).exists():
+        approve_install(by=by, installation=installation)

@@ -1,0 +1,137 @@
+"""What calls about listings take and answer."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from catalog.lookups.lookup_serializers import CallerSerializer
+from catalog.models import Capability, Integration
+from marketplace.models import ListingVersion, Source
+
+MOST_ITEMS = 100
+
+
+class ListingsQuerySerializer(CallerSerializer):
+    """A search, narrowed and paged."""
+
+    query = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="What it should do, in any words."
+    )
+    kind = serializers.ChoiceField(
+        ["", *Integration.Kind.values], default="", help_text="Without it, every kind."
+    )
+    category = serializers.CharField(default="", allow_blank=True, max_length=60)
+    # No attribute of the class in the end: the metaclass collects the fields.
+    source = serializers.CharField(  # type: ignore[assignment]
+        default="", allow_blank=True, max_length=48, help_text="Its slug."
+    )
+    show = serializers.ChoiceField(
+        ["", "installed", "updates"],
+        default="",
+        help_text="Only what is installed, or what has another version by now.",
+    )
+    limit = serializers.IntegerField(default=24, min_value=1, max_value=MOST_ITEMS)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
+
+
+class ListingSerializer(serializers.Serializer[Any]):
+    """A listing, as a card has it."""
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    kind = serializers.ChoiceField(Integration.Kind.choices)
+    category = serializers.CharField()
+    description = serializers.CharField()
+    publisher = serializers.CharField()
+    licence = serializers.CharField()
+    version = serializers.CharField(help_text="The latest.")
+    transport = serializers.CharField(help_text="`stdio` starts a program here.")
+    source = serializers.CharField(  # type: ignore[assignment]
+        allow_null=True, help_text="The source's slug."
+    )
+    required_secrets = serializers.ListField(child=serializers.CharField())
+    tool_count = serializers.IntegerField(help_text="As far as its source says.")
+    integration = serializers.CharField(
+        allow_null=True, help_text="What it is installed as; null where it is not, for you."
+    )
+    installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
+    has_update = serializers.BooleanField(help_text="For admins.")
+
+
+class ChoiceSerializer(serializers.Serializer[Any]):
+    """A value of a filter."""
+
+    value = serializers.CharField()
+    count = serializers.IntegerField(help_text="Listings that fit it and all other filters.")
+
+
+class ListingFiltersSerializer(serializers.Serializer[Any]):
+    """What a list can be narrowed by."""
+
+    kinds = ChoiceSerializer(many=True)
+    categories = ChoiceSerializer(many=True)
+    sources = ChoiceSerializer(many=True)
+    shown = ChoiceSerializer(many=True)
+
+
+class ListingPageSerializer(serializers.Serializer[Any]):
+    """Some of the listings that fit: the best first, or by title without a query."""
+
+    items = ListingSerializer(many=True)
+    total = serializers.IntegerField()
+    has_more = serializers.BooleanField()
+    limit = serializers.IntegerField()
+    offset = serializers.IntegerField()
+    filters = ListingFiltersSerializer()
+    hint = serializers.CharField(help_text="Why the search went by words only, where it did.")
+
+
+class ListedToolSerializer(serializers.Serializer[Any]):
+    """A tool, as far as the source tells of it."""
+
+    name = serializers.CharField()
+    title = serializers.CharField(required=False)
+    description = serializers.CharField(required=False)
+    side_effect = serializers.ChoiceField(Capability.SideEffect.choices, required=False)
+
+
+class ListedVersionSerializer(serializers.Serializer[Any]):
+    """One of its versions."""
+
+    version = serializers.CharField()
+    status = serializers.ChoiceField(ListingVersion.Status.choices)
+    is_latest = serializers.BooleanField()
+    published_at = serializers.DateTimeField(allow_null=True)
+
+
+class VariableSerializer(serializers.Serializer[Any]):
+    """Something that it asks for."""
+
+    name = serializers.CharField()
+    description = serializers.CharField()
+    secret = serializers.BooleanField()
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    refusal = serializers.CharField(
+        help_text="Why Pegboard never sets it, as the end of a sentence; empty where it does."
+    )
+
+
+class OneListingSerializer(ListingSerializer):
+    """A listing in full."""
+
+    tags = serializers.ListField(child=serializers.CharField())
+    homepage = serializers.CharField()
+    repository = serializers.CharField()
+    readme = serializers.CharField(help_text="Markdown of somebody else's: clean it.")
+    tools = ListedToolSerializer(many=True)
+    versions = ListedVersionSerializer(many=True, help_text="The newest of them.")
+    variables = VariableSerializer(many=True)
+    problem = serializers.CharField(
+        help_text="Why it cannot be installed: it requires a variable that Pegboard never sets."
+    )
+    files = serializers.ListField(child=serializers.CharField(), help_text="Of a skill.")
+    source_kind = serializers.ChoiceField(Source.Kind.choices, allow_null=True)
+    command = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="For admins."
+    )
+    endpoint = serializers.CharField(allow_null=True, help_text="For admins.")

@@ -1,0 +1,308 @@
+"""Storing what a source offers for installation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.formats.names import slug_for
+from catalog.registration.descriptor_rows import file_of, overwrite
+from catalog.registration.integration_identity import Described, target_of, told
+from marketplace.listings.offers import Offer, needs_of, offer_of
+from marketplace.listings.search_index import describe_listings
+from marketplace.models import Listing, ListingFile, ListingVersion, Source
+
+_TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
+
+
+@dataclass(slots=True)
+class StoredListings:
+    """How many listings were created, changed and left alone, and which could not be stored."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    defects: list[Defect] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> int:
+        """Listings of this source that are in the marketplace now."""
+        return self.created + self.changed + self.unchanged
+
+    def add(self, other: "StoredListings") -> None:
+        """Take the figures of another part of the same source."""
+        self.created += other.created
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.defects += other.defects
+
+
+def store_listings(
+    integrations: Iterable[IntegrationDescriptor], *, source: str, came_from: str = ""
+) -> StoredListings:
+    """Write what a source that is no address offers: the starter collection, or an import."""
+    details = {"came_from": came_from} if came_from else {}
+    offers = [offer_of(one, details=details) for one in integrations]
+    return store_offers(offers, source=source_named(source))
+
+
+def source_named(slug: str) -> Source:
+    """The row of a source that is there by itself."""
+    kind = slug if slug in _TITLES else Source.Kind.IMPORT
+    values = {"title": _TITLES.get(slug, slug), "kind": kind, "schedule_hours": 0, "state": "ready"}
+    return Source.objects.get_or_create(slug=slug, defaults=values)[0]
+
+
+@transaction.atomic
+def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
+    """Write the listings and versions that are new or differ; another source's stay as they are.
+
+    Something else under the key of a listing is left out and reported, in whichever order the two
+    come.
+    """
+    clashes: list[Defect] = []
+    by_key = _by_key(offers, clashes)
+    own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
+    rows = {row.key: row for row in own.order_by("pk")}
+    for key in _clashing(by_key, rows, clashes):
+        del by_key[key]
+        rows.pop(key, None)
+    slugs = _Slugs(source, by_key)
+    new: list[Listing] = []
+    changed: list[Listing] = []
+    for key, offer in _shown(by_key).items():
+        row, values = rows.get(key), _values(offer, source)
+        if row is not None and row.details.get("came_from"):
+            values["details"] = {**values["details"], "came_from": row.details["came_from"]}
+        if row is None:
+            rows[key] = Listing(slug=slugs.free(offer), source=source, **values)
+            new.append(rows[key])
+        elif not _is_older(row, offer, source) and _assigned(row, values):
+            changed.append(row)
+    Listing.objects.bulk_create(new)
+    overwrite(Listing, changed, [*_COMPARED, "vanished_at", "updated_at"])
+    describe_listings([*new, *changed])
+    seen = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
+    Listing.objects.filter(pk__in=seen).update(run=source.run)
+    _store_versions(rows, by_key)
+    _store_files(rows, by_key, {row.key for row in (*new, *changed)})
+    unchanged = len(seen) - len(new) - len(changed)
+    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.told])
+
+
+def _by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:
+    """The versions of each entry, without those that are something else than the first."""
+    by_key: dict[str, list[Offer]] = {}
+    for offer in offers:
+        versions = by_key.setdefault(offer.key, [])
+        if versions and _is_other(versions[0].descriptor, offer):
+            clashes.append(_clash(versions[0].descriptor, "this source", offer))
+        else:
+            versions.append(offer)
+    return by_key
+
+
+def _clashing(
+    by_key: Mapping[str, list[Offer]], rows: Mapping[str, Listing], clashes: list[Defect]
+) -> list[str]:
+    """Keys whose listing is something else, or was declared by another place."""
+    found = []
+    for key, row in rows.items():
+        offer = _latest(by_key[key])
+        source = str(row.details.get("came_from", ""))
+        if _is_other(row, offer) or _is_elsewhere(row, offer):
+            clashes.append(_clash(row, source, offer))
+            found.append(key)
+    return found
+
+
+def _is_other(known: Described, offer: Offer) -> bool:
+    """Return True if the offer is another thing. A registry's name stands for one thing, whose
+    address or package may change from version to version; a bare name does not."""
+    if known.kind != offer.descriptor.kind:
+        return True
+    return "/" not in offer.key and target_of(known) != target_of(offer.descriptor)
+
+
+def _is_elsewhere(row: Listing, offer: Offer) -> bool:
+    """Return True if another file or folder declared the listing, and this one differs."""
+    before, now = row.details.get("came_from"), offer.details.get("came_from")
+    if not before or not now or before == now:
+        return False
+    values = _values(offer, Source())
+    values["details"] = {**values["details"], "came_from": before}
+    return any(getattr(row, name) != values[name] for name in _COMPARED)
+
+
+def _clash(known: Described, source: str, offer: Offer) -> Defect:
+    second = told(offer.descriptor, str(offer.details.get("came_from", "")))
+    reason = f"{offer.key} is the name of {told(known, source)}; {second} is left out"
+    return Defect(file_of(offer.descriptor) or offer.key, "name", reason)
+
+
+def _is_offered(versions: Sequence[Offer]) -> bool:
+    """Whether any version can still be installed."""
+    return any(one.status != ListingVersion.Status.DELETED for one in versions)
+
+
+def _shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:
+    """The version that stands for each entry; none of those whose source has deleted them all."""
+    return {key: _latest(several) for key, several in by_key.items() if _is_offered(several)}
+
+
+class _Slugs:
+    """Gives new listings their addresses; where another source has the plain one, both are kept
+    and the second has its source's name in it."""
+
+    def __init__(self, source: Source, by_key: dict[str, list[Offer]]) -> None:
+        self._source = source
+        wanted = {_latest(versions).descriptor.slug for versions in by_key.values()}
+        wanted |= {self._second(slug) for slug in wanted}
+        others = Listing.objects.filter(slug__in=wanted).select_related("source")
+        self._taken = {row.slug: row for row in others}
+        self._given: set[str] = set()
+        self.told: list[Defect] = []
+
+    def free(self, offer: Offer) -> str:
+        """The slug of a new listing."""
+        plain = offer.descriptor.slug
+        for slug in (
+            plain,
+            self._second(plain),
+            slug_for(f"{plain} {self._source.slug} {offer.key}"),
+        ):
+            if slug not in self._taken and slug not in self._given:
+                break
+        if slug != plain:
+            self._tell(offer, plain, slug)
+        self._given.add(slug)
+        return slug
+
+    def _second(self, slug: str) -> str:
+        return slug_for(f"{slug}-{self._source.slug}")
+
+    def _tell(self, offer: Offer, plain: str, slug: str) -> None:
+        first = self._taken.get(plain)
+        by = first.source.title if first and first.source else "this source"
+        reason = f"{plain} is offered by {by} already; this one is listed as {slug}"
+        self.told.append(Defect(file_of(offer.descriptor) or offer.key, "name", reason))
+
+
+def _latest(versions: Sequence[Offer]) -> Offer:
+    """The version that is marked so; else the one that was published last; else the last one."""
+    offered = [one for one in versions if one.status != ListingVersion.Status.DELETED]
+    marked = [one for one in offered if one.is_latest] or offered or list(versions)
+    dated = [one for one in marked if one.published_at is not None]
+    return max(dated, key=lambda one: one.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
+
+
+def _is_older(row: Listing, offer: Offer, source: Source) -> bool:
+    """Whether this very reading has seen a later version already, on an earlier page."""
+    return row.run == source.run and not offer.is_latest
+
+
+def _assigned(row: Listing, values: dict[str, Any]) -> bool:
+    """Whether anything of the listing is another than before."""
+    differs = row.vanished_at is not None or any(
+        getattr(row, name) != values[name] for name in _COMPARED
+    )
+    for name, value in values.items():
+        setattr(row, name, value)
+    row.vanished_at = None
+    return differs
+
+
+def _values(offer: Offer, source: Source) -> dict[str, Any]:
+    descriptor = asdict(offer.descriptor)
+    del descriptor["slug"]
+    return descriptor | {
+        "command": list(offer.descriptor.command),
+        "required_secrets": list(offer.descriptor.required_secrets),
+        "details": descriptor.pop("source_ref") | offer.details,
+        "key": offer.key,
+        "category": offer.category,
+        "tags": list(offer.tags),
+        "readme": offer.readme,
+        "repository": offer.repository,
+        "tools": list(offer.tools),
+        "needs": needs_of(offer.descriptor),
+        "published_at": offer.published_at,
+        "run": source.run,
+    }
+
+
+def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) -> None:
+    """Every version that is new or differs; the slug in its descriptor is that of the listing."""
+    shown = {row.pk: row.version for row in rows.values()}
+    known = {
+        (one.listing_id, one.version): one
+        for one in ListingVersion.objects.filter(listing__in=shown).order_by("pk")
+    }
+    wanted = {
+        (row.listing_id, row.version): row
+        for key, listing in rows.items()
+        for row in (_version(listing, offer) for offer in by_key[key])
+    }
+    ListingVersion.objects.bulk_create(
+        [row for at, row in wanted.items() if at not in known or _differs(known[at], row)],
+        update_conflicts=True,
+        unique_fields=["listing", "version"],
+        update_fields=_OF_VERSIONS,
+    )
+    _mark_latest(shown)
+
+
+def _version(listing: Listing, offer: Offer) -> ListingVersion:
+    descriptor = asdict(offer.descriptor) | {
+        "slug": listing.slug,
+        "command": list(offer.descriptor.command),
+        "required_secrets": list(offer.descriptor.required_secrets),
+    }
+    return ListingVersion(
+        listing=listing,
+        version=offer.descriptor.version,
+        descriptor=descriptor,
+        status=offer.status,
+        published_at=offer.published_at,
+    )
+
+
+def _differs(known: ListingVersion, wanted: ListingVersion) -> bool:
+    return any(getattr(known, name) != getattr(wanted, name) for name in _OF_VERSIONS)
+
+
+def _mark_latest(shown: dict[int, str]) -> None:
+    """The version that each listing shows, which may have come with an earlier page.
+
+    Held side by side here and not by a join in Postgres: in the middle of a large import it may
+    take both tables for empty, and then compares every row with every other.
+    """
+    own = ListingVersion.objects.filter(listing__in=shown).order_by("pk")
+    wrong: dict[bool, list[int]] = {True: [], False: []}
+    for pk, listing, version, marked in own.values_list("pk", "listing", "version", "is_latest"):
+        if marked != (version == shown[listing]):
+            wrong[not marked].append(pk)
+    for right, keys in wrong.items():
+        ListingVersion.objects.filter(pk__in=keys).update(is_latest=right)
+
+
+def _store_files(
+    rows: dict[str, Listing], by_key: dict[str, list[Offer]], differing: set[str]
+) -> None:
+    """The folders of skills, where anything of them is another; the listing has their digest."""
+    ListingFile.objects.filter(listing__in=[rows[key].pk for key in differing]).delete()
+    ListingFile.objects.bulk_create(
+        ListingFile(listing=rows[key], path=file.path, content=file.content)
+        for key in sorted(differing)
+        for file in _latest(by_key[key]).files
+    )
+
+
+_OF_VERSIONS = ["descriptor", "status", "published_at"]
+_COMPARED = [
+    name
+    for name in _values(offer_of(IntegrationDescriptor(slug="", kind="mcp", title="")), Source())
+    if name not in ("key", "run")
+]

@@ -1,0 +1,113 @@
+"""Offers: what every source's entries become before they are stored as listings. Plain values."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from catalog.formats.categories import category_of
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
+from catalog.lookups.detail_levels import short_description
+
+_MOST_TOOLS = 200
+_MOST_WORDS = 300  # characters of a tool's description: enough to browse
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedFile:
+    """A file of a skill's folder, by its path within the folder."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One version of one entry. `key` is what the source calls the entry, and stays when its title
+    and address change."""
+
+    key: str
+    descriptor: IntegrationDescriptor
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    readme: str = ""
+    repository: str = ""
+    tools: tuple[JSONObject, ...] = ()
+    status: str = "active"
+    is_latest: bool = True
+    published_at: datetime | None = None
+    files: tuple[OfferedFile, ...] = ()
+    details: JSONObject = field(default_factory=dict)
+
+
+def offer_of(
+    descriptor: IntegrationDescriptor, capabilities: Iterable[Descriptor] = (), **more: Any
+) -> Offer:
+    """The offer of what a format's reader gave; `more` is what the source knows besides."""
+    known = descriptor.source_ref
+    own = tuple(one for one in capabilities if one.integration == descriptor.slug)
+    values: dict[str, Any] = {
+        "key": str(known.get("name") or descriptor.slug),
+        "category": _category(descriptor, own),
+        "tags": tuple(known.get("tags") or ()),
+        "repository": str(known.get("repository") or ""),
+        "tools": _tools(own) or _named(known.get("tools")),
+    }
+    return Offer(descriptor=descriptor, **values | more)
+
+
+def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
+    """What it needs: variables with their words, the program that is started, hosts it talks to."""
+    described = {one["name"]: one for one in descriptor.source_ref.get("variables") or ()}
+    names = dict.fromkeys((*descriptor.required_secrets, *described))
+    return {
+        "variables": [
+            {
+                "name": name,
+                "description": str(described.get(name, {}).get("description", "")),
+                "secret": bool(described.get(name, {}).get("secret", True)),
+                "required": name in descriptor.required_secrets,
+            }
+            for name in names
+        ],
+        "program": descriptor.command[0] if descriptor.command else "",
+        "hosts": _hosts(descriptor),
+    }
+
+
+def _hosts(descriptor: IntegrationDescriptor) -> list[str]:
+    told = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
+    try:
+        own = urlsplit(descriptor.endpoint).hostname if descriptor.endpoint else None
+    except ValueError:
+        own = None
+    return list(dict.fromkeys(filter(None, (own, *told))))
+
+
+def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor, ...]) -> str:
+    """The declared one, else that of most of its tools, else one worked out from its words."""
+    declared = str(descriptor.source_ref.get("category") or "")
+    categories = [one.category for one in capabilities if one.category not in ("", "other")]
+    common = max(categories, key=categories.count, default="")
+    title, description = descriptor.title, descriptor.description
+    return category_of(declared or common, name=title, description=description)[0]
+
+
+def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
+    return tuple(
+        {
+            "name": one.action,
+            "title": one.display_name,
+            "description": short_description(one.description, _MOST_WORDS),
+            "side_effect": one.side_effect,
+        }
+        for one in capabilities[:_MOST_TOOLS]
+        if one.kind == "tool"
+    )
+
+
+def _named(names: Any) -> tuple[JSONObject, ...]:
+    """Tools of which a source tells the names only."""
+    listed = names if isinstance(names, list) else []
+    return tuple({"name": str(name)} for name in listed[:_MOST_TOOLS])

@@ -1,0 +1,94 @@
+"""Pegboard's own catalogue as an MCP registry: the integrations that a caller may use.
+
+Each is told with Pegboard's own address and no other: whoever connects there has their rights with
+every call, and learns no command, host, path or secret of the server behind it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from acl.rights.caller import Caller
+from catalog.lookups.detail_levels import short_description
+from catalog.models import Capability, Integration
+
+NAMESPACE = "pegboard"
+SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json"
+_META = "io.modelcontextprotocol.registry/official"
+_UNKNOWN_VERSION = "0.0.0"
+_MOST_DESCRIPTION = 100  # of the registry's schema
+LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedServers:
+    """What of the list is wanted."""
+
+    cursor: str = ""
+    limit: int = 30
+    search: str = ""
+    updated_since: datetime | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServersPage:
+    """Some of the servers, and the cursor of those after them."""
+
+    servers: tuple[dict[str, Any], ...]
+    next_cursor: str = ""
+
+
+def list_servers(*, caller: Caller, address: str, wanted: WantedServers) -> ServersPage:
+    """The integrations by name, a page at a time; `address` is that of our own MCP server."""
+    found = _usable(caller).filter(slug__gt=wanted.cursor)
+    if wanted.search:
+        found = found.filter(Q(slug__icontains=wanted.search) | Q(title__icontains=wanted.search))
+    if wanted.updated_since:
+        found = found.filter(updated_at__gte=wanted.updated_since)
+    if wanted.version not in ("", LATEST):
+        found = found.filter(_of_version(wanted.version))
+    rows = list(found.order_by("slug", "pk")[: wanted.limit + 1])
+    shown = rows[: wanted.limit]
+    cursor = shown[-1].slug if len(rows) > len(shown) else ""
+    return ServersPage(tuple(_told(shown, address)), cursor)
+
+
+def versions_of(
+    *, caller: Caller, address: str, name: str, version: str = ""
+) -> tuple[dict[str, Any], ...]:
+    """The one version that is installed of an integration; nothing where there is none such."""
+    namespace, _, slug = name.rpartition("/")
+    if namespace != NAMESPACE:
+        slug = ""
+    found = _usable(caller).filter(slug=slug)
+    if version not in ("", LATEST):
+        found = found.filter(_of_version(version))
+    return tuple(_told(found.order_by("slug", "pk"), address))
+
+
+def _usable(caller: Caller) -> QuerySet[Integration]:
+    usable = Capability.objects.usable_by(caller).values("integration_id")
+    return Integration.objects.filter(pk__in=usable)
+
+
+def _of_version(version: str) -> Q:
+    return Q(version=version) | Q(version="" if version == _UNKNOWN_VERSION else version)
+
+
+def _told(rows: Iterable[Integration], address: str) -> Iterable[dict[str, Any]]:
+    for row in rows:
+        published, updated = (moment.isoformat() for moment in (row.created_at, row.updated_at))
+        server = {
+            "$schema": SCHEMA,
+            "name": f"{NAMESPACE}/{row.slug}",
+            "title": row.title[:_MOST_DESCRIPTION],
+            "description": short_description(row.description or row.title, _MOST_DESCRIPTION),
+            "version": row.version or _UNKNOWN_VERSION,
+            "remotes": [{"type": "streamable-http", "url": address}],
+        }
+        official = {"status": "active", "publishedAt": published, "updatedAt": updated}
+        yield {"server": server, "_meta": {_META: official | {"isLatest": True}}}

@@ -1,0 +1,62 @@
+"""What Pegboard needs before it can serve, in database and files; doing it again is cheap."""
+
+import hashlib
+import secrets
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.db import OperationalError, connection
+
+from catalog.models import Capability
+from marketplace.operate.embedded.cannot_run import CannotRun
+
+FIRST_GROUP = "everyone"  # may use the starter collection
+
+
+def check_database() -> None:
+    """Say in a sentence that the database cannot be reached."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as problem:
+        place = f"{connection.settings_dict['HOST']}:{connection.settings_dict['PORT'] or 5432}"
+        raise CannotRun(
+            f"the database at {place} does not answer ({str(problem).strip()})."
+        ) from None
+
+
+def collect_static_files(stamp: Path) -> None:
+    """Put the static files where the web server finds them, if they changed since the `stamp`."""
+    state = _static_state()
+    if stamp.exists() and stamp.read_text() == state and Path(settings.STATIC_ROOT).is_dir():
+        return
+    call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+    stamp.write_text(state)
+
+
+def fill_empty_catalogue() -> None:
+    """Load the starter collection, unless there is anything already."""
+    if not Capability.objects.exists():
+        call_command("load_starter", group=FIRST_GROUP, verbosity=0)
+
+
+def create_first_admin() -> str | None:
+    """Make the user `admin` where no superuser is, and return the password, kept nowhere else."""
+    if User.objects.filter(is_superuser=True).exists():
+        return None
+    password = secrets.token_urlsafe(12)
+    admin = User.objects.create_superuser("admin", password=password)
+    # Otherwise the first page that the first person sees would be empty.
+    admin.groups.set(Group.objects.filter(name=FIRST_GROUP))
+    return password
+
+
+def _static_state() -> str:
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            file = Path(storage.path(path)).stat()
+            digest.update(f"{path} {file.st_size} {file.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

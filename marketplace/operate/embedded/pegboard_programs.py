@@ -1,0 +1,154 @@
+"""Pegboard's own programs: the web server, two workers, and who watches for manifests."""
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.child_processes import start_child, stop_child, wait_until
+
+# A request may take thirty to its end (marketplace/operate/embedded/gunicorn_config.py).
+STOP_SECONDS = 35
+
+
+class Program:
+    """A child that runs a Python module of ours."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str | Path],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self.name = name
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+        self._command = [sys.executable, "-m", *arguments]
+        self._environment = environment
+
+    def start(self) -> None:
+        """Start it and return once it is ready."""
+        self.process = start_child(self._command, log=self.log, environment=self._environment)
+        wait_until(self.is_ready, child=self.process, name=self.name, log=self.log)
+
+    def stop(self) -> None:
+        """Let it finish what it has begun, for some seconds."""
+        if self.process is not None:
+            stop_child(self.process, by=signal.SIGTERM, seconds=STOP_SECONDS)
+
+    def is_ready(self) -> bool:
+        """Whether it does its work yet."""
+        return True
+
+
+class Web(Program):
+    """gunicorn on `host` and `port`."""
+
+    def __init__(self, *, host: str, port: int, logs: Path, environment: Mapping[str, str]) -> None:
+        self._address = (host, port)
+        arguments = [
+            "gunicorn",
+            "--config=python:marketplace.operate.embedded.gunicorn_config",
+            f"--bind={_written(host)}:{port}",
+            "marketplace.config.wsgi",
+        ]
+        super().__init__("Web", arguments, log=logs / "web.log", environment=environment)
+
+    def is_ready(self) -> bool:
+        """Whether it takes connections."""
+        host, port = self._address
+        reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared only
+        try:
+            socket.create_connection((reached, port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+
+class Worker(Program):
+    """Celery with one process that works, and beat within it: there is exactly one of it."""
+
+    def __init__(self, *, data: Path, environment: Mapping[str, str]) -> None:
+        arguments: list[str | Path] = [
+            "celery",
+            "--app=marketplace.config.celery",
+            "worker",
+            "--beat",
+            f"--schedule={data / 'beat-schedule'}",
+            "--concurrency=1",
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel=INFO",
+        ]
+        log = data / "logs" / "worker.log"
+        super().__init__("Worker", arguments, log=log, environment=environment)
+
+
+class Connections(Program):
+    """Celery with threads: the one process that keeps connections to MCP servers."""
+
+    def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
+        arguments = [
+            "celery",
+            "--app=marketplace.config.celery_servers",
+            "worker",
+            "--queues=servers",
+            "--hostname=servers@%h",
+            "--pool=threads",
+            "--concurrency=16",
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel=INFO",
+        ]
+        log = logs / "connections.log"
+        super().__init__("Connections", arguments, log=log, environment=environment)
+
+
+class Watcher(Program):
+    """Loads the manifests of the watched folders whenever they change."""
+
+    def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
+        arguments = ["django", "watch_capabilities"]
+        super().__init__(
+            "Manifests", arguments, log=logs / "manifests.log", environment=environment
+        )
+
+
+def set_up(environment: Mapping[str, str]) -> None:
+    """Run `manage.py set_up` to its end, in a process that gives its memory back."""
+    child = start_child(
+        [sys.executable, "-m", "django", "set_up"], log=None, environment=environment
+    )
+    try:
+        code = child.wait()
+    finally:
+        stop_child(child)
+    if code:
+        raise CannotRun("setting up did not end well, as told above.")
+
+
+def check_port(host: str, port: int) -> None:
+    """Say at once when nothing can listen on `host` and `port`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            raise CannotRun(
+                f"Port {port} is already in use: choose another, as in `make run PORT={port + 1}`."
+            ) from problem
+        raise CannotRun(
+            f"Pegboard cannot listen on {host} port {port} ({os.strerror(problem.errno or 0)}): "
+            "choose another port, as in `make run PORT=8001`."
+        ) from problem
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

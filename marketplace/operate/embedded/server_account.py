@@ -1,0 +1,71 @@
+"""Which account of the operating system the embedded servers run as.
+
+Postgres refuses to run as root. An ordinary user simply runs it. Root runs it as `nobody`, or,
+where `nobody` cannot reach the folders (a project below a home of mode 0700), as root without its
+powers: in a user namespace in which root's own files belong to an ordinary account.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from marketplace.operate.embedded.cannot_run import CannotRun
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`uid` and `gid` where they are not our own, and the words put before a command."""
+
+    uid: int | None = None
+    gid: int | None = None
+    prefix: tuple[str, ...] = ()
+
+    def own(self, folder: Path) -> Path:
+        """Make `folder` for this account alone; what an account before it left changes hands."""
+        uid = os.geteuid() if self.uid is None else self.uid
+        gid = os.getegid() if self.gid is None else self.gid
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_symlink():  # somebody else may have put it into /tmp
+            raise CannotRun(f"{folder} is a symbolic link: remove it.")
+        try:
+            if folder.stat().st_uid != uid:
+                for path in (folder, *folder.rglob("*")):
+                    os.chown(path, uid, gid, follow_symlinks=False)
+            folder.chmod(0o700)
+        except PermissionError:
+            raise CannotRun(f"{folder} belongs to somebody else: remove it.") from None
+        return folder
+
+
+OURSELVES = Account()
+
+
+def server_account(*reached: Path) -> Account:
+    """The account for servers that must come to all of the `reached` paths."""
+    if os.geteuid() != 0:
+        return OURSELVES
+    nobody = pwd.getpwnam("nobody")
+    hidden = next((path for path in reached if not _others_reach(path)), None)
+    if hidden is None:
+        return Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+    unshare = shutil.which("unshare")
+    if unshare:
+        mapping = ("--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}", "--")
+        account = Account(prefix=(unshare, *mapping))
+        command = [*account.prefix, "true"]
+        trial = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - ours
+        if trial.returncode == 0:
+            return account
+    raise CannotRun(
+        f"Postgres does not run as root, and the account 'nobody' cannot reach {hidden}: "
+        "run Pegboard as an ordinary user, or move it to a folder that everyone may enter, as /srv."
+    )
+
+
+def _others_reach(path: Path) -> bool:
+    """Whether every folder down to `path` may be entered by everyone."""
+    resolved = path.resolve(strict=True)
+    return all(folder.stat().st_mode & 0o001 for folder in (resolved, *resolved.parents))

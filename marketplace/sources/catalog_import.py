@@ -1,0 +1,54 @@
+"""Loading a source: what brings capabilities goes into the catalogue, the rest into the shop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from django.contrib.auth.models import Group, User
+
+from catalog.formats.descriptors import Defect, Loaded
+from catalog.registration.register import Registered, register
+from marketplace.listings.listing_store import StoredListings, store_listings
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a source's capabilities and listings."""
+
+    registered: Registered
+    listings: StoredListings
+
+    @property
+    def loaded(self) -> int:
+        """How many capabilities and listings of the source are stored now."""
+        return self.registered.loaded + self.listings.loaded
+
+    @property
+    def defects(self) -> list[Defect]:
+        """Everything that could not be loaded, each with its reason."""
+        return [*self.registered.defects, *self.listings.defects]
+
+
+def import_loaded(
+    *,
+    loaded: Loaded,
+    by: User | None,
+    source: str,
+    came_from: str = "",
+    group: Group | None = None,
+    prune: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Imported:
+    """Store what a source gave; an integration without capabilities is there to be installed."""
+    providing = {capability.integration for capability in loaded.capabilities}
+    offered = [one for one in loaded.integrations if one.slug not in providing]
+    kept = tuple(one for one in loaded.integrations if one.slug in providing)
+    registered = register(
+        replace(loaded, integrations=kept),
+        by=by,
+        source=source,
+        came_from=came_from,
+        group=group,
+        prune=prune,
+        progress=progress,
+    )
+    return Imported(registered, store_listings(offered, source=source, came_from=came_from))

@@ -1,0 +1,81 @@
+"""Folders and repositories of skills: each SKILL.md with all that lies in its folder.
+
+The files are kept as they are, so that installing needs nothing else; nothing of them is executed.
+"""
+
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from catalog.formats import skill
+from catalog.formats.descriptors import Defect, Loaded
+from catalog.formats.files import RefusedError, read_bytes
+from catalog.formats.source_folders import SKIPPED_FOLDERS, shown
+from marketplace.listings.offers import Offer, OfferedFile, offer_of
+from marketplace.sources.source_files import loaded_files
+from marketplace.sources.source_reader import Reading
+
+MB = 1024 * 1024
+MOST_FILES = 200
+MOST_BYTES = 5 * MB
+_MOST_OF_FILE = 1 * MB
+_DEPTH = 6
+
+
+def offers(reading: Reading) -> Iterator[Offer]:
+    """Every skill below the folder."""
+    with reading.folder() as root:
+        for path, loaded in loaded_files(root, reading, named=skill.FILE_NAME):
+            yield from skill_offers(path, root, loaded, reading)
+
+
+def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> Iterator[Offer]:
+    """The skill of one SKILL.md with the files of its folder."""
+    for one in loaded.capabilities:
+        integration = next(each for each in loaded.integrations if each.slug == one.integration)
+        try:
+            files = tuple(_files(path.parent, reading, root))
+        except RefusedError as refused:
+            reading.report(Defect(shown(path.parent, root), "files", refused.reason))
+            continue
+        yield offer_of(
+            integration,
+            category=one.category,
+            tags=one.tags,
+            readme=one.content,
+            files=files,
+            details={"files": _digest(files), "folder": shown(path.parent, root)},
+        )
+
+
+def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
+    """What lies in the folder, links and the like left out; RefusedError where it is too much."""
+    number = total = 0
+    for path in _walk(folder, _DEPTH):
+        try:
+            content = read_bytes(path, folder, limit=_MOST_OF_FILE)
+        except RefusedError as refused:
+            reading.report(Defect(shown(path, root), "file", refused.reason))
+            continue
+        number, total = number + 1, total + len(content)
+        if number > MOST_FILES or total > MOST_BYTES:
+            raise RefusedError(f"has more than {MOST_FILES} files or {MOST_BYTES:,} bytes")
+        yield OfferedFile(path.relative_to(folder).as_posix(), content)
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+        elif depth and entry.name not in SKIPPED_FOLDERS:
+            yield from _walk(Path(entry.path), depth - 1)
+
+
+def _digest(files: tuple[OfferedFile, ...]) -> str:
+    """One number for all of the files: another one means that any of them is another."""
+    told = sha256()
+    for file in files:
+        told.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
+        told.update(file.content)
+    return told.hexdigest()
