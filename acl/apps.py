@@ -7,3 +7,14 @@ class AclConfig(AppConfig):
     name = "acl"
     verbose_name = "Access"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Add this app's places to the rail."""
+        # Here, since tables can be named once every app is loaded.
+        from acl.pages.extensions import Place, extensions
+
+        extensions.add_places(
+            Place("people-list", "People", "users", 80, key="e", for_staff=True),
+            Place("keys", "Keys", "key-round", 90, key="k", for_staff=True),
+            Place("audit", "Audit log", "book-text", 100, key="l", for_staff=True),
+        )

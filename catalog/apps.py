@@ -10,8 +10,11 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Only here: tables can be named once every app is loaded.
+        """Add this app's place to the rail, and note tokens that have to be revoked."""
+        # Here, since tables can be named once every app is loaded.
+        from acl.pages.extensions import Place, extensions
         from catalog.models import OAuthConnection
         from catalog.servers.oauth.disconnection import note_revocation
 
         pre_delete.connect(note_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
+        extensions.add_places(Place("access", "Access", "shield", 70, key="c", for_staff=True))

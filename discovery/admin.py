@@ -12,7 +12,8 @@ from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
 from acl.admin.admin_base import ReadOnlyAdmin
-from discovery.calls.argument_text import render_call, text_of
+from acl.visible_text.json_text import text_of
+from discovery.calls.argument_text import render_call
 from discovery.learning.learning_review import forget
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from acl.visible_text.json_text import text_of_value
 from acl.visible_text.pieces import show_text
-from discovery.calls.argument_text import text_of_value
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$")
 # How services name the two sides of a change.

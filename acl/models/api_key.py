@@ -70,8 +70,8 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name = "API key"
         ordering = ["-created_at", "pk"]
-        # Asked of whoever names another person: in a session by `acl/rights/caller_lookup.py`, of a key
-        # when somebody lets it act for users. Superusers have it, other staff only where given.
+        # Required to name another person: in a session by `acl.rights.caller_lookup`, for a key when
+        # somebody lets it act for users. Superusers have it, other staff only where granted.
         permissions = [("act_for_others", "Can act for other people")]
 
     def __str__(self) -> str:

@@ -23,9 +23,9 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_GET
 
 from acl.audit.recorder import record
+from acl.pages.extensions import extensions
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.session_pages import provider_name
-from discovery.calls.call_queries import list_acts_of_others
 
 
 class InFrame:
@@ -74,7 +74,7 @@ def account(request: PageRequest) -> HttpResponse:
         "addresses": EmailAddress.objects.filter(user=request.user).order_by("-primary", "email"),
         "codes_on": codes.exists(),
         "provider": provider_name(),
-        "acts": list_acts_of_others(user=request.user),
+        **extensions.account_context(request.user),
         "connections": SocialAccount.objects.filter(user=request.user).order_by("pk"),
     }
     return render_page(request, "account/account.html", context, frame=frame_of(request))

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
+from acl.pages.extensions import Place, extensions
 from acl.rights.caller import Caller
-from discovery.calls.approvals import count_waiting
 
 SESSION_GROUP = "group"
 
@@ -23,33 +23,6 @@ class PageRequest(HttpRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """An entry of the rail."""
-
-    url_name: str
-    label: str
-    icon: str
-    covers: bool = True  # what is below its address, too
-    key: str = ""  # goes there after "g"
-
-
-PLACES = (
-    Place("playground", "Playground", "flask-conical", covers=False, key="p"),
-    Place("my-tools", "My tools", "layout-grid", key="t"),
-    Place("marketplace", "Marketplace", "store", key="m"),
-    Place("approvals", "Approvals", "list-checks", key="a"),
-    Place("insights", "Insights", "chart-column", key="n"),
-)
-PLACES_OF_ADMINS = (
-    Place("integrations", "Integrations", "plug", key="i"),
-    Place("access", "Access", "shield", key="c"),
-    Place("people-list", "People", "users", key="e"),
-    Place("keys", "Keys", "key-round", key="k"),
-    Place("audit", "Audit log", "book-text", key="l"),
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Frame:
     """The groups of the person who looks at the page, and the one that they chose.
 
@@ -58,7 +31,7 @@ class Frame:
     user_id: int
     groups: tuple[Group, ...]
     group: Group | None
-    places: tuple[Place, ...] = PLACES
+    places: tuple[Place, ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -73,11 +46,9 @@ def frame_of(request: PageRequest) -> Frame:
     groups = tuple(request.user.groups.order_by("name", "pk"))
     chosen = request.session.get(SESSION_GROUP)
     group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
-    if not request.user.is_staff:
-        return Frame(request.user.pk, groups, group)
-    calls, wishes = count_waiting(by=request.user)
-    waiting = {"access": wishes, "approvals": calls}
-    return Frame(request.user.pk, groups, group, PLACES + PLACES_OF_ADMINS, waiting)
+    places = extensions.places_for(staff=request.user.is_staff)
+    waiting = extensions.count_waiting(request.user) if request.user.is_staff else {}
+    return Frame(request.user.pk, groups, group, places, waiting)
 
 
 def render_page(

@@ -17,10 +17,10 @@ from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import KeyRefused, create_key, made_with, revoke_key, rotate_key
 from acl.keys.key_list import list_keys, usable_keys
 from acl.models import ApiKey
+from acl.pages.extensions import extensions
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.key_forms import SCOPES, WHOM, KeysForm, NewKeyForm, ReplaceForm
 from acl.pages.staff_pages import admins_only
-from discovery.pages.first_call import first_call
 
 PAGE = 50
 
@@ -104,7 +104,7 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
 
 @sensitive_variables("raw", "call", "context")
 def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> HttpResponse:
-    call = first_call(request, key, raw, request.user)
+    call = extensions.key_example(request, key, raw, request.user)
     context = {"key": key, "raw": raw, "title": title, "call": call}
     response = render_page(request, "discovery/keys/shown.html", context, frame=frame_of(request))
     patch_cache_control(response, no_store=True)

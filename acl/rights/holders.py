@@ -1,7 +1,7 @@
 """The one answer from the other end: who may use one capability, of all people everywhere.
 
-It says of each person in each place what `acl.rights.rights_statement` says of them; the tests hold the two
-against each other. A space without a rule about the capability answers as the one above it, so the
+It says of each person in each place what `acl.rights.rights_statement` says of them; the tests
+compare the two. A space without a rule about the capability answers as the one above it, so the
 places are each group's root and the spaces where such a rule stands.
 """
 

@@ -1,6 +1,5 @@
 """Small words and drawings that several pages share."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlencode
 
@@ -11,7 +10,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from acl.audit.chain_text import actor_text, credential_text, entry_actor_text
-from discovery.select.selection import Selected
 
 register = template.Library()
 register.filter("actor", actor_text)
@@ -34,19 +32,6 @@ _KIND_ICONS = {
     "emergent-tool": "sparkles",
 }  # fmt: skip
 _SHORT = {"ai", "api", "mcp"}
-# The kinds of evidence in the order of the bar's segments.
-_EVIDENCE = ("meaning", "words", "name", "graph", "use")
-BAR = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One piece of a score bar, in the bar's own units."""
-
-    label: str
-    start: float
-    width: float
-    percent: int
 
 
 @register.simple_tag
@@ -90,22 +75,6 @@ def kind_label(kind: str) -> str:
 def grouped(number: int) -> str:
     """A number with its thousands apart."""
     return f"{number:,}"
-
-
-@register.filter
-def segments(item: Selected) -> list[Segment]:
-    """The score bar's pieces: as long as the score, cut by the shares of its evidence."""
-    length = BAR * item.score
-    shares = {name: share for name, share in item.evidence.items() if share > 0}
-    whole = sum(shares.values()) or 1.0
-    order = sorted(shares, key=lambda name: _EVIDENCE.index(name) if name in _EVIDENCE else 9)
-    found, start = [], 0.0
-    for name in order:
-        share = shares[name] / whole
-        width = length * share
-        found.append(Segment(name, round(start, 2), round(width, 2), round(100 * share)))
-        start += width
-    return found or [Segment("score", 0, round(length, 2), 100)]
 
 
 @register.simple_tag(takes_context=True)

@@ -13,7 +13,7 @@ from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.tool_changes import send_sync
 from catalog.servers.definition_sync import BusyError, sync_definitions
 
-# Whoever stops this process waits for thirty-five (marketplace/operate/embedded/pegboard_programs.py).
+# The supervisor waits for 35 seconds (marketplace/operate/embedded/pegboard_programs.py).
 _FINISHING_SECONDS = 25
 
 

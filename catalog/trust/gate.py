@@ -180,7 +180,7 @@ def marked_as_reviewed() -> Iterator[None]:
 
 
 def _require_scratch() -> None:
-    """Raise unless this connection's catalogue is in temporary tables (catalog/registration/scratch_catalog.py)."""
+    """Raise unless this connection's catalogue is a scratch catalogue, in temporary tables."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relpersistence = 't' FROM pg_class WHERE oid = 'catalog_capability'::regclass"

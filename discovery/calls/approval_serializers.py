@@ -10,9 +10,10 @@ from rest_framework import serializers
 from acl.audit.chain import ActorKind, CredentialKind
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.platform.strict_json import StrictJSONError
+from acl.visible_text.json_text import Argument, Line, text_of_line
 from catalog.models import Capability
 from discovery.calls.approvers import Eligibility
-from discovery.calls.argument_text import Argument, Line, render_call, text_of_line
+from discovery.calls.argument_text import render_call
 from discovery.calls.call_differences import compare_with_last_approved
 from discovery.calls.call_digests import digest_of
 from discovery.models import Call

@@ -79,6 +79,12 @@ def count_waiting(*, by: User) -> Waiting:
     return Waiting(sum(one.stuck or not one.objection for one in verdicts), wishes)
 
 
+def waiting_by_place(user: User) -> dict[str, int]:
+    """Count what waits for a person, for the rail: by the name of the place where it waits."""
+    calls, requests = count_waiting(by=user)
+    return {"access": requests, "approvals": calls}
+
+
 _WAITING = """
 SELECT EXISTS (SELECT FROM discovery_call
                WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),

@@ -5,7 +5,8 @@ from typing import Literal
 
 from django.db.models import Q
 
-from discovery.calls.argument_text import Argument, Rendering, render_call
+from acl.visible_text.json_text import Argument, Rendering
+from discovery.calls.argument_text import render_call
 from discovery.models import Call
 
 Change = Literal["", "equal", "changed", "new", "gone"]

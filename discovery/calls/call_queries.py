@@ -137,6 +137,11 @@ def list_acts_of_others(*, user: User) -> list[Call]:
     return list(calls.select_related("actor", "group", "user").order_by("-created_at", "pk")[:20])
 
 
+def acts_of_others(user: User) -> dict[str, list[Call]]:
+    """Return the same for the template of a person's account page."""
+    return {"acts": list_acts_of_others(user=user)}
+
+
 @transaction.atomic
 def cancel_call(*, by: User | None, call: Call) -> Call:
     """Take back a call that waits. Raises TooLateError where it waits no longer."""

@@ -22,8 +22,8 @@ from discovery.models import Call
 _LISTEN_SECONDS = 1.0
 _KEPT_SECONDS = 120
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-# Of the web server's threads (marketplace/operate/embedded/gunicorn_config.py) so many may wait for long; the others
-# answer after a second that the call is under way, so that slow tools never take all of them.
+# At most 4 of the web server's 8 threads may long-poll, so that slow tools cannot exhaust the pool;
+# the others answer after a second that the call is still running.
 _PATIENT, _IMPATIENT_SECONDS = threading.BoundedSemaphore(4), 1.0
 
 

@@ -1,4 +1,4 @@
-"""What a group remembers, as parts of the one statement that selects (`discovery/select/candidates.py`).
+"""A group's past messages, as parts of the statement that selects candidates.
 
 Rights come first: what a colleague may use and this caller may not has no vote, takes no other's
 place among the nearest or the newest, and says nothing about how good votes are.

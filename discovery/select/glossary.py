@@ -124,5 +124,5 @@ def _glossary(language: str) -> Glossary:
 
 @lru_cache(maxsize=1)
 def _rows() -> list[dict[str, str]]:
-    with (files("discovery") / "glossary.csv").open(encoding="utf-8") as table:
+    with (files("discovery.select") / "glossary.csv").open(encoding="utf-8") as table:
         return list(csv.DictReader(table))

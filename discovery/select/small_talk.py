@@ -138,7 +138,7 @@ _judges = _Judges()
 
 def _lines(name: str) -> list[str]:
     """The examples of one kind, read as messages are."""
-    lines = (files("discovery") / name).read_text(encoding="utf-8").splitlines()
+    lines = (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
     return [add_english((line,))[0] for line in lines]
 
 

@@ -5,5 +5,5 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-packages = ["catalog", "catalog.servers.oauth", "discovery", "marketplace"]
-app.autodiscover_tasks(packages, related_name="server_tasks")
+PACKAGES = ["catalog.servers", "catalog.servers.oauth", "discovery.calls", "marketplace.installs"]
+app.autodiscover_tasks(PACKAGES)

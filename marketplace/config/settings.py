@@ -219,8 +219,8 @@ DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
 }
 DATABASE_URL: str = _env["DATABASE_URL"]
 DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
-# Who owns the tables: for migrations, backup and restore (marketplace/operate/roles/owner_role.py). Empty where
-# one role does everything.
+# The role that owns the tables, for migrations, backup and restore; empty where one role does
+# everything (marketplace/operate/roles/owner_role.py).
 DATABASE_OWNER_URL: str = _env["DATABASE_OWNER_URL"]
 if not DATABASE_OWNER_URL and not DATABASE_URL:
     DATABASE_OWNER_URL = known_database_url(PEGBOARD_DATA_DIR, OWNER)

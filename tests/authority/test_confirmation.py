@@ -23,6 +23,7 @@ from catalog.servers.definition_sync import sync_definitions
 from catalog.servers.oauth.oauth_accounts import CannotSignInError, begin_sign_in
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.tasks import check_integrations, sync_integrations
+from marketplace.config.celery_servers import PACKAGES
 from marketplace.integrations.health_check_request import check_now
 from marketplace.integrations.import_confirmation import target_to_confirm
 from tests.factories import UserFactory, active_model
@@ -114,8 +115,8 @@ def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
     """Whatever the schedule has, now and in future: nothing goes out."""
     remote(connection="failing")
     program(slug="near", connection="failing")
-    for module in ("catalog", "catalog.servers.oauth", "discovery", "marketplace"):
-        import_module(f"{module}.server_tasks")
+    for package in PACKAGES:
+        import_module(f"{package}.tasks")
     names = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     those_that_go_out = sorted(name for name in names if name.startswith("servers."))
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acl.visible_text.code_points import is_combining, is_written_out
+from acl.visible_text.json_text import render_arguments, text_of
 from acl.visible_text.pieces import join_pieces, show_text, split_into_pieces
-from discovery.calls.argument_text import render_arguments, text_of
 from discovery.calls.call_digests import written
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)

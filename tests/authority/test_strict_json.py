@@ -128,7 +128,7 @@ def test_nothing_that_is_not_json_is_written() -> None:
         write_json({"a": math.inf})
 
 
-# Readers of JSON that do not go through acl.platform.strict_json, and why they may. All others are refused.
+# Readers of JSON that do not go through `strict_json`, and why they may. All others are refused.
 OWN = "written by Pegboard itself, into its cache or its own row, and read back"
 OTHERS = {
     "acl/platform/strict_json.py json.loads": "the strict parser",
@@ -142,12 +142,12 @@ OTHERS = {
     "catalog/servers/secrets/sealed_values.py json.loads": OWN,
     "catalog/lookups/listing_cache.py json.loads": OWN,
     "catalog/trust/fingerprint.py json.loads": OWN,
-    "catalog/servers/client/process_guard.py json.loads": "an argument that its parent process has written",
+    "catalog/servers/client/process_guard.py json.loads": "an argument written by its parent process",
     "discovery/answer/formats/legal_schema.py json.loads": OWN,
     "discovery/select/all_tools.py json.loads": "a jsonb column, read as text",
     "discovery/select/candidates.py json.loads": "a jsonb column, read as text",
     "discovery/answer/tiers/tier_state.py json.loads": "a jsonb column, read as text",
-    "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demonstration plays in",
+    "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "marketplace/sources/kinds/registry_source.py .json": "the strict reader of sources",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }

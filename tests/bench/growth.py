@@ -14,13 +14,13 @@ from rich.table import Table
 
 from acl.pages.markdown import safe_html
 from acl.platform.strict_json import write_json
+from acl.visible_text.json_text import render_arguments
 from acl.visible_text.pieces import show_text
 from catalog.lexical import query_vector
 from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
 from catalog.trust.scanner import scan_text
 from catalog.trust.text_differences import compare
-from discovery.calls.argument_text import render_arguments
 from discovery.calls.near_names import near_names
 from discovery.select.clauses import split
 from discovery.select.glossary import add_english

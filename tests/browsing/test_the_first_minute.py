@@ -29,6 +29,7 @@ from catalog.models import Integration
 from catalog.servers.connections import probe, server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from discovery.calls import call_listener, call_state
+from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.test_stdio import EVIL
@@ -53,8 +54,8 @@ def worker(
     settings.PEGBOARD_LAUNCHERS = ("uvx", sys.executable)
     settings.PEGBOARD_APPROVE = "write"
     settings.PEGBOARD_TRUSTED_SERVERS = ("time",)  # it says that its tools only read
-    for app in ("catalog", "discovery", "marketplace"):
-        import_module(f"{app}.server_tasks")
+    for package in PACKAGES:
+        import_module(f"{package}.tasks")
     loop = ConnectionLoop()
     for module in (server_requests, probe):
         monkeypatch.setattr(module, "connection_loop", loop)

@@ -19,10 +19,7 @@ django.setup()  # what follows needs the tables
 
 from django.conf import settings  # noqa: E402
 
-from catalog.embedding import (
-    configured_embedder,
-    embedding_jobs,
-)
+from catalog.embedding import configured_embedder, embedding_jobs  # noqa: E402
 from catalog.embedding.embedder import Vectors  # noqa: E402
 from tests.catalog.builders import WordyEmbedder  # noqa: E402
 

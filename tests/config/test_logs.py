@@ -39,7 +39,8 @@ from gunicorn.app.base import Application
 class Web(Application):
     def init(self, *_): pass
     def load(self): pass
-sys.argv = ["gunicorn", "--config=python:marketplace.operate.embedded.gunicorn_config", "--access-logfile=-"]
+config = "--config=python:marketplace.operate.embedded.gunicorn_config"
+sys.argv = ["gunicorn", config, "--access-logfile=-"]
 log = Web().cfg.logger_class(Web().cfg)
 say(log.error_log if {error} else log.access_log)
 """

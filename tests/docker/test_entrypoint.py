@@ -57,7 +57,8 @@ def test_missing_setting_is_one_sentence(name: str) -> None:
     [
         (
             ["web"],
-            "gunicorn --config=python:marketplace.operate.embedded.gunicorn_config --bind=0.0.0.0:8000 ",
+            "gunicorn --config=python:marketplace.operate.embedded.gunicorn_config"
+            " --bind=0.0.0.0:8000 ",
         ),
         (["worker"], "celery --app=marketplace.config.celery worker "),
         (

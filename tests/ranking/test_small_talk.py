@@ -90,7 +90,7 @@ def test_examples_are_no_messages_of_the_labelled_set() -> None:
 
 
 def _examples(name: str) -> list[str]:
-    return (files("discovery") / name).read_text(encoding="utf-8").splitlines()
+    return (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
 
 
 def _bare(text: str) -> str:

@@ -11,7 +11,7 @@ from marketplace.operate.embedded.graceful_stop import ignore_attempts_at_the_en
 worker_class = "marketplace.operate.embedded.graceful_stop.DrainingWorker"
 logger_class = "marketplace.config.server_log.ServerLog"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-# Those that wait for tools are among them: discovery/calls/call_wait.py lets only half wait for long.
+# Long-polling requests are among them; discovery/calls/call_wait.py lets half of them wait.
 threads = 8
 # The code is loaded once and shared by the processes; connections are made after the fork.
 preload_app = True

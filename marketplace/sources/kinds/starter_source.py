@@ -26,7 +26,7 @@ from discovery.gateway.definitions.all_metatools import META_TOOLS
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.source_reader import Reading
 
-FOLDER = Path(__file__).resolve().parent.parent / "starter"
+FOLDER = Path(__file__).resolve().parents[2] / "starter"
 VERSION = "1.0.0"
 TOGETHER_WEIGHT = 0.5
 LAUNCHERS = {"python": ("uvx", "{name}=={version}"), "node": ("npx", "-y", "{name}@{version}")}

@@ -1,0 +1,39 @@
+"""Score bars: how much each kind of evidence adds to a score."""
+
+from dataclasses import dataclass
+
+from django import template
+
+from discovery.select.selection import Selected
+
+register = template.Library()
+
+# The kinds of evidence in the order of the bar's segments.
+_EVIDENCE = ("meaning", "words", "name", "graph", "use")
+BAR = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One piece of a score bar, in the bar's own units."""
+
+    label: str
+    start: float
+    width: float
+    percent: int
+
+
+@register.filter
+def segments(item: Selected) -> list[Segment]:
+    """The score bar's pieces: as long as the score, cut by the shares of its evidence."""
+    length = BAR * item.score
+    shares = {name: share for name, share in item.evidence.items() if share > 0}
+    whole = sum(shares.values()) or 1.0
+    order = sorted(shares, key=lambda name: _EVIDENCE.index(name) if name in _EVIDENCE else 9)
+    found, start = [], 0.0
+    for name in order:
+        share = shares[name] / whole
+        width = length * share
+        found.append(Segment(name, round(start, 2), round(width, 2), round(100 * share)))
+        start += width
+    return found or [Segment("score", 0, round(length, 2), 100)]
