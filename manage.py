@@ -13,10 +13,10 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl.audit import actors
+    from acl.actor import operator
 
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        actors.note_operator()
+        operator.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

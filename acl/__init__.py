@@ -1,1 +1,1 @@
-"""Who may use what."""
+"""Who may use what: people, groups, spaces, keys, the audit log, and what every request shares."""

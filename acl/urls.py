@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from acl.keys.key_api import KeysView, KeyView, RotateKeyView
+from acl.http.key_api import KeysView, KeyView, RotateKeyView
 
 urlpatterns = [
     path("keys", KeysView.as_view(), name="api-keys"),

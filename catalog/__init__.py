@@ -1,1 +1,1 @@
-"""What there is."""
+"""The catalogue: what there is, and where it comes from."""

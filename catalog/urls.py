@@ -3,8 +3,7 @@
 from django.urls import path
 
 from catalog.access.api import explanation_api, rule_api
-from catalog.graph import graph_api
-from catalog.lookups import lookup_api
+from catalog.lookups import graph_api, lookup_api
 
 urlpatterns = [
     path("capabilities", lookup_api.CapabilitiesView.as_view(), name="api-capabilities"),

@@ -1,1 +1,1 @@
-"""Choosing and using."""
+"""Choosing tools for a message, and using them."""

@@ -14,6 +14,8 @@ class DiscoveryConfig(AppConfig):
         from acl.pages.extensions import Place, extensions
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.call_queries import acts_of_others
+        from discovery.calls.own_tools import register_answer
+        from discovery.gateway.answers.dispatch import answer_call
         from discovery.pages.first_call import first_call
 
         extensions.add_places(
@@ -22,6 +24,7 @@ class DiscoveryConfig(AppConfig):
             Place("approvals", "Approvals", "list-checks", 40, key="a"),
             Place("insights", "Insights", "chart-column", 50, key="n"),
         )
+        register_answer(answer_call)
         extensions.count_waiting = waiting_by_place
         extensions.account_context = acts_of_others
         extensions.key_example = first_call

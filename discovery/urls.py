@@ -2,16 +2,16 @@
 
 from django.urls import path
 
-from discovery.answer.tiers.discover_api import DiscoverView
-from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
-from discovery.calls.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
-from discovery.gateway.metatool_api import MetaToolsView, MetaToolView
-from discovery.insights.insights_api import AlertsView, FiguresView, WindowsView
-from discovery.insights.tool_use_api import ToolUseView
-from discovery.learning.learning_api import LearningView
-from discovery.select.select_api import SelectView
-from discovery.turns.plan_api import PlanView
-from discovery.turns.turn_api import OutcomeView, StartView, TurnView
+from discovery.api.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
+from discovery.api.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
+from discovery.api.discover_api import DiscoverView
+from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
+from discovery.api.learning_api import LearningView
+from discovery.api.metatool_api import MetaToolsView, MetaToolView
+from discovery.api.plan_api import PlanView
+from discovery.api.select_api import SelectView
+from discovery.api.tool_use_api import ToolUseView
+from discovery.api.turn_api import OutcomeView, StartView, TurnView
 
 urlpatterns = [
     path("select", SelectView.as_view(), name="api-select"),

@@ -1,0 +1,14 @@
+"""Accounts: people, groups' members, invitations, sign-in, lockout and provider claims."""
+
+__all__ = [
+    "adapters",
+    "backends",
+    "invitations",
+    "lockout",
+    "oidc",
+    "password_policy",
+    "people",
+    "service_accounts",
+    "sign_in_forms",
+    "spaces",
+]

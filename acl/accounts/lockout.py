@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest
 
-from acl.http.client_address import client_address, network_of
+from acl.platform.client_address import client_address, network_of
 
 Credentials = Mapping[str, Any]
 BY_PASSWORD = [["username", "ip_address"]]

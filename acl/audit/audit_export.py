@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from acl.models import AuditEntry
-from acl.pages.csv_lines import csv_lines as lines_of
+from acl.platform.csv_lines import csv_lines as lines_of
 from acl.platform.strict_json import write_json
 
 COLUMNS = (

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from acl.audit.chain import ActorKind
+from acl.actor.chain import ActorKind
 from acl.audit.chain_text import COMMAND, SYSTEM
 from acl.models import AuditEntry, AuditHead
 

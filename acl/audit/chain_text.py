@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import User
 
-from acl.audit.chain import ActorKind, CredentialKind
+from acl.actor.chain import ActorKind, CredentialKind
 from acl.models import AuditEntry, ChainColumns
 
 COMMAND = "command line"

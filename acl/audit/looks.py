@@ -5,8 +5,8 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from acl.actor.request_context import note_subject
 from acl.audit.recorder import record
-from acl.audit.request_context import note_subject
 from acl.models import Look
 from acl.platform.clock import database_now
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from acl.audit.chain import Actor, ActorKind, Chain, CredentialKind, Subject
-from acl.audit.request_context import current_chain, current_context
+from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
+from acl.actor.request_context import current_chain, current_context
 from acl.models import AuditEntry, ServiceAccount
 
 

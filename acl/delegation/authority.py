@@ -10,9 +10,9 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, Permission, User
 
-from acl.accounts.rank import Rank, rank_of
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
 from acl.models import ApiKey
+from acl.models.rank import Rank, rank_of
 
 ACT_FOR_OTHERS = "acl.act_for_others"
 # A person by session, a key, or nobody: the operator at the shell, who owns the installation.

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 
-from acl.accounts.rank import Rank, rank_of
 from acl.delegation.authority import (
     Actor,
     Authority,
@@ -18,6 +17,7 @@ from acl.delegation.authority import (
     permissions_of,
 )
 from acl.models import ApiKey, Invitation, ServiceAccount
+from acl.models.rank import Rank, rank_of
 
 
 class DelegationRefused(Exception):

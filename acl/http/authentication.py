@@ -5,7 +5,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from acl.audit.request_context import note_key
+from acl.actor.request_context import note_key
 from acl.http.rate_limits import check_wrong_key
 from acl.keys.key_lifecycle import KeyHolder, holder_of
 

@@ -18,9 +18,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from rest_framework.exceptions import ErrorDetail, Throttled
 
-from acl.http.client_address import client_address, network_of
 from acl.http.rate_counts import WINDOW, charge, seconds_over_budget
 from acl.keys.key_lifecycle import KeyHolder
+from acl.platform.client_address import client_address, network_of
 
 _MICROSECONDS = 1_000_000
 _PROBES = {"/healthz", "/livez"}  # they ask nobody

@@ -7,10 +7,10 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from acl.http.client_address import client_address, network_of
 from acl.http.cpu_budgets import check_budget, payer_of
 from acl.http.rate_counts import seconds_over
 from acl.keys.key_lifecycle import KeyHolder
+from acl.platform.client_address import client_address, network_of
 
 if TYPE_CHECKING:  # the framework imports this module while it makes APIView
     from rest_framework.views import APIView

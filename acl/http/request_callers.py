@@ -4,11 +4,11 @@ from django.contrib.auth.models import User
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.request import Request
 
-from acl.accounts.rank import Rank, rank_of
+from acl.actor.request_context import note_subject
 from acl.audit.looks import record_look
-from acl.audit.request_context import note_subject
 from acl.delegation import person_behind
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
+from acl.models.rank import Rank, rank_of
 from acl.rights.caller import Caller
 from acl.rights.caller_lookup import caller_for, check_acting
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import structlog
 from django.http import HttpRequest, HttpResponse
 
-from acl.audit.request_context import request_context
-from acl.http.client_address import client_address
+from acl.actor.request_context import request_context
+from acl.platform.client_address import client_address
 
 HEADER = "X-Request-ID"
 logger = structlog.get_logger(__name__)

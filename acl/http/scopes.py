@@ -7,7 +7,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from acl.delegation.authority import OWN_SCOPES
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
 
 if TYPE_CHECKING:  # the framework imports this module while it makes APIView
     from rest_framework.views import APIView

@@ -15,11 +15,11 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
-from acl.accounts.rank import Rank
 from acl.audit.recorder import record
 from acl.delegation import Actor, WantedKey, authority_of, check_key_authority, person_behind
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
 from acl.models import ApiKey
+from acl.models.rank import Rank
 from acl.platform.clock import database_now
 from acl.platform.prepared_statements import rows_of
 

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
-from acl.accounts.rank import Rank
 from acl.models import ApiKey
+from acl.models.rank import Rank
 
 _LINKS = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
 _MEMBERS = User.groups.through.objects.filter(

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from acl.accounts.rank import Rank
+from acl.models.rank import Rank
 
 
 class ApiKey(models.Model):
@@ -70,8 +70,8 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name = "API key"
         ordering = ["-created_at", "pk"]
-        # Required to name another person: in a session by `acl.rights.caller_lookup`, for a key when
-        # somebody lets it act for users. Superusers have it, other staff only where granted.
+        # Required to name another person: in a session by `acl.rights.caller_lookup`, for a key
+        # when it is allowed to act for users. Superusers have it, other staff only where granted.
         permissions = [("act_for_others", "Can act for other people")]
 
     def __str__(self) -> str:

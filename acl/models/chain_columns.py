@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
-from acl.audit.chain import ActorKind, CredentialKind
-from acl.audit.request_context import current_chain
+from acl.actor.chain import ActorKind, CredentialKind
+from acl.actor.request_context import current_chain
 
 
 class ChainColumns(models.Model):

@@ -1,0 +1,17 @@
+"""Services of the platform, without a word about rights: Redis, prepared SQL, JSON, mail, clock."""
+
+__all__ = [
+    "client_address",
+    "clock",
+    "csv_lines",
+    "database_retry",
+    "garbage_collection",
+    "heartbeat",
+    "mail",
+    "prepared_statements",
+    "redis_cache",
+    "redis_circuit",
+    "stored_json",
+    "strict_json",
+    "worker_jobs",
+]

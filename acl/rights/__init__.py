@@ -1,0 +1,3 @@
+"""The rights rule: what a caller may use, as one SQL statement, and who may use one capability."""
+
+__all__ = ["access_requests", "caller", "caller_lookup", "holders", "rights_statement"]

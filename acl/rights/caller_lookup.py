@@ -9,7 +9,7 @@ from functools import cache
 from django.contrib.auth.models import User
 
 from acl.delegation import acts_for_others
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
 

@@ -1,1 +1,1 @@
-"""Tags and filters of the pages."""
+"""Template tags and filters of every page."""

@@ -1,1 +1,3 @@
-"""Text from outside, written so that a person sees every character of it."""
+"""Text from outside, rendered so that a person sees every character of it."""
+
+__all__ = ["json_text", "pieces"]

@@ -12,8 +12,8 @@ from django.db.models import Exists, OuterRef
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.embedding_jobs import chunks, kept_models, pending
+from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, EmbeddingModel
-from catalog.registration.catalog_locks import lock_catalog
 from catalog.registration.descriptor_rows import write_derived
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ ADAPTER_FILE, PROVENANCE_FILE = _HERE / "choosing.safetensors", _HERE / "choosin
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Return the adapter's name, the scale of its matches (`discovery.select.ranking.scales`), and for
-    people the data, settings and figures of its training."""
+    """Return the adapter's name, the scale of its matches (`discovery.select.ranking.scales`), and
+    for people the data, settings and figures of its training."""
     content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
     return content

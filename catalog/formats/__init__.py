@@ -1,0 +1,20 @@
+"""Readers of every file format, one file each; all of them give the same descriptors."""
+
+__all__ = [
+    "categories",
+    "descriptors",
+    "entry",
+    "files",
+    "loader",
+    "manifest_folders",
+    "names",
+    "package_names",
+    "parameter_summary",
+    "read_limits",
+    "secret_redaction",
+    "side_effects",
+    "skill",
+    "source_folders",
+    "text_cleanup",
+    "tools_list",
+]

@@ -1,2 +1,3 @@
-"""How capabilities are related: `links.py` writes what is stored, `neighbours.py` reads it for a
-caller."""
+"""Relations between capabilities: stored when definitions change, read for a caller."""
+
+__all__ = ["neighbours", "relations", "stored_links"]

@@ -9,9 +9,9 @@ from acl.audit.recorder import record
 from acl.rights.caller import Caller
 from catalog.graph.neighbours import Neighbourhood, neighbours_of
 from catalog.graph.stored_links import MOST_IN_A_PRESET, refresh_presets
+from catalog.locks import lock_catalog
 from catalog.models import Capability, Edge, Preset, PresetMember
 from catalog.models.edge import WITHOUT_DIRECTION
-from catalog.registration.catalog_locks import lock_catalog
 
 __all__ = ["EdgeRefused", "PresetTooLarge", "find_neighbours", "relate", "set_members", "unrelate"]
 

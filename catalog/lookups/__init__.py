@@ -1,0 +1,10 @@
+"""Lookups: lists, single capabilities, categories, figures, and the cached full listing."""
+
+__all__ = [
+    "catalog_queries",
+    "detail_levels",
+    "graph_api",
+    "listing_cache",
+    "lookup_api",
+    "lookup_serializers",
+]

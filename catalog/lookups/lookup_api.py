@@ -7,33 +7,13 @@ from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from acl.http.request_callers import caller_of
-from acl.models import ApiKey
-from acl.rights.caller import Caller
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.caller_view import CallerView
 from catalog.lookups import catalog_queries, lookup_serializers
 
 
-class LookupView(APIView):
-    """A question for a caller; the query or body says for whom."""
-
-    required_scope: str | dict[str, str] = ApiKey.Scope.DISCOVER
-
-    def asked(
-        self, request: Request, data: Any, form: type[lookup_serializers.CallerSerializer]
-    ) -> tuple[Caller, dict[str, Any]]:
-        """The caller, and what else the request says; refuses what the form refuses."""
-        serializer = form(data=data)
-        serializer.is_valid(raise_exception=True)
-        wanted = dict(serializer.validated_data)
-        named: dict[str, Any] = {
-            name: wanted.pop(name, None) or None for name in ("user", "group", "space")
-        }
-        return caller_of(request, **named), wanted
-
-
-class CapabilitiesView(LookupView):
+class CapabilitiesView(CallerView):
     """The list."""
 
     @extend_schema(
@@ -55,7 +35,7 @@ class CapabilitiesView(LookupView):
         return Response(asdict(page) | {"has_more": page.has_more})
 
 
-class CapabilityView(LookupView):
+class CapabilityView(CallerView):
     """One capability."""
 
     @extend_schema(
@@ -76,7 +56,7 @@ class CapabilityView(LookupView):
         return Response(found)
 
 
-class BatchView(LookupView):
+class BatchView(CallerView):
     """Several capabilities at once."""
 
     @extend_schema(
@@ -94,7 +74,7 @@ class BatchView(LookupView):
         return Response(asdict(catalog_queries.get_batch(caller=caller, **wanted)))
 
 
-class CategoriesView(LookupView):
+class CategoriesView(CallerView):
     """Categories."""
 
     @extend_schema(
@@ -114,59 +94,53 @@ class CategoriesView(LookupView):
         return Response({"categories": categories, "hint": hint})
 
 
-class TreeView(LookupView):
+class TreeView(CallerView):
     """The tree."""
 
     @extend_schema(
         operation_id="get_tree",
         tags=["Capabilities"],
         summary="Integrations and their capabilities",
-        parameters=[lookup_serializers.CallerSerializer],
+        parameters=[CallerSerializer],
         responses={200: lookup_serializers.TreeSerializer},
     )
     def get(self, request: Request) -> Response:
         """Everything that the caller may use, by integration."""
-        caller, _ = self.asked(
-            request, request.query_params.dict(), lookup_serializers.CallerSerializer
-        )
+        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         branches, hint = catalog_queries.build_tree(caller=caller)
         return Response({"integrations": [asdict(branch) for branch in branches], "hint": hint})
 
 
-class NamesView(LookupView):
+class NamesView(CallerView):
     """All names."""
 
     @extend_schema(
         operation_id="list_names",
         tags=["Capabilities"],
         summary="All full names",
-        parameters=[lookup_serializers.CallerSerializer],
+        parameters=[CallerSerializer],
         responses={200: lookup_serializers.NamesSerializer},
     )
     def get(self, request: Request) -> Response:
         """The full name of everything that the caller may use."""
-        caller, _ = self.asked(
-            request, request.query_params.dict(), lookup_serializers.CallerSerializer
-        )
+        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         names, hint = catalog_queries.list_names(caller=caller)
         return Response({"names": names, "hint": hint})
 
 
-class StatisticsView(LookupView):
+class StatisticsView(CallerView):
     """Figures."""
 
     @extend_schema(
         operation_id="get_statistics",
         tags=["Capabilities"],
         summary="Figures about the caller's catalogue",
-        parameters=[lookup_serializers.CallerSerializer],
+        parameters=[CallerSerializer],
         responses={200: lookup_serializers.StatisticsSerializer},
     )
     def get(self, request: Request) -> Response:
         """How much the caller may use, and how much of it is embedded."""
-        caller, _ = self.asked(
-            request, request.query_params.dict(), lookup_serializers.CallerSerializer
-        )
+        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         return Response(asdict(catalog_queries.statistics(caller=caller)))
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from acl.http.strict_serializer import Flag, StrictSerializer, Text
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.strict_serializer import Flag, Text
 from catalog.lookups.detail_levels import DETAILS
 from catalog.models import Capability
 
@@ -12,29 +13,6 @@ KINDS = ("any", "all", *Capability.Kind.values)
 MOST_NAMES = 100
 MOST_ITEMS = 200
 EXAMPLES = "Adds examples of use to every level; `full_schema` has them anyway."
-
-
-class CallerSerializer(StrictSerializer):
-    """Whom a question is asked for."""
-
-    user = Text(
-        max_length=150,
-        required=False,
-        allow_blank=True,
-        help_text="The user's name. Without it the key's owner, or the person logged in.",
-    )
-    group = Text(
-        max_length=150,
-        required=False,
-        allow_blank=True,
-        help_text="The group's name. A key acts in its own group only.",
-    )
-    space = Text(
-        max_length=60,
-        required=False,
-        allow_blank=True,
-        help_text="The space's slug; without it the group's root.",
-    )
 
 
 class DetailQuerySerializer(CallerSerializer):

@@ -11,8 +11,8 @@ from acl.audit.recorder import record
 from catalog.embedding.embedding_jobs import chunks, failed, pending
 from catalog.embedding.model_switch import register_configured_model
 from catalog.graph.stored_links import refresh_presets
+from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, Preset
-from catalog.registration.catalog_locks import lock_catalog
 from catalog.registration.derived_columns import fill_in
 from catalog.registration.descriptor_rows import overwrite, write_derived
 from catalog.tasks import send_embeddings

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from acl.audit.recorder import record
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
-from catalog.registration.catalog_locks import lock_catalog, lock_definitions
 from catalog.registration.register import store_reviewed
 from catalog.trust.findings import Finding, keeps_out, worst_first
 from catalog.trust.fingerprint import digest_of, read_back

@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject
-from catalog.servers.client.package_names import NotAPackageError, package_of
+from catalog.formats.package_names import NotAPackageError, package_of
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Options of `docker run`, https://docs.docker.com/reference/cli/docker/container/run/

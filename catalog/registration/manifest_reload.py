@@ -18,8 +18,8 @@ from acl.audit.recorder import record
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.manifest_folders import read_folders
 from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.locks import lock_manifests
 from catalog.models import Definition
-from catalog.registration.catalog_locks import lock_manifests
 from catalog.registration.manifest_claims import Claims, claim
 from catalog.registration.manifest_rows import (
     CAME_FROM,

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
+from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration, ManifestFile
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import review_integrations
-from catalog.registration.catalog_locks import lock_catalog
 from catalog.registration.descriptor_rows import store_integrations
 
 CAME_FROM = "the watched folders"

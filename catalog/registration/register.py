@@ -17,6 +17,7 @@ from catalog.access.grants import grant_integrations
 from catalog.embedding.embedding_jobs import chunks
 from catalog.embedding.model_switch import register_configured_model
 from catalog.formats.descriptors import Defect, Descriptor, Loaded
+from catalog.locks import lock_catalog
 from catalog.models import Capability, EmbeddingModel, Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import (
@@ -26,7 +27,6 @@ from catalog.registration.admission import (
     review_integrations,
     settle,
 )
-from catalog.registration.catalog_locks import lock_catalog
 from catalog.registration.descriptor_rows import file_of, store_capabilities, store_integrations
 from catalog.tasks import send_embeddings
 from catalog.trust.gate import (

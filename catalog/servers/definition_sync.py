@@ -6,9 +6,9 @@ found something else than was approved.
 
 from django.db import transaction
 
+from catalog.locks import only_sync
 from catalog.models import Integration, Sync
 from catalog.models.integration import ReviewState
-from catalog.registration.catalog_locks import only_sync
 from catalog.registration.definition_review import StoredDefinitions, store_definitions
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import check_server

@@ -1,6 +1,18 @@
-"""Trust: what a server says of its tools is scanned, compared, and pinned by a person's approval.
+"""Trust: definitions from outside are scanned, compared with what was approved, and pinned.
 
-`pinning` says what a definition is, `reading` reads a server's answer, `scanning` looks for what
-does not belong into a description, `shadowing` for what passes itself off as something else, and
-`differences` shows what changed. What is decided is in `catalog/registration/definition_review.py`.
+`gate` decides; `scanner` looks for what does not belong in a description, `impersonation` for what
+poses as something else, and `fingerprint` says what exactly was approved.
 """
+
+__all__ = [
+    "findings",
+    "fingerprint",
+    "gate",
+    "hidden_characters",
+    "impersonation",
+    "reviewed_texts",
+    "scanner",
+    "stored_definition",
+    "text_differences",
+    "tool_list",
+]

@@ -11,6 +11,7 @@ from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
 from catalog.tokens import token_counter
 from catalog.trust.reviewed_texts import own_schema, own_words
+from discovery.answer import all_tools
 from discovery.answer.formats.format_base import Tool, tools_of
 from discovery.answer.formats.provider_formats import (
     FORMATS,
@@ -26,9 +27,8 @@ from discovery.answer.prompt import (
     render_discovery,
     render_prompt,
 )
-from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
-from discovery.gateway.definitions.metatool import MetaTool
-from discovery.select import all_tools
+from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
+from discovery.metatools.metatool import MetaTool
 from discovery.select.selection import Asked, Selection
 
 # What a model needs to use something of which it has been told the name.

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from acl.actor.request_context import current_chain
 from acl.audit.recorder import record
-from acl.audit.request_context import current_chain
 from acl.keys.key_lifecycle import KeyHolder
 from acl.models import AccessRequest
 from discovery.calls.approval_queue import list_leaving, list_waiting

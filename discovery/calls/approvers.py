@@ -15,8 +15,8 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from acl.audit.chain import CredentialKind
-from acl.audit.request_context import current_chain
+from acl.actor.chain import CredentialKind
+from acl.actor.request_context import current_chain
 from acl.models import ApiKey
 from acl.platform.prepared_statements import rows_of
 

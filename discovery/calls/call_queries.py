@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from acl.audit.chain import CredentialKind
+from acl.actor.chain import CredentialKind
+from acl.actor.request_context import current_chain
 from acl.audit.recorder import record
-from acl.audit.request_context import current_chain
 from acl.delegation import acts_for_others
 from acl.keys.key_lifecycle import KeyHolder
 from acl.rights.caller import Caller

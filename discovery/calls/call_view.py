@@ -6,8 +6,9 @@ from typing import Any, Literal
 from acl.platform.strict_json import StrictJSONError
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
+from discovery.calls import own_tools
 from discovery.calls.approvers import NOBODY_ELSE, is_stuck
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call
 
 MOST_CONTENT = 20_000  # characters of a skill: some 5,000 tokens
@@ -102,11 +103,8 @@ def _skill(call: Call) -> Execution:
 
 
 def _by_pegboard(call: Call) -> Execution:
-    # Here, because what answers the meta-tools calls `execute` for `execute_tool`.
-    from discovery.gateway.metatools.dispatch import call_meta_tool
-
-    # Anew each time: what it told then, the caller may not be allowed to know any more.
-    answer = call_meta_tool(caller=call.caller, name=call.full_name, arguments=call.arguments)
+    # Anew each time: the caller may no longer be allowed to know what it answered then.
+    answer = own_tools.answer(call.caller, call.full_name, call.arguments)
     return _told(call, "completed", "Answered by Pegboard.", result=answer)
 
 

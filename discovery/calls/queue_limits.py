@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from acl.audit.chain import CredentialKind
+from acl.actor.chain import CredentialKind
 from discovery.calls.call_state import unexpired
 from discovery.models import Call
 

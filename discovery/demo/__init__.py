@@ -1,1 +1,3 @@
-"""A week that never was: its people, their turns by the API, and the days these are moved to."""
+"""A demonstration week: people, their turns through the API, and the days they are moved to."""
+
+__all__ = ["cast", "days", "demo_backend"]

@@ -6,8 +6,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from acl.http.scopes import HasScope, has_scope
-from discovery.gateway.definitions.all_metatools import META_TOOLS
-from discovery.gateway.definitions.metatool import MetaTool
+from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.metatool import MetaTool
 
 
 def may_call(principal: Any, tool: MetaTool) -> bool:

@@ -1,1 +1,3 @@
-"""What turns say of tools and groups, beyond the figures of success: read only, for Insights."""
+"""Insights: figures about turns, tools and groups. Read only."""
+
+__all__ = ["figures", "insights_scope", "insights_urls", "lost_searches", "tool_use"]

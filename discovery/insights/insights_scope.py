@@ -10,7 +10,7 @@ from acl.rights.caller import Caller
 from catalog.access.group_scope import capabilities_of
 from catalog.models import Capability, Rule
 from catalog.models.integration import ReviewState
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Turn
 
 

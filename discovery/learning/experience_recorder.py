@@ -7,9 +7,9 @@ from django.db import connection
 from pgvector import HalfVector, Vector
 
 from catalog.models import EmbeddingModel
+from discovery.learning.past_use import worth_of
 from discovery.learning.turn_notes import Note, read_note
 from discovery.models import Experience, Turn
-from discovery.select.ranking.past_use import worth_of
 
 # Who calls this many things at once says little about any of them.
 MOST_CALLED = 10

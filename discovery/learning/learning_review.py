@@ -14,8 +14,8 @@ from acl.audit.recorder import record
 from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.learning.memory import MOST_CHECKED
+from discovery.learning.past_use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
 from discovery.models import Experience
-from discovery.select.ranking.past_use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
 
 MOST_NAMED = 50
 

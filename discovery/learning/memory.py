@@ -4,7 +4,7 @@ Rights come first: what a colleague may use and this caller may not has no vote,
 place among the nearest or the newest, and says nothing about how good votes are.
 """
 
-from discovery.select.ranking.past_use import GATE
+from discovery.learning.past_use import GATE
 
 # Of the nearest so many vote: of one user, of one user for one capability, and of all. Nobody
 # outvotes the others by saying the same again and again.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discovery.select.ranking.past_use import LEVELS
+from discovery.learning.past_use import LEVELS
 
 NOTHING = (0.0,) * len(LEVELS)
 _STEPS = 100  # gains are kept in hundredths, a byte each

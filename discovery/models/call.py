@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from acl.audit.chain import CredentialKind
+from acl.actor.chain import CredentialKind
 from acl.models import ChainColumns, Space
 from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.rights.caller import Caller

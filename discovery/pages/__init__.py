@@ -1,1 +1,3 @@
-"""The pages that people use."""
+"""The pages of choosing and using: Playground, My tools, approvals, first steps."""
+
+__all__ = ["first_call", "site_urls"]

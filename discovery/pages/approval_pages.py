@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from acl.audit.chain import CredentialKind
+from acl.actor.chain import CredentialKind
 from acl.delegation import acts_for_others
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from catalog.access.pages.access_forms import SearchForm

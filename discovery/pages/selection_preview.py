@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from catalog.access.grounds import Ground, grounds_for
 from catalog.models import Capability
-from discovery.answer.tiers.discover import Discovery, asked_in_tiers, tell
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
+from discovery.turns.discover import Discovery, asked_in_tiers, tell
 
 _READ = ("full_name", "integration__title")
 

@@ -29,7 +29,7 @@ from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
-from discovery.select.ranking.past_use import Checked, Experience
+from discovery.learning.past_use import Checked, Experience
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
 # Of each arm, for one text and for several that share the list. Fewer lose right answers; more cost

@@ -13,6 +13,7 @@ from acl.platform.redis_circuit import redis_circuit
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
+from discovery.learning.past_use import Vote, bonuses, count_votes, gains_by_level, level_for
 from discovery.learning.turn_notes import Note, write_note
 from discovery.select.candidates import Candidate, Candidates, find_candidates
 from discovery.select.message import Reading, read
@@ -25,7 +26,6 @@ from discovery.select.ranking.competition import (
     rank,
     rerank,
 )
-from discovery.select.ranking.past_use import Vote, bonuses, count_votes, gains_by_level, level_for
 from discovery.select.ranking.relation_gains import DEPENDS_ON
 from discovery.select.ranking.thresholds import is_direct
 from discovery.select.selection import Asked, Selected, Selection

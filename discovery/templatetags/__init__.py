@@ -1,1 +1,1 @@
-"""Tags and filters of the pages about choosing."""
+"""Template tags of the pages about choosing."""

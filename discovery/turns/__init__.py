@@ -1,0 +1,11 @@
+"""Turns: planned, recorded, ended and judged."""
+
+__all__ = [
+    "discover",
+    "outcome_windows",
+    "outcomes",
+    "turn_plan",
+    "turn_records",
+    "turn_state",
+    "verdicts",
+]

@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from discovery.answer import all_tools
 from discovery.answer.injection import Injection, inject_everything, inject_selected
 from discovery.models import Turn
-from discovery.select import all_tools
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
 from discovery.turns.outcome_windows import Window

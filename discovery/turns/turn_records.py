@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from acl.audit.chain import CredentialKind
-from acl.audit.request_context import current_chain
+from acl.actor.chain import CredentialKind
+from acl.actor.request_context import current_chain
 from acl.delegation import acts_for_others
 from acl.keys.key_lifecycle import KeyHolder
 from acl.models import chain_columns

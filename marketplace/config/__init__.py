@@ -1,0 +1,1 @@
+"""Configuration: settings, URLs, Celery, logs, metrics and health."""

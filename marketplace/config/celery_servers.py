@@ -5,5 +5,12 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-PACKAGES = ["catalog.servers", "catalog.servers.oauth", "discovery.calls", "marketplace.installs"]
+PACKAGES = [
+    "catalog.servers",
+    "catalog.servers.oauth",
+    "discovery.calls",
+    "marketplace.installs",
+    "marketplace.sources",
+    "marketplace.operate.audit_anchor",
+]
 app.autodiscover_tasks(PACKAGES)

@@ -1,0 +1,10 @@
+"""Installing: requests, the worker's steps, updates, rollback and removal."""
+
+__all__ = [
+    "api",
+    "install_locks",
+    "install_requests",
+    "integration_management",
+    "pages",
+    "tool_differences",
+]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.package_names import NotAPackageError, package_of
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
-from catalog.servers.client.package_names import NotAPackageError, package_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ did not would wait for each other. Twice the same row in one transaction counts,
 looks at what it refers to, and so waits for whoever removes that.
 """
 
-from catalog.registration.catalog_locks import lock_catalog, lock_definitions
+from catalog.locks import lock_catalog, lock_definitions
 
 
 def lock_integration(integration_id: int) -> None:

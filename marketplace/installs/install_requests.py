@@ -15,6 +15,7 @@ from acl.audit.recorder import record
 from acl.models import Space
 from acl.platform.redis_circuit import attempt
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.package_names import NotAPackageError, check_constraint, package_of
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import (
@@ -23,7 +24,6 @@ from catalog.servers.client.launch_rules import (
     check_command,
     check_variables,
 )
-from catalog.servers.client.package_names import NotAPackageError, check_constraint, package_of
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.secrets.secret_store import set_secret
 from marketplace.installs.command_confirmation import ToConfirm, digest_to_confirm, to_confirm
@@ -38,7 +38,7 @@ from marketplace.installs.install_locks import lock_installed, lock_integration
 from marketplace.installs.install_rollback import withdraw
 from marketplace.installs.install_state import move
 from marketplace.installs.store_step import approve_all
-from marketplace.integrations.tool_differences import tools_digest
+from marketplace.installs.tool_differences import tools_digest
 from marketplace.models import Installation
 
 __all__ = [

@@ -14,11 +14,11 @@ from django.db.models.functions import Now
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.embedding_jobs import failed, pending
+from catalog.formats.package_names import package_of
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
 from catalog.servers.client.mcp_session import Tools
-from catalog.servers.client.package_names import package_of
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import note_health
 from catalog.servers.connections.probe import try_server

@@ -28,7 +28,7 @@ from marketplace.installs.install_requests import (
     check_program,
     send_task,
 )
-from marketplace.integrations.tool_differences import tools_digest
+from marketplace.installs.tool_differences import tools_digest
 from marketplace.models import Installation, Listing, ListingVersion
 
 

@@ -7,8 +7,8 @@ from threading import BoundedSemaphore
 
 from django.db.models.functions import Now
 
+from catalog.formats.package_names import Package, package_of
 from catalog.models import Integration
-from catalog.servers.client.package_names import Package, package_of
 from marketplace.installs.install_state import StoppedError, go, move
 from marketplace.installs.packages import npm, pypi
 from marketplace.installs.packages.installed_package import Artefact, Installed

@@ -6,7 +6,7 @@ from django.db import transaction
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.names import slug_for
 from catalog.models import ServerProposal
-from catalog.registration.server_proposals import answer_proposal
+from catalog.servers.server_proposals import answer_proposal
 from marketplace.installs.install_requests import start_install
 from marketplace.models import Installation
 

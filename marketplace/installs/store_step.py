@@ -24,7 +24,7 @@ from marketplace.installs.install_candidate import COLUMNS, put_into, read_back
 from marketplace.installs.install_locks import lock_installed, lock_integration
 from marketplace.installs.install_state import StoppedError, go
 from marketplace.installs.listing_contents import contents_of, kept, kept_before
-from marketplace.integrations.tool_differences import differences, tools_digest
+from marketplace.installs.tool_differences import differences, tools_digest
 from marketplace.models import Installation
 
 State = Installation.State

@@ -1,11 +1,9 @@
-"""Installing and reading sources, in the process that goes out. The web sends these by name."""
+"""Tasks of installing, in the process that goes out; the web sends them by name."""
 
 from celery import shared_task
 
 from marketplace.installs.disk_cleanup import tidy
 from marketplace.installs.install_worker import install, overdue
-from marketplace.operate.audit_anchor.anchor_sender import note_head
-from marketplace.sources.source_refresh import refresh_source, sources_to_read
 
 _LOOK_AGAIN_SECONDS = 1
 
@@ -29,22 +27,3 @@ def sweep_installations() -> None:
 def tidy_up() -> None:
     """Remove what is left of what was removed, disabled or cancelled."""
     tidy()
-
-
-@shared_task(name="servers.refresh_source")  # type: ignore[untyped-decorator]
-def refresh_one_source(pk: int) -> None:
-    """Read a source, unless another task does."""
-    refresh_source(pk)
-
-
-@shared_task(name="servers.note_audit_head")  # type: ignore[untyped-decorator]
-def note_audit_head() -> None:
-    """Note the head of the audit log outside of the database, if it has moved."""
-    note_head()
-
-
-@shared_task(name="servers.sweep_sources")  # type: ignore[untyped-decorator]
-def sweep_sources() -> None:
-    """Send sources whose hour has come, and whose task was lost."""
-    for pk in sources_to_read():
-        refresh_one_source.delay(pk)

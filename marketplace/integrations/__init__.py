@@ -1,0 +1,3 @@
+"""Integrations as admins manage them: status, reviews, confirmation."""
+
+__all__ = ["api", "pages"]

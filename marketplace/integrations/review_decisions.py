@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from catalog.formats.descriptors import JSONObject
+from catalog.locks import lock_definitions
 from catalog.models import Definition, Integration
 from catalog.registration.admission import propose_changed_rows
-from catalog.registration.catalog_locks import lock_definitions
 from catalog.registration.definition_review import (
     ChangedSinceError,
     approve_definitions,
@@ -26,7 +26,7 @@ from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
 from catalog.trust.text_differences import FieldDifference, compare
 from marketplace.installs.install_requests import approve_install
-from marketplace.integrations.tool_differences import tools_digest
+from marketplace.installs.tool_differences import tools_digest
 from marketplace.models import Installation
 
 Standing = Definition.Standing

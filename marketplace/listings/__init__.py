@@ -1,0 +1,13 @@
+"""Listings: what the marketplace offers, stored, indexed, searched and shown."""
+
+__all__ = [
+    "listing_api",
+    "listing_details",
+    "listing_pages",
+    "listing_store",
+    "offers",
+    "palette",
+    "registry_urls",
+    "search_index",
+    "viewer",
+]

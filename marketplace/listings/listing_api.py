@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.http.caller_serializer import CallerSerializer
 from acl.http.request_callers import caller_of, is_installation_admin, principal_of
 from acl.http.scopes import has_scope
 from acl.models import ApiKey
-from catalog.lookups.lookup_serializers import CallerSerializer
 from marketplace.listings import listing_serializers as serializers
 from marketplace.listings.browse import Card, browse_listings
 from marketplace.listings.listing_details import Details, listing_details

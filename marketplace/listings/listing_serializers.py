@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from catalog.lookups.lookup_serializers import CallerSerializer
+from acl.http.caller_serializer import CallerSerializer
 from catalog.models import Capability, Integration
 from marketplace.models import ListingVersion, Source
 

@@ -10,9 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.caller_view import CallerView
 from acl.http.strict_serializer import Text
-from catalog.lookups.lookup_api import LookupView
-from catalog.lookups.lookup_serializers import CallerSerializer
 from marketplace.listings.served_registry import WantedServers, list_servers, versions_of
 
 _NAME = OpenApiParameter(
@@ -58,7 +58,7 @@ class ServersSerializer(serializers.Serializer[Any]):
     metadata = RegistryMetadataSerializer()
 
 
-class ServersView(LookupView):
+class ServersView(CallerView):
     """The list."""
 
     @extend_schema(
@@ -77,7 +77,7 @@ class ServersView(LookupView):
         return Response(_page(page.servers, page.next_cursor))
 
 
-class VersionsView(LookupView):
+class VersionsView(CallerView):
     """One server's versions."""
 
     @extend_schema(
@@ -96,7 +96,7 @@ class VersionsView(LookupView):
         return Response(_page(found))
 
 
-class VersionView(LookupView):
+class VersionView(CallerView):
     """One version of one server."""
 
     @extend_schema(

@@ -1,1 +1,1 @@
-"""Tags and filters of the marketplace's pages."""
+"""Template tags of the marketplace's pages."""

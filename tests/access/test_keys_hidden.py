@@ -111,7 +111,7 @@ def test_no_key_is_on_an_error_page(
     client = client_with(raw)
     client.raise_request_exception = False
 
-    with patch("discovery.select.select_api.select_for_turn", side_effect=ValueError("cause")):
+    with patch("discovery.api.select_api.select_for_turn", side_effect=ValueError("cause")):
         response = client.post(SELECT, BODY, content_type="application/json")
 
     assert response.status_code == 500

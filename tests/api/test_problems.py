@@ -140,9 +140,7 @@ def test_unexpected_failure_says_nothing_of_its_cause(key: str) -> None:
     client = client_with(key)
     client.raise_request_exception = False
 
-    with patch(
-        "discovery.select.select_api.select_for_turn", side_effect=ValueError("secret cause")
-    ):
+    with patch("discovery.api.select_api.select_for_turn", side_effect=ValueError("secret cause")):
         response = client.post(URL, MAIL, content_type="application/json")
 
     assert response.status_code == 500

@@ -16,8 +16,8 @@ from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from acl.http import rate_counts
-from acl.http.client_address import client_address, network_of
 from acl.models import ApiKey
+from acl.platform.client_address import client_address, network_of
 from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from tests.access.people import People

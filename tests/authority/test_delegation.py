@@ -26,7 +26,7 @@ from acl.accounts.people import (
 )
 from acl.accounts.service_accounts import create_service_account
 from acl.delegation import DelegationRefused
-from acl.keys.key_holder import KeyHolder
+from acl.delegation.key_holder import KeyHolder
 from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, Invitation, ServiceAccount
 

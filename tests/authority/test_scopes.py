@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from acl.http.scopes import scopes_of
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from tests.factories import GroupFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

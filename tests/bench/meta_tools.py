@@ -37,7 +37,7 @@ def tell(text: str) -> None:
 
 def _print_definitions() -> None:
     from catalog.tokens import estimate_tokens
-    from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
+    from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 
     tell("| meta-tool | tokens |\n|---|--:|")
     for tool in META_TOOLS.values():
@@ -48,7 +48,7 @@ def _print_definitions() -> None:
 
 def _print_indexes(catalogues: Iterable[Path]) -> None:
     from catalog.tokens import estimate_tokens
-    from discovery.gateway.definitions.all_metatools import EXPLORING
+    from discovery.metatools.all_metatools import EXPLORING
     from marketplace.sources.kinds.starter_source import starter_collection
 
     five = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
@@ -74,7 +74,7 @@ def _read(path: Path) -> tuple[Descriptor, ...]:
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
     """What `list_categories` answers, by its own code."""
     from catalog.lookups.catalog_queries import CategorySummary
-    from discovery.gateway.metatools.categories import index_of
+    from discovery.gateway.answers.categories import index_of
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])

@@ -34,8 +34,8 @@ def main() -> None:
 
 def _ways() -> dict[str, Callable[[Caller], object]]:
     from catalog.access.usable_ids import usable_ids
+    from discovery.answer.all_tools import measure
     from discovery.answer.tiers.tier_state import read_categories, read_state
-    from discovery.select.all_tools import measure
 
     return {
         "rights alone": measure,

@@ -85,8 +85,8 @@ def _written(caller: Caller, level: Any) -> int:
 
     from catalog.lookups.detail_levels import schema_at
     from catalog.tokens import estimate_tokens
+    from discovery.answer import all_tools
     from discovery.answer.formats.provider_formats import write_tools
-    from discovery.select import all_tools
 
     tools = all_tools.read(caller)
     if level != "micro_schema":
@@ -103,11 +103,11 @@ def _written(caller: Caller, level: Any) -> int:
 
 def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
     from discovery.answer.injection import inject_selected, write_found
-    from discovery.answer.tiers.discover import discover
     from discovery.answer.tiers.tier_options import TierOptions
     from discovery.answer.token_budget import cost
     from discovery.select.selection import Asked
     from discovery.select.selector import select_capabilities
+    from discovery.turns.discover import discover
 
     figures: dict[str, list[int]] = {}
     options = TierOptions.of_the_deployment()

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.audit.request_context import note_key, request_context
+from acl.actor.request_context import note_key, request_context
 from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from catalog.models import Capability, Integration, Rule

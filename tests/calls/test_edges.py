@@ -12,7 +12,7 @@ from acl.keys.key_lifecycle import create_key
 from catalog.models import Capability, Integration
 from discovery.calls.call_worker import run_call
 from discovery.calls.execution import NotFoundError
-from discovery.gateway.metatools.dispatch import call_meta_tool
+from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import report_outcome
 from tests.access.people import People

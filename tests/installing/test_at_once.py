@@ -16,9 +16,9 @@ from django.db import connection, transaction
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.locks import _DEFINITIONS
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
-from catalog.registration.catalog_locks import _DEFINITIONS
 from marketplace.installs.disk_cleanup import tidy
 from marketplace.installs.install_requests import AlreadyThereError, cancel_install, retry_install
 from marketplace.installs.install_state import move

@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.package_names import package_of
 from catalog.models import Capability, Integration
-from catalog.servers.client.package_names import package_of
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import probe, server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop

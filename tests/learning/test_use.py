@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.learning.turn_notes import Note, read_note, write_note
-from discovery.select.ranking.past_use import (
+from discovery.learning.past_use import (
     LEVELS,
     OFF,
     REPEAT_WEIGHT,
@@ -21,6 +20,7 @@ from discovery.select.ranking.past_use import (
     level_for,
     worth_of,
 )
+from discovery.learning.turn_notes import Note, read_note, write_note
 
 MAIL, WIKI, CHAT = 1, 2, 3
 HIGHEST = len(LEVELS) - 1

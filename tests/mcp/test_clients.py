@@ -15,7 +15,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from pytest_django.live_server_helper import LiveServer
 
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People, invite
 from tests.mcp.conftest import key_of
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People
 from tests.mcp.asking import HANDSHAKES, MODERN, OLDEST, ask, ask_modern, call, send
 from tests.mcp.conftest import key_of

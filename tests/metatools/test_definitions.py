@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 
 from catalog.tokens import estimate_tokens
-from discovery.gateway.definitions import discovery_tools, server_tools
-from discovery.gateway.definitions.all_metatools import EXPLORING, META_TOOLS
-from discovery.gateway.definitions.metatool import MetaTool
+from discovery.metatools import discovery_tools, server_tools
+from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
+from discovery.metatools.metatool import MetaTool
 from marketplace.sources.kinds.starter_source import starter_collection
 
 INTEGRATIONS = {server_tools.INTEGRATION, discovery_tools.INTEGRATION}

@@ -4,7 +4,7 @@ import pytest
 
 from acl.models import AuditEntry, Space
 from catalog.models import Capability, Integration, Rule, ServerProposal
-from catalog.registration import server_proposals
+from catalog.servers import server_proposals
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
 from tests.access.people import People

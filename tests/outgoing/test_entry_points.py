@@ -26,7 +26,6 @@ from catalog.models import (
     OAuthRevocation,
     OAuthSignIn,
 )
-from catalog.registration.server_proposals import ProposalRefusedError, propose_server
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
@@ -43,6 +42,7 @@ from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.oauth.token_store import TOKEN, keep
 from catalog.servers.oauth.tokens import SOON, renew
 from catalog.servers.secrets.sealed_values import seal
+from catalog.servers.server_proposals import ProposalRefusedError, propose_server
 from marketplace.installs.install_requests import start_install
 from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.source_refresh import refresh_source

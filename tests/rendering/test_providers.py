@@ -18,7 +18,7 @@ from discovery.answer.formats.provider_formats import (
     write_tools,
 )
 from discovery.answer.injection import as_tools
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from tests.rendering.test_legal import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]

@@ -5,9 +5,9 @@ import statistics
 from pathlib import Path
 
 from catalog.tokens import token_counter
-from discovery.answer.tiers.discover import discover
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.select.selection import Asked
+from discovery.turns.discover import discover
 from marketplace.sources.kinds import starter_source
 from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
 

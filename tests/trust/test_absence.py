@@ -10,7 +10,7 @@ from catalog.registration.definition_review import store_definitions
 from catalog.trust.fingerprint import read_back
 from catalog.trust.tool_list import as_definition
 from discovery.calls.execution import NeedsApprovalError
-from discovery.gateway.metatools.dispatch import call_meta_tool
+from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.models import Call
 from tests.access.people import People, client_of, invite
 from tests.access.test_who_sees_what import WAYS, Way, told

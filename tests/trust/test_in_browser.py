@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.rights.caller import Caller
 from catalog.models import ServerProposal
-from catalog.registration.server_proposals import propose_server
+from catalog.servers.server_proposals import propose_server
 from tests.factories import IntegrationFactory
 from tests.pages.conftest import sign_in
 from tests.people.test_in_browser import LONG, troubles

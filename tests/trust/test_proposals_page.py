@@ -7,7 +7,7 @@ from django.test import Client
 from acl.models import AuditEntry
 from acl.rights.caller import Caller
 from catalog.models import Integration, ServerProposal
-from catalog.registration.server_proposals import propose_server
+from catalog.servers.server_proposals import propose_server
 from marketplace.models import Installation
 from tests.factories import IntegrationFactory
 

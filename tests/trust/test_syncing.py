@@ -15,8 +15,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django.fixtures import Settings
 
+from catalog.locks import only_sync
 from catalog.models import Capability, Definition, Integration, Sync
-from catalog.registration.catalog_locks import only_sync
 from catalog.registration.definition_review import store_definitions
 from catalog.servers.call_needs import needs_of
 from catalog.servers.client.server_problems import Reason, ServerProblemError

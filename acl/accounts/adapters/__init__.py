@@ -1,1 +1,3 @@
-"""Where django-allauth asks us how accounts, codes and providers work here."""
+"""Adapters of django-allauth: accounts, sign-in codes and OpenID Connect providers."""
+
+__all__ = ["account_adapter", "code_adapter", "provider_adapter"]

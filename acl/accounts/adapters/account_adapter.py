@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from acl.accounts.lockout import forget_wrong_passwords
 from acl.audit.recorder import record
-from acl.http.client_address import client_address
+from acl.platform.client_address import client_address
 from acl.platform.mail import send_later
 
 # What was changed about an account, by allauth's name of the mail about it: the entry in the audit

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from acl.http.caller_serializer import CallerSerializer
 from acl.http.strict_serializer import StrictSerializer, Text
 from catalog.access.explanation_steps import DECISIONS
-from catalog.lookups.lookup_serializers import CallerSerializer
 
 EFFECTS = ("deny", "propose", "allow")
 KINDS = ("nobody", "switched-off", "rule", "grant", "default", "own")

@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.delegation.key_holder import KeyHolder
+from acl.http.api_callers import asked_about, is_admin, own_group
 from acl.http.problems import CONTENT_TYPE
 from acl.http.request_callers import principal_of
 from acl.http.strict_serializer import ProblemSerializer
-from acl.keys.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.rights.caller import Caller
 from catalog.access.api import access_serializers as serializers
-from catalog.access.api.api_callers import asked_about, is_admin, own_group
 from catalog.access.explanation import Explanation, explain, explain_own, reach_of, who_can
 from catalog.access.group_scope import capabilities_of
 from catalog.models import Capability

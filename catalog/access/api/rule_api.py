@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.http.api_callers import groups_known, own_group
 from acl.http.request_callers import person_of
 from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from catalog.access.api import access_serializers as serializers
-from catalog.access.api.api_callers import groups_known, own_group
 from catalog.access.group_scope import capabilities_of, integrations_of
 from catalog.access.rules import add_rule, remove_rule, warnings_about
 from catalog.models import Capability, Integration, Rule

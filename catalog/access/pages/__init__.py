@@ -1,1 +1,3 @@
-"""Access: who may use what, for admins. Everybody else is told that there is no such page."""
+"""The Access pages, for admins. Everybody else gets 404."""
+
+__all__ = ["access_forms", "access_urls"]

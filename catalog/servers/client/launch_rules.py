@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from django.conf import settings
 
 from catalog.formats.descriptors import canonical_json
-from catalog.servers.client.package_names import LAUNCHERS, NotAPackageError, package_of
+from catalog.formats.package_names import LAUNCHERS, NotAPackageError, package_of
 from catalog.servers.client.variable_rules import MOST_CHARACTERS, refusal_of
 
 _MOST_PARTS = 200

@@ -1,4 +1,14 @@
-"""Connections to MCP servers that are kept: one process holds them, on one event loop.
+"""Open connections to MCP servers, held by one process on one event loop.
 
-`pool` keeps, bounds and renews them and knows nothing of the database; `asking` is what tasks call.
+`session_pool` opens, bounds and renews them and knows nothing of the database; tasks call
+`server_requests`.
 """
+
+__all__ = [
+    "connection_params",
+    "event_loop",
+    "health_history",
+    "probe",
+    "server_requests",
+    "tool_changes",
+]

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from catalog.formats.package_names import package_of
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
@@ -16,7 +17,6 @@ from catalog.servers.client.launch_rules import (
     check_environment,
     command_digest,
 )
-from catalog.servers.client.package_names import package_of
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer, Sealed, Server, StdioServer
 from catalog.servers.oauth.sign_in_error import SignInError

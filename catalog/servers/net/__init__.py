@@ -1,5 +1,14 @@
-"""The only door outwards: every HTTP request to an address that somebody gave us goes through here.
+"""The guarded door: every HTTP request to an address from outside goes through here.
 
-`addresses` judges what is written (pure, for every process); `backend` judges what a name turns out
-to mean, at the moment of connecting. What a package manager or a server's own code do is beyond it.
+`address_check` judges the address as written (pure, for every process); `guarded_backend` judges
+what its name resolves to when it connects. What package managers and servers' own code do is beyond
+it.
 """
+
+__all__ = [
+    "address_check",
+    "guarded_fetch",
+    "guarded_transport",
+    "json_delivery",
+    "outgoing_errors",
+]

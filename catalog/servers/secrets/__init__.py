@@ -1,1 +1,3 @@
-"""Secrets of integrations: written by anybody who may, read by workers only, never told again."""
+"""Secrets of integrations: people write them, workers read them, nobody sees them again."""
+
+__all__ = ["encryption_keys", "key_rotation", "personal_secrets", "sealed_values", "secret_store"]

@@ -1,5 +1,7 @@
-"""Turns a selection into what a model reads: a prompt, and the tools of each provider.
+"""Tools as each provider's API takes them, a file for each provider.
 
 Every list is in the order of full names: the same tools give the same bytes, and a provider's
 prompt cache keeps working.
 """
+
+__all__ = ["format_base", "provider_formats"]

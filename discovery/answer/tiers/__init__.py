@@ -1,5 +1,3 @@
-"""What a prompt says about capabilities, in three tiers with a budget each: which categories there
-are, a line about what fits the message, and the foremost of that in full.
+"""Discovery in three tiers, each with a budget: categories, a line per match, full definitions."""
 
-The modules here are plain functions over plain values, but for `state`, which reads.
-"""
+__all__ = ["category_tier", "full_tier", "line_tier", "tier_options", "tier_state"]

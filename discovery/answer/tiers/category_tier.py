@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from catalog.lookups.listing_cache import Entry
 from discovery.answer.token_budget import fits, largest
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 
 MOST_NAMES = 4
 FIRST = "Categories of what you can use:"

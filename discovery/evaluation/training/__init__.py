@@ -1,2 +1,3 @@
-"""Teaches the default model what a person's request and a tool's definition have to do with each
-other. Run by hand, on labelled sets; a running Pegboard needs nothing of it."""
+"""Training the default encoder on labelled sets, by hand. A running Pegboard needs none of it."""
+
+__all__ = ["fit", "recipe"]

@@ -1,6 +1,8 @@
-"""Pegboard as an MCP server: an edge of discovery.
+"""Pegboard as an MCP server.
 
-`view.py` is HTTP and who asks, `protocol.py` the two generations of the protocol, `tools.py` what
-there is to list and call. The SDK is imported by the last two, and those only once somebody speaks
-MCP: it costs every process some 50 MB.
+`mcp_view` is HTTP and authentication, `mcp_protocol` the two generations of the protocol, and
+`mcp_tools` the tools. The last two import the SDK, which costs a process 50 MB, when somebody first
+speaks MCP.
 """
+
+__all__ = ["mcp_view"]

@@ -19,10 +19,10 @@ from catalog.formats.descriptors import JSONObject
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
 from discovery.calls.queue_limits import TooManyWaitingError
-from discovery.gateway.definitions.all_metatools import META_TOOLS
-from discovery.gateway.definitions.metatool import MetaTool
+from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.gateway.metatool_permissions import may_call
-from discovery.gateway.metatools.dispatch import call_meta_tool
+from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.metatool import MetaTool
 
 FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
 KNOWN_TO_ALL = frozenset({"text", "image", "resource"})  # in every version of the protocol

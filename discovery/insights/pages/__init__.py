@@ -1,1 +1,3 @@
-"""The pages of Insights: figures, outcomes, tools, and all of it as CSV."""
+"""The pages of Insights: figures, outcomes, tools, and downloads."""
+
+__all__ = ["downloads", "insights_pages"]

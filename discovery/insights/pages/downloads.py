@@ -6,8 +6,8 @@ from typing import Any
 from django.http import Http404, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
-from acl.pages.csv_lines import csv_lines
 from acl.pages.frame import PageRequest
+from acl.platform.csv_lines import csv_lines
 from discovery.insights.current_windows import all_windows
 from discovery.insights.lost_searches import lost_turns
 from discovery.insights.pages.insights_pages import groups_of, names_of, report_of

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from acl.platform.strict_json import write_json
-from catalog.servers.client.package_names import Package
+from catalog.formats.package_names import Package
 from marketplace.installs.packages.installed_package import Artefact, Installed
 from marketplace.installs.packages.package_client import Watch, run_client
 from marketplace.installs.packages.package_folders import Place

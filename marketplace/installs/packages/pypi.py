@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.servers.client.package_names import Package
+from catalog.formats.package_names import Package
 from marketplace.installs.packages.installed_package import Artefact, Installed
 from marketplace.installs.packages.package_client import NotWantedError, Watch, run_client
 from marketplace.installs.packages.package_folders import Place

@@ -9,13 +9,13 @@ from django.views.decorators.http import require_GET, require_POST
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
 from catalog.models import ServerProposal
-from catalog.registration.server_proposals import (
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.server_proposals import (
     AnsweredError,
     answer_proposal,
     answered_proposals,
     open_proposals,
 )
-from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.install_requests import AlreadyThereError, InProgressError
 from marketplace.installs.proposal_install import install_proposed
 

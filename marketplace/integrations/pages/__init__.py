@@ -1,0 +1,3 @@
+"""Pages of integrations, for admins."""
+
+__all__ = ["integration_urls"]

@@ -1,1 +1,3 @@
-"""Backups: the file they are in, Postgres's own programs, and changing to another database."""
+"""Backups: their file, Postgres's programs, and swapping databases."""
+
+__all__ = ["backup_archive", "backup_service", "database_swap", "postgres_programs"]

@@ -1,1 +1,13 @@
-"""The servers that `make run` starts by itself, and the supervisor that keeps them."""
+"""The servers that `make run` starts, and the supervisor that keeps them running."""
+
+__all__ = [
+    "cannot_run",
+    "data_folder",
+    "embedded_postgres",
+    "embedded_redis",
+    "first_setup",
+    "gunicorn_config",
+    "pegboard_programs",
+    "server_passwords",
+    "supervisor",
+]

@@ -1,1 +1,3 @@
-"""The database's roles: who owns the tables, who works with them, and who owns the audit log."""
+"""The database's roles: the owner, the application, and the owner of the audit log."""
+
+__all__ = ["owner_role", "role_grants", "role_names", "role_powers", "role_preparation"]

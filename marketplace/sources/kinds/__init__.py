@@ -1,0 +1,3 @@
+"""The kinds of sources; `source_kinds` says which file reads which."""
+
+__all__ = ["source_kinds", "starter_source"]

@@ -22,7 +22,7 @@ from catalog.formats.descriptors import (
     Loaded,
 )
 from catalog.formats.names import display_name_for, full_name_for, identifier_for
-from discovery.gateway.definitions.all_metatools import META_TOOLS
+from discovery.metatools.all_metatools import META_TOOLS
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.source_reader import Reading
 

@@ -1,0 +1,223 @@
+"""Keys by API: an admin key sees and changes those within its own groups, staff all of them."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.delegation.key_holder import KeyHolder
+from acl.http.request_callers import principal_of
+from acl.http.strict_serializer import Flag, Number, StrictSerializer, Text
+from acl.keys.key_lifecycle import OVERLAP, create_key, revoke_key, rotate_key
+from acl.models import ApiKey
+from acl.rights.caller_lookup import CallerRefused
+
+MOST_OVERLAP = 30 * 24 * 60  # minutes
+MOST_GROUPS = 200
+
+
+class KeySerializer(serializers.ModelSerializer[ApiKey]):
+    """A key as it can be seen: never the key itself."""
+
+    group = serializers.SerializerMethodField(help_text="The first of its groups.")
+    groups = serializers.SerializerMethodField()
+    owner = serializers.CharField(source="owner.username", allow_null=True, default=None)
+    scopes = serializers.ListField(child=serializers.ChoiceField(ApiKey.Scope.choices))
+
+    class Meta:
+        model = ApiKey
+        fields: tuple[str, ...] = (
+            "id",
+            "name",
+            "group",
+            "groups",
+            "all_groups",
+            "owner",
+            "acts_for_users",
+            "scopes",
+            "prefix",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+        )
+        read_only_fields = fields
+
+    def get_groups(self, key: ApiKey) -> list[str]:
+        """Return the names of the groups that it was made for."""
+        return sorted(group.name for group in key.groups.all())
+
+    def get_group(self, key: ApiKey) -> str | None:
+        """Return the first group by name; None for a key of all groups."""
+        return min((group.name for group in key.groups.all()), default=None)
+
+
+class NewKeySerializer(KeySerializer):
+    """A key with its raw text, which is told this once."""
+
+    key = serializers.CharField(read_only=True)
+
+    class Meta(KeySerializer.Meta):
+        fields: tuple[str, ...] = (*KeySerializer.Meta.fields, "key")
+
+
+class CreateKeySerializer(StrictSerializer):
+    """The power of a new key: its scopes, its groups, and for whom it acts."""
+
+    name = Text(max_length=120)
+    group = Text(
+        max_length=150, required=False, default=None, help_text="Short for one of `groups`."
+    )
+    groups = serializers.ListField(
+        child=Text(max_length=150), required=False, default=list, max_length=MOST_GROUPS
+    )
+    all_groups = Flag(
+        default=False, help_text="All groups of whoever it acts for, also those joined later."
+    )
+    owner = Text(max_length=150, required=False, allow_null=True, default=None)
+    acts_for_users = Flag(default=False)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(ApiKey.Scope.choices), min_length=1, max_length=4
+    )
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+
+class RotateKeySerializer(StrictSerializer):
+    """How long the old key goes on."""
+
+    overlap_minutes = Number(
+        min_value=0, max_value=MOST_OVERLAP, default=OVERLAP // timedelta(minutes=1)
+    )
+
+
+class KeysView(APIView):
+    """All keys, and new ones."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_keys",
+        tags=["Keys"],
+        summary="List keys",
+        responses={200: KeySerializer(many=True)},
+    )
+    def get(self, request: Request) -> Response:
+        """The newest first."""
+        return Response(KeySerializer(_keys(request), many=True).data)
+
+    @extend_schema(
+        operation_id="create_key",
+        tags=["Keys"],
+        summary="Create a key",
+        request=CreateKeySerializer,
+        responses={201: NewKeySerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Create a key and return it with its text, this once. It gets at most what the sender
+        holds now: scopes, groups, rank, acting for users, and time."""
+        serializer = CreateKeySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        groups = _groups(request, {*wanted["groups"], *filter(None, [wanted["group"]])})
+        key, raw = create_key(
+            by=principal_of(request),
+            name=wanted["name"],
+            groups=groups,
+            all_groups=wanted["all_groups"],
+            scopes=wanted["scopes"],
+            owner=_owner(request, groups, wanted["owner"]),
+            acts_for_users=wanted["acts_for_users"],
+            expires_at=wanted["expires_at"],
+        )
+        return Response(_with_text(key, raw), status=201)
+
+
+class KeyView(APIView):
+    """One key."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="revoke_key", tags=["Keys"], summary="Revoke a key", responses={204: None}
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """From the next request on it is refused."""
+        revoke_key(by=principal_of(request), key=get_object_or_404(_keys(request), pk=pk))
+        return Response(status=204)
+
+
+class RotateKeyView(APIView):
+    """A key's successor."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="rotate_key",
+        tags=["Keys"],
+        summary="Replace a key",
+        request=RotateKeySerializer,
+        responses={201: NewKeySerializer},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """A new key with the same rights; the old one goes on for a day, or as long as is said."""
+        serializer = RotateKeySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        overlap = timedelta(minutes=serializer.validated_data["overlap_minutes"])
+        key = get_object_or_404(_keys(request).filter(revoked_at=None), pk=pk)
+        rotated = rotate_key(by=principal_of(request), key=key, overlap=overlap)
+        return Response(_with_text(*rotated), status=201)
+
+
+def _keys(request: Request) -> QuerySet[ApiKey]:
+    keys = ApiKey.objects.select_related("owner").prefetch_related("groups")
+    return keys.filter(_within(request)).order_by("-created_at", "pk")
+
+
+def _within(request: Request) -> Q:
+    """Limit keys to those that work in the sender's groups and in no other."""
+    principal = principal_of(request)
+    if not isinstance(principal, KeyHolder) or principal.group_ids is None:
+        return Q()
+    links = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
+    mine = links.filter(group__in=principal.group_ids)
+    others = links.exclude(group__in=principal.group_ids)
+    return Q(Exists(mine), ~Exists(others), all_groups=False)
+
+
+def _groups(request: Request, names: set[str]) -> list[Group]:
+    """Return the groups named; a foreign one is refused as an unknown one is."""
+    principal = principal_of(request)
+    groups = Group.objects.filter(name__in=names).order_by("name")
+    if isinstance(principal, KeyHolder):
+        groups = groups.filter(principal.in_groups("pk"))
+    found = list(groups)
+    if len(found) != len(names):
+        raise CallerRefused
+    return found
+
+
+def _owner(request: Request, groups: list[Group], name: str | None) -> User | None:
+    """Return an active member of one of the groups, or of any group for a key of all of them."""
+    if name is None:
+        return None
+    principal = principal_of(request)
+    people = User.objects.filter(username=name, is_active=True)
+    if groups:
+        people = people.filter(groups__in=groups)
+    elif isinstance(principal, KeyHolder):
+        people = people.filter(principal.in_groups("groups"))
+    owner = people.first()
+    if owner is None:
+        raise CallerRefused
+    return owner
+
+
+def _with_text(key: ApiKey, raw: str) -> dict[str, Any]:
+    return {**KeySerializer(key).data, "key": raw}

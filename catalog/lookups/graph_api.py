@@ -1,0 +1,193 @@
+"""How capabilities are related: neighbours for a caller, and edges that an admin decides."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.http.api_callers import own_group
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.caller_view import CallerView
+from acl.http.request_callers import person_of
+from acl.http.strict_serializer import Text
+from acl.models import ApiKey
+from catalog.graph.neighbours import Neighbour
+from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
+from catalog.lookups.catalog_queries import hint_for
+from catalog.models import Capability, Edge
+
+
+class TypeQuerySerializer(CallerSerializer):
+    """Which neighbours are asked for."""
+
+    type = serializers.ChoiceField(
+        Edge.Kind.choices, required=False, help_text="Of which type; without it of every type."
+    )
+
+
+class EdgeRequestSerializer(CallerSerializer):
+    """An edge from the capability in the address to another one that the caller may use."""
+
+    target = Text(max_length=64, help_text="Its full name.")
+    type = serializers.ChoiceField(Edge.Kind.choices)
+
+
+class NewEdgeSerializer(EdgeRequestSerializer):
+    """An edge with its weight."""
+
+    weight = serializers.FloatField(min_value=0, max_value=1, default=1.0)
+
+
+class NeighbourSerializer(serializers.Serializer[Any]):
+    """A capability at the other end of an edge."""
+
+    id = serializers.CharField()
+    full_name = serializers.CharField()
+    kind = serializers.ChoiceField(Capability.Kind.choices)
+    integration = serializers.CharField()
+    access = serializers.ChoiceField(["runs", "asks first"])
+    type = serializers.ChoiceField(Edge.Kind.choices)
+    weight = serializers.FloatField(min_value=0, max_value=1)
+    origin = serializers.ChoiceField(Edge.Origin.choices)
+    direction = serializers.ChoiceField(
+        ["out", "in", "both"], help_text="`out`: the one asked about depends on this one."
+    )
+
+
+class NeighboursSerializer(serializers.Serializer[Any]):
+    """The neighbours that the caller may use, at most twenty of each type, strongest first."""
+
+    full_name = serializers.CharField()
+    neighbours = NeighbourSerializer(many=True)
+    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+
+
+class EdgeSerializer(serializers.Serializer[Any]):
+    """An edge as an admin has decided it."""
+
+    # No attribute of the class in the end: the metaclass collects the fields.
+    source = serializers.CharField()  # type: ignore[assignment]
+    target = serializers.CharField()
+    type = serializers.ChoiceField(Edge.Kind.choices)
+    weight = serializers.FloatField()
+    origin = serializers.CharField()
+    for_group = serializers.CharField(
+        allow_null=True, help_text="The one group for whose callers it holds; null for everybody."
+    )
+
+
+class GraphView(CallerView):
+    """One capability and what it is related to."""
+
+    required_scope = {
+        "GET": ApiKey.Scope.DISCOVER,
+        "POST": ApiKey.Scope.ADMIN,
+        "DELETE": ApiKey.Scope.ADMIN,
+    }
+
+    @extend_schema(
+        operation_id="get_neighbours",
+        tags=["Capabilities"],
+        summary="What a capability is related to",
+        parameters=[TypeQuerySerializer],
+        responses={200: NeighboursSerializer},
+    )
+    def get(self, request: Request, full_name: str) -> Response:
+        """Among what the caller may use; 404 alike for an unknown one and somebody else's."""
+        caller, wanted = self.asked(request, request.query_params.dict(), TypeQuerySerializer)
+        found = find_neighbours(caller=caller, full_name=full_name, kind=wanted.get("type", ""))
+        if found is None:
+            raise Http404
+        body = {"full_name": full_name, "neighbours": [_shown(one) for one in found.neighbours]}
+        disconnected = {one.full_name: one for one in found.disconnected}
+        return Response(body | {"hint": hint_for(disconnected.values())})
+
+    @extend_schema(
+        operation_id="add_edge",
+        tags=["Capabilities"],
+        summary="Relate two capabilities",
+        request=NewEdgeSerializer,
+        responses={200: EdgeSerializer, 201: EdgeSerializer},
+    )
+    def post(self, request: Request, full_name: str) -> Response:
+        """For admins. The weight replaces what was worked out; both must be the caller's. Staff
+        decide for everybody, a key for the callers of its group."""
+        source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
+        group = _own_group(request, wanted)
+        try:
+            edge, is_new = relate(
+                by=person_of(request),
+                source=source,
+                target=target,
+                kind=wanted["type"],
+                weight=wanted["weight"],
+                group=group,
+            )
+        except EdgeRefused as refused:
+            raise ValidationError({"target": str(refused)}) from refused
+        shown = {"type": edge.kind, "weight": edge.weight, "origin": edge.origin}
+        for_group = group.name if group else None
+        body = {"source": full_name, "target": str(target), **shown, "for_group": for_group}
+        return Response(body, status=201 if is_new else 200)
+
+    @extend_schema(
+        operation_id="remove_edge",
+        tags=["Capabilities"],
+        summary="Relate two capabilities no longer",
+        parameters=[EdgeRequestSerializer],
+        request=None,
+        responses={204: None},
+    )
+    def delete(self, request: Request, full_name: str) -> Response:
+        """For admins. An edge that comes from a source or a preset stays away, too: for everybody,
+        or, by a key, for the callers of its group."""
+        query = request.query_params.dict()
+        source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
+        try:
+            was_there = unrelate(
+                by=person_of(request),
+                source=source,
+                target=target,
+                kind=wanted["type"],
+                group=_own_group(request, wanted),
+            )
+        except EdgeRefused as refused:
+            raise ValidationError({"target": str(refused)}) from refused
+        if not was_there:
+            raise Http404
+        return Response(status=204)
+
+    def _ends(
+        self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
+    ) -> tuple[Capability, Capability, dict[str, Any]]:
+        """Both ends; a foreign one is as unknown as one that is not there."""
+        caller, wanted = self.asked(request, data, form)
+        names = (full_name, wanted["target"])
+        rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
+        found = {row.full_name: row for row in rows}
+        if any(name not in found for name in names):
+            raise Http404
+        return found[names[0]], found[names[1]], wanted
+
+
+def _own_group(request: Request, wanted: dict[str, Any]) -> Group | None:
+    """Return the group that a key decides for; None for staff."""
+    own = own_group(request, wanted.get("group") or "")
+    return None if own is None else Group.objects.get(pk=own)
+
+
+def _shown(one: Neighbour) -> dict[str, Any]:
+    shown = asdict(one)
+    del shown["disconnected"]
+    asks_first = shown.pop("asks_first")
+    return {
+        "id": shown.pop("identifier"),
+        **shown,
+        "access": "asks first" if asks_first else "runs",
+    }

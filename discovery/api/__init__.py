@@ -1,0 +1,17 @@
+"""REST endpoints of selecting, calling, turns, learning and figures."""
+
+__all__ = [
+    "approval_api",
+    "approval_serializers",
+    "call_api",
+    "discover_api",
+    "insights_api",
+    "learning_api",
+    "metatool_api",
+    "metatool_serializers",
+    "plan_api",
+    "select_api",
+    "tool_use_api",
+    "turn_api",
+    "turn_serializers",
+]

@@ -1,0 +1,136 @@
+"""Approvals by REST: what waits, and what a person says to it."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import person_of, principal_of
+from acl.http.strict_serializer import ProblemSerializer
+from acl.models import ApiKey
+from discovery.api import approval_serializers as bodies
+from discovery.api.call_api import Conflict
+from discovery.calls.approvals import (
+    CannotDecideError,
+    MayNotDecideError,
+    approvals_of,
+    approve_call,
+    decided,
+    reject_call,
+    verdicts_for,
+    waiting,
+)
+from discovery.models import Call
+
+DECIDED = {200: bodies.OneApprovalSerializer, (409, CONTENT_TYPE): ProblemSerializer}
+
+
+class ApprovalsView(APIView):
+    """What waits, and what was said."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_approvals",
+        tags=["Approvals"],
+        summary="List calls that wait for approval",
+        parameters=[bodies.ApprovalsQuerySerializer],
+        responses={200: bodies.ApprovalsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """An admin key sees those of its group, staff all of them."""
+        query = bodies.ApprovalsQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        wanted = query.validated_data
+        calls = approvals_of(principal_of(request))
+        calls = waiting(calls) if wanted["state"] == "waiting" else decided(calls)
+        start = wanted["offset"]
+        items = list(calls[start : start + wanted["limit"]])
+        page = {"items": items, "total": calls.count()}
+        context = _verdicts(request, items)
+        return Response(bodies.ApprovalsSerializer(page, context=context).data)
+
+
+class ApprovalView(APIView):
+    """One of them."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="get_approval",
+        tags=["Approvals"],
+        summary="Look at a call that needs approval",
+        responses={200: bodies.OneApprovalSerializer},
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        """With its arguments, and the digest that approving it takes."""
+        return _answer(request, _found(request, pk))
+
+
+class ApproveView(APIView):
+    """A yes."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="approve_call",
+        tags=["Approvals"],
+        summary="Approve a call",
+        request=bodies.ApproveSerializer,
+        responses=DECIDED,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Once, by a person who is not the one who asked; a key speaks for its owner. 409 where it
+        waits no more, or is not what was read."""
+        return _decide(request, pk, bodies.ApproveSerializer, approve_call)
+
+
+class RejectView(APIView):
+    """A no."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="reject_call",
+        tags=["Approvals"],
+        summary="Reject a call",
+        request=bodies.RejectSerializer,
+        responses=DECIDED,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Nothing is run; the note is told to who asked."""
+        return _decide(request, pk, bodies.RejectSerializer, reject_call)
+
+
+def _found(request: Request, pk: UUID) -> Call:
+    return get_object_or_404(approvals_of(principal_of(request)), pk=pk)
+
+
+def _decide(request: Request, pk: UUID, form: Any, decide: Any) -> Response:
+    call = _found(request, pk)
+    said = form(data=request.data)
+    said.is_valid(raise_exception=True)
+    try:
+        call = decide(by=person_of(request), call=call, **said.validated_data)
+    except MayNotDecideError as refused:
+        raise PermissionDenied(str(refused)) from None
+    except CannotDecideError as late:
+        raise Conflict(str(late)) from None
+    return _answer(request, call)
+
+
+def _answer(request: Request, call: Call) -> Response:
+    context = _verdicts(request, [call])
+    return Response(bodies.OneApprovalSerializer(call, context=context).data)
+
+
+def _verdicts(request: Request, calls: list[Call]) -> dict[str, Any]:
+    """Return what the serializer needs to say who may decide about what still waits."""
+    open_ones = [call for call in calls if call.state == Call.State.WAITING]
+    return {"verdicts": verdicts_for(by=person_of(request), calls=open_ones)}

@@ -1,0 +1,194 @@
+"""Calls by REST: a capability is called, what came of it is asked for, and it is taken back."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import person_of, principal_of
+from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
+from acl.models import ApiKey
+from acl.platform.strict_json import write_json
+from discovery.api import metatool_serializers as bodies
+from discovery.api.metatool_api import asked_for, refusals_as_problems
+from discovery.calls.call_queries import TooLateError, cancel_call, find_call, follow_call
+from discovery.calls.call_view import Execution, tell
+from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
+from discovery.models import Call
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+ANSWERS = {200: bodies.ExecutionSerializer, 202: bodies.ExecutionSerializer}
+PROBLEM = ProblemSerializer
+EVENTS = "text/event-stream"
+
+
+class Conflict(exceptions.APIException):
+    """It is not as the request takes it to be."""
+
+    status_code = 409
+
+
+class Unprocessable(exceptions.APIException):
+    """The request contradicts an earlier one."""
+
+    status_code = 422
+
+
+class ExecuteView(APIView):
+    """A capability, called."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="execute",
+        tags=["Calls"],
+        summary="Call a capability",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="The same key from the same sender for the same user is the same call, "
+                "answered again. "
+                "With another body it is a 422, while the call is under way a 409.",
+            )
+        ],
+        request=bodies.ExecuteRequestSerializer,
+        responses={
+            **ANSWERS,
+            (404, CONTENT_TYPE): PROBLEM,
+            (409, CONTENT_TYPE): PROBLEM,
+            (422, CONTENT_TYPE): PROBLEM,
+            (429, CONTENT_TYPE): PROBLEM,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """What came of it; 202 where it waits for a person, or takes longer. 404 alike for an
+        unknown name and for somebody else's; 409 for one of theirs whose definition has changed;
+        429 where too many calls of this user wait for approval."""
+        caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
+        with refusals_as_problems():
+            try:
+                done = execute(
+                    caller=caller,
+                    full_name=wanted["name"],
+                    arguments=wanted["arguments"],
+                    turn_id=wanted.get("turn_id"),
+                    idempotency_key=_idempotency_key(request),
+                )
+            except KeyUsedError as used:
+                raise Unprocessable(str(used)) from None
+            except (StillUnderWayError, NeedsApprovalError) as early:
+                raise Conflict(str(early)) from None
+        return _answer(done)
+
+
+class CallView(APIView):
+    """A call."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="get_call",
+        tags=["Calls"],
+        summary="Ask what came of a call",
+        parameters=[bodies.CallQuerySerializer],
+        responses=ANSWERS,
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        """200 with the result; 202 while it waits for a person or for its tool."""
+        query = bodies.CallQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        call = _found(request, pk, query.validated_data["wait"])
+        with refusals_as_problems():
+            return _answer(tell(call))
+
+
+class CallEventsView(APIView):
+    """How a call goes on."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="follow_call",
+        tags=["Calls"],
+        summary="Be told each change of a call until it has ended",
+        parameters=[bodies.CallEventsQuerySerializer],
+        responses={
+            (200, EVENTS): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="An event `state` for each, whose data is what `get_call` answers.",
+            )
+        },
+    )
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        """Server-sent events: how it stands, then each change. The stream ends with the call, or
+        when the time is over: ask again while the last status is one that waits."""
+        query = bodies.CallEventsQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        call, seconds = _found(request, pk), query.validated_data["wait"]
+        with refusals_as_problems():
+            tell(call)  # what it is refused for is a problem, as long as nothing has been sent
+        states = follow_call(principal=principal_of(request), call=call, seconds=seconds)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(_events(states), content_type=EVENTS, headers=headers)
+
+
+class CancelCallView(APIView):
+    """The end of a call before it begins."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="cancel_call",
+        tags=["Calls"],
+        summary="Take a call back",
+        request=None,
+        responses={200: bodies.ExecutionSerializer, (409, CONTENT_TYPE): PROBLEM},
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Only while it waits: what has begun is not stopped, and that is a 409."""
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
+        try:
+            call = cancel_call(by=person_of(request), call=_found(request, pk))
+        except TooLateError as late:
+            raise Conflict(str(late)) from None
+        return _answer(tell(call))
+
+
+def _found(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
+    call = find_call(principal=principal_of(request), pk=pk, wait_seconds=wait_seconds)
+    if call is None:
+        raise exceptions.NotFound
+    return call
+
+
+def _events(states: Iterable[Call]) -> Iterator[str]:
+    for call in states:
+        yield f"event: state\ndata: {write_json(tell(call).as_answer(), compact=False)}\n\n"
+
+
+def _answer(done: Execution) -> Response:
+    headers: dict[str, Any] = {"Location": f"/api/v1/calls/{done.call_id}"}
+    return Response(
+        done.as_answer(),
+        status=202 if done.is_waiting else 200,
+        headers=headers if done.is_waiting else None,
+    )
+
+
+def _idempotency_key(request: Request) -> str:
+    key = request.headers.get("Idempotency-Key", "")
+    if key and not _KEY.fullmatch(key):
+        reason = "At most 255 visible ASCII characters."
+        raise exceptions.ValidationError({"Idempotency-Key": [reason]})
+    return str(key)

@@ -1,0 +1,152 @@
+"""How well turns go, for admins: windows, alerts, and the figures of success.
+
+A key sees its own group's; staff see all, or the group that they name.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.api_callers import own_group
+from acl.models import ApiKey, Space
+from acl.rights.caller_lookup import CallerRefused
+from discovery.api import turn_serializers as bodies
+from discovery.insights.figures import report_figures
+from discovery.turns.outcome_windows import stored_windows
+from discovery.turns.outcomes import list_alerts
+
+USUALLY = timedelta(days=30)
+LONGEST = timedelta(days=366)
+LONGEST_BY_HOUR = timedelta(days=8)
+
+
+class WindowsView(APIView):
+    """All windows."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_outcome_windows",
+        tags=["Figures"],
+        summary="List windows of outcomes",
+        parameters=[bodies.GroupQuerySerializer],
+        responses={200: bodies.WindowsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """The latest outcomes of each place, by group and space."""
+        serializer = bodies.GroupQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        group = group_asked(request, serializer.validated_data["group"])
+        windows = stored_windows(group.pk if group else None)
+        places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
+        named = [
+            {**bodies.OutcomeWindowSerializer(window).data, "place": place}
+            for window, place in zip(windows, places, strict=True)
+        ]
+        return Response({"windows": named})
+
+
+class AlertsView(APIView):
+    """All alerts."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_outcome_alerts",
+        tags=["Figures"],
+        summary="List alerts",
+        parameters=[bodies.AlertsQuerySerializer],
+        responses={200: bodies.AlertsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Where turns went badly, the latest first."""
+        serializer = bodies.AlertsQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        group = group_asked(request, wanted["group"])
+        alerts = list_alerts(group.pk if group else None)
+        limit, offset = wanted["limit"], wanted["offset"]
+        shown = list(alerts[offset : offset + limit])
+        places = _places((alert.group_id, alert.space_id) for alert in shown)
+        named = [
+            {**bodies.AlertSerializer(alert).data, "place": place}
+            for alert, place in zip(shown, places, strict=True)
+        ]
+        page = {"total": alerts.count(), "limit": limit, "offset": offset}
+        return Response({"alerts": named, **page})
+
+
+class FiguresView(APIView):
+    """The figures of success."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="get_figures",
+        tags=["Figures"],
+        summary="The figures of success",
+        parameters=[bodies.FiguresByQuerySerializer],
+        responses={200: bodies.ReportSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Tokens saved, tools found, discovery needed and in vain, latency: each beside its target,
+        for the whole time, for the time before, and for each day or hour."""
+        serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        since, until = time_asked(
+            wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR
+        )
+        group = group_asked(request, wanted["group"])
+        report = report_figures(
+            since=since, until=until, group_id=group.pk if group else None, by=wanted["by"]
+        )
+        body = bodies.ReportSerializer({**_fields(report), "group": group and group.name}).data
+        return Response(body)
+
+
+def time_asked(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+    """From when until when, where what is not said is what is usual."""
+    until = wanted.get("until") or timezone.now()
+    since = wanted.get("since") or until - min(USUALLY, longest)
+    if not timedelta() < until - since <= longest:
+        raise ValidationError({"since": f"Must be before `until`, by {longest.days} days at most."})
+    return since, until
+
+
+def _fields(report: Any) -> dict[str, Any]:
+    return {name: getattr(report, name) for name in report.__slots__}
+
+
+def group_asked(request: Request, name: str) -> Group | None:
+    """The group that is named, else the key's own, else all; to a key there is only its own."""
+    own = own_group(request, name)
+    if own is None and not name:
+        return None
+    groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)
+    group = (groups.filter(name=name) if name else groups).first()
+    if group is None:
+        raise CallerRefused
+    return group
+
+
+def _places(pairs: Iterable[tuple[int | None, int | None]]) -> list[dict[str, str | None]]:
+    """Groups and spaces by their names; a space that is gone has none."""
+    wanted = list(pairs)
+    groups = Group.objects.in_bulk([group for group, _ in wanted if group])
+    spaces = Space.objects.in_bulk([space for _, space in wanted if space])
+    return [
+        {
+            "group": groups[group].name if group in groups else None,
+            "space": spaces[space].slug if space in spaces else None,
+        }
+        for group, space in wanted
+    ]

@@ -1,0 +1,117 @@
+"""What a group has learned from use: looking at it, and forgetting it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.http.api_callers import own_group
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.caller_view import CallerView
+from acl.http.request_callers import person_of
+from acl.http.strict_serializer import StrictSerializer, Text
+from acl.models import ApiKey
+from acl.rights.caller_lookup import CallerRefused
+from discovery.learning.learning_review import reset, review
+
+
+class ResetQuerySerializer(StrictSerializer):
+    """Whose memory."""
+
+    group = Text(
+        max_length=150,
+        required=False,
+        default="",
+        help_text="The group's name. A key forgets for its own group only, a person names it.",
+    )
+
+
+class CheckSerializer(serializers.Serializer[Any]):
+    """What votes of a weight would have gained for what was called."""
+
+    weight = serializers.FloatField(help_text="Of all votes together; 0: repeated messages only.")
+    gain = serializers.FloatField(
+        help_text="On average, in the worth of the rank: 1 for the first, 0 after the tenth."
+    )
+    error = serializers.FloatField(help_text="The standard error of the gain.")
+
+
+class LearnedSerializer(serializers.Serializer[Any]):
+    """How often a capability was called."""
+
+    full_name = serializers.CharField()
+    times = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    last_at = serializers.DateTimeField()
+
+
+class LearningSerializer(serializers.Serializer[Any]):
+    """What a group has learned of what the caller may use, and how much it counts."""
+
+    on = serializers.BooleanField()
+    experiences = serializers.IntegerField()
+    turns = serializers.IntegerField()
+    of_other_models = serializers.IntegerField(
+        help_text="Experiences whose vectors are by a model that does not answer now."
+    )
+    oldest_at = serializers.DateTimeField(allow_null=True)
+    newest_at = serializers.DateTimeField(allow_null=True)
+    forgotten_after_days = serializers.IntegerField()
+    weight = serializers.FloatField(help_text="What all votes together are worth, in cosine.")
+    repeats = serializers.FloatField(help_text="What those of repeated messages are worth.")
+    check = CheckSerializer(many=True)
+    capabilities = LearnedSerializer(many=True, help_text="The fifty that were called most.")
+
+
+class LearningView(CallerView):
+    """The memory of one group."""
+
+    required_scope = {
+        "GET": ApiKey.Scope.DISCOVER,
+        "DELETE": ApiKey.Scope.ADMIN,
+    }
+
+    @extend_schema(
+        operation_id="get_learning",
+        tags=["Learning"],
+        summary="What a group has learned from use",
+        parameters=[CallerSerializer],
+        responses={200: LearningSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Only what the caller may use is counted and named."""
+        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        body = asdict(review(caller=caller))
+        return Response(body | {"forgotten_after_days": settings.PEGBOARD_LEARNING_DAYS})
+
+    @extend_schema(
+        operation_id="reset_learning",
+        tags=["Learning"],
+        summary="Forget what a group has learned",
+        parameters=[ResetQuerySerializer],
+        request=None,
+        responses={204: None},
+    )
+    def delete(self, request: Request) -> Response:
+        """For admins. All of it, at once; the audit log says by whom."""
+        serializer = ResetQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        reset(by=person_of(request), group=_group(request, serializer.validated_data["group"]))
+        return Response(status=204)
+
+
+def _group(request: Request, name: str) -> Group:
+    own = own_group(request, name)
+    if own is None and not name:
+        raise ValidationError({"group": "Name the group."})
+    groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)
+    group = (groups.filter(name=name) if name else groups).first()
+    if group is None:
+        raise CallerRefused
+    return group

@@ -1,0 +1,123 @@
+"""The meta-tools by REST."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.http.caller_serializer import CallerSerializer
+from acl.http.request_callers import caller_of
+from acl.models import ApiKey
+from acl.rights.caller import Caller
+from catalog.tokens import estimate_tokens
+from discovery.api import metatool_serializers as bodies
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import NotFoundError
+from discovery.calls.queue_limits import TooManyWaitingError
+from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
+from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
+from discovery.metatools.metatool import MetaTool
+
+
+class MetaToolsView(APIView):
+    """What there is to call."""
+
+    required_scope = SCOPES_OF_TOOLS
+
+    @extend_schema(
+        operation_id="list_meta_tools",
+        tags=["Meta-tools"],
+        summary="List the meta-tools",
+        responses={200: bodies.MetaToolsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Each with its schema and what it costs in a model's list."""
+        tools = [_told(tool) for tool in META_TOOLS.values()]
+        exploring = [tool.name for tool in EXPLORING]
+        tokens = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
+        return Response({"tools": tools, "exploring": exploring, "exploring_tokens": tokens})
+
+
+class MetaToolView(APIView):
+    """One of them, called."""
+
+    permission_classes = [MayCallThis]
+    required_scope = SCOPES_OF_TOOLS  # of these, the one of the tool
+
+    @extend_schema(
+        operation_id="call_meta_tool",
+        tags=["Meta-tools"],
+        summary="Call a meta-tool",
+        request=bodies.MetaCallSerializer,
+        responses={200: bodies.MetaAnswerSerializer},
+        examples=[
+            OpenApiExample(
+                "A search for alice",
+                value={"user": "alice", "arguments": {"query": "send an e-mail"}},
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Its answer, made of what the caller may use. What it does not find is a 404."""
+        if name not in META_TOOLS:
+            raise Http404
+        acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
+        caller, wanted = asked_for(request, bodies.MetaCallSerializer, acting=acting)
+        with refusals_as_problems():
+            result = call_meta_tool(
+                caller=caller,
+                name=name,
+                arguments=wanted["arguments"],
+                turn_id=wanted.get("turn_id"),
+            )
+        return Response({"name": name, "result": result})
+
+
+class QueueFull(exceptions.APIException):
+    """As many calls wait for approval as may."""
+
+    status_code = 429
+
+
+@contextmanager
+def refusals_as_problems() -> Iterator[None]:
+    """Arguments that do not fit become a 400 that names the argument; not found, a 404; a full
+    approval queue, a 429."""
+    try:
+        yield
+    except TooManyWaitingError as many:
+        raise QueueFull(str(many)) from None
+    except ArgumentsRefusedError as refused:
+        where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
+        raise exceptions.ValidationError({"arguments": where}) from None
+    except NotFoundError as missing:
+        raise exceptions.NotFound(str(missing)) from None
+
+
+def asked_for(
+    request: Request, form: type[CallerSerializer], *, acting: bool
+) -> tuple[Caller, dict[str, Any]]:
+    """Return the caller, and what else the body says; `acting` as another person takes a right."""
+    serializer = form(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    wanted = dict(serializer.validated_data)
+    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+    return caller_of(request, **named, acting=acting), wanted
+
+
+def _told(tool: MetaTool) -> dict[str, Any]:
+    return {
+        **tool.as_tool(),
+        "title": tool.title,
+        "scope": tool.scope,
+        "side_effect": tool.side_effect,
+        "tokens": estimate_tokens(tool.as_tool()),
+    }

@@ -1,0 +1,83 @@
+"""POST plan: what a turn offers, what happens where discovery fails, and why."""
+
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.models import ApiKey
+from discovery.api.select_body import answer, mode_of
+from discovery.api.select_request import asked_to_select, example
+from discovery.api.turn_api import window_for
+from discovery.api.turn_serializers import (
+    OutcomeWindowSerializer,
+    PlanRequestSerializer,
+    PlanSerializer,
+)
+from discovery.turns.turn_plan import Plan, Wanted, plan_turn, told_of
+
+OVERRIDES = ("failure_policy", "selection_mode", "kind")
+
+
+class PlanView(APIView):
+    """The turn planner."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="plan",
+        tags=["Turns"],
+        summary="Plan a turn",
+        request=PlanRequestSerializer,
+        responses={200: PlanSerializer},
+        examples=[example(failure_policy="fail_closed")],
+    )
+    def post(self, request: Request) -> Response:
+        """What fits the message, or everything that this caller may use where that is the mode or
+        discovery fails. `fail_closed` offers nothing instead: the turn is `errored` then."""
+        serializer = PlanRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        _refuse_overrides(serializer.initial_data)
+        asked = serializer.validated_data
+        wanted = _wanted(request, asked)
+        plan = plan_turn(wanted)
+        body = answer(
+            plan.selection,
+            provider=asked["format"],
+            detail=asked["detail"],
+            explain=asked["explain"],
+            injection=plan.injection,
+        )
+        if not asked["include_prompt"]:
+            body["prompt"] = ""
+        decided = told_of(wanted, plan) | mode_of(plan.injection)
+        return Response(body | decided | _standing(request, plan))
+
+
+def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
+    return Wanted(
+        asked=asked_to_select(request, asked),
+        policy=asked.get("failure_policy"),
+        mode=asked.get("selection_mode"),
+        provider=asked["format"],
+        context_window=asked.get("context_window"),
+    )
+
+
+def _standing(request: Request, plan: Plan) -> dict[str, Any]:
+    window = plan.course.window and window_for(request, plan.course.window)
+    return {
+        "turn_id": plan.turn_id,
+        "state": plan.state,
+        "window": OutcomeWindowSerializer(window).data if window else None,
+    }
+
+
+def _refuse_overrides(given: Any) -> None:
+    named = [name for name in OVERRIDES if name in given]
+    if named and not settings.PEGBOARD_PLAN_OVERRIDES:
+        raise ValidationError({name: ["This deployment decides it."] for name in named})

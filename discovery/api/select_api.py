@@ -1,0 +1,60 @@
+"""POST select: a message in, the few tools that fit and that this caller may use out."""
+
+import time
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.models import ApiKey
+from discovery.answer.injection import inject
+from discovery.api.select_body import answer, mode_of
+from discovery.api.select_request import asked_to_select, example
+from discovery.api.select_serializers import (
+    SelectInModeRequestSerializer,
+    SelectionInModeSerializer,
+)
+from discovery.select.selection_metrics import observe_selection
+from discovery.turns.turn_records import select_for_turn
+
+
+class SelectView(APIView):
+    """The selector."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="select",
+        tags=["Selection"],
+        summary="Select the tools for a message",
+        request=SelectInModeRequestSerializer,
+        responses={200: SelectionInModeSerializer},
+        examples=[example(format="openai")],
+    )
+    def post(self, request: Request) -> Response:
+        """What fits the message and this caller may use, each with its reasons."""
+        serializer = SelectInModeRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        asked = asked_to_select(request, wanted)
+        selection = select_for_turn(asked)
+        observe_selection(selection)
+        started = time.perf_counter()
+        injection = inject(
+            selection,
+            asked,
+            mode=wanted["mode"],
+            provider=wanted["format"],
+            context_window=wanted.get("context_window"),
+            deferred=wanted["defer_loading"],
+        )
+        body = answer(
+            selection,
+            provider=wanted["format"],
+            detail=wanted["detail"],
+            explain=wanted["explain"],
+            injection=injection,
+            started=started,
+        )
+        return Response(body | mode_of(injection))

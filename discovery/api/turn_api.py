@@ -1,0 +1,145 @@
+"""A turn by API: how it stands, that it begins, and how it ended."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.actor.request_context import note_subject
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import note_look, principal_of
+from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
+from acl.models import ApiKey
+from discovery.api import turn_serializers as bodies
+from discovery.models import Turn
+from discovery.turns.outcome_windows import Window
+from discovery.turns.outcomes import report_outcome
+from discovery.turns.turn_records import TurnEnded, start_turn, tell_turn, turns_of
+from discovery.turns.verdicts import Verdict, verdict_of_score, verdict_of_status
+
+
+class HasEnded(APIException):
+    """Somebody has told before how the turn went."""
+
+    status_code = 409
+
+    def __init__(self, ended: TurnEnded) -> None:
+        super().__init__(str(ended))
+
+
+ENDED = {(409, CONTENT_TYPE): ProblemSerializer}
+
+
+class TurnView(APIView):
+    """One turn."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="get_turn",
+        tags=["Turns"],
+        summary="Look at a turn",
+        responses={200: bodies.TurnSerializer},
+    )
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """Its state, plan and outcome. What its user may no longer use is left out."""
+        turn = _turn(request, turn_id, acting=False)
+        if isinstance(principal_of(request), User):
+            note_look(request, turn.user)
+        return Response(_told(turn))
+
+
+class StartView(APIView):
+    """A turn's beginning."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="start_turn",
+        tags=["Turns"],
+        summary="Say that a turn begins",
+        request=None,
+        responses={200: bodies.TurnSerializer, **ENDED},
+    )
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """From planned to executing. Saying it twice changes nothing; after the end it is a 409."""
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
+        try:
+            turn = start_turn(_turn(request, turn_id, acting=True))
+        except TurnEnded as ended:
+            raise HasEnded(ended) from ended
+        return Response(_told(turn))
+
+
+class OutcomeView(APIView):
+    """A turn's end."""
+
+    required_scope = ApiKey.Scope.SELECT
+
+    @extend_schema(
+        operation_id="report_outcome",
+        tags=["Turns"],
+        summary="Say how a turn went",
+        request=bodies.OutcomeRequestSerializer,
+        responses={200: bodies.ReportedSerializer, **ENDED},
+    )
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """Once: whoever comes second gets a 409 with the state. Names of what the user may not use
+        are kept and change nothing."""
+        serializer = bodies.OutcomeRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        told = serializer.validated_data
+        try:
+            reported = report_outcome(
+                turn=_turn(request, turn_id, acting=True),
+                verdict=_verdict(told),
+                called=told.get("called", ()),
+                note=told.get("note", ""),
+            )
+        except TurnEnded as ended:
+            raise HasEnded(ended) from ended
+        outcome, window = reported.outcome, window_for(request, reported.window)
+        body = {
+            "turn_id": reported.turn.pk,
+            "state": reported.turn.state,
+            "status": outcome.status,
+            "score": outcome.score,
+            "source": outcome.source,
+            "called": reported.called,
+            "window": window,
+            "alert": reported.alert if window else None,
+        }
+        return Response(bodies.ReportedSerializer(body).data)
+
+
+def window_for(request: Request, window: Window) -> Window | None:
+    """The window, unless it tells of other groups and the sender is not of the staff."""
+    principal = principal_of(request)
+    sees_all = isinstance(principal, User) and principal.is_staff
+    return window if sees_all or window.scope.group_id is not None else None
+
+
+def _turn(request: Request, turn_id: UUID, *, acting: bool) -> Turn:
+    turns = turns_of(principal_of(request), acting=acting)
+    turns = turns.select_related("user", "group", "space", "outcome")
+    turn = get_object_or_404(turns, pk=turn_id)
+    note_subject(turn.user_id, turn.user.get_username())
+    return turn
+
+
+def _told(turn: Turn) -> dict[str, Any]:
+    return bodies.TurnSerializer(tell_turn(turn)).data
+
+
+def _verdict(told: dict[str, Any]) -> Verdict | None:
+    if "score" in told:
+        return verdict_of_score(told["score"])
+    if "taskSuccess" in told:
+        return verdict_of_status("success" if told["taskSuccess"] else "failed")
+    return verdict_of_status(told["status"]) if "status" in told else None

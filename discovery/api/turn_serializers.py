@@ -1,0 +1,339 @@
+"""The bodies of plans, turns, outcomes and figures."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from acl.http.strict_serializer import Flag, Share, StrictSerializer, Text
+from discovery.answer.modes import MODES
+from discovery.api.select_serializers import (
+    SelectionInModeSerializer,
+    SelectRequestSerializer,
+    WindowSerializer,
+)
+from discovery.insights.figures import COMPARISONS
+from discovery.models import Outcome, OutcomeAlert, Turn
+from discovery.turns.turn_plan import POLICIES
+from discovery.turns.turn_records import TurnTold
+
+MOST_CALLED = 50
+SCOPES = ("space", "group", "global")
+
+
+class PlanRequestSerializer(WindowSerializer, SelectRequestSerializer):
+    """A message to plan a turn for. Policy, mode and kind override what is set up."""
+
+    failure_policy = serializers.ChoiceField(
+        POLICIES,
+        required=False,
+        help_text="What is offered when discovery fails: everything, or nothing.",
+    )
+    selection_mode = serializers.ChoiceField(
+        Turn.Mode.choices,
+        required=False,
+        help_text="Whether what fits the message is offered, or everything.",
+    )
+    include_prompt = Flag(default=True, help_text="Whether `prompt` is written.")
+
+
+class OutcomeWindowSerializer(serializers.Serializer[Any]):
+    """The latest outcomes of a place taken together."""
+
+    scope = serializers.ChoiceField(SCOPES, source="scope.kind")
+    samples = serializers.IntegerField()
+    success = serializers.IntegerField()
+    partial = serializers.IntegerField()  # type: ignore[assignment]  # the class's own is a flag
+    failed = serializers.IntegerField()
+    success_rate = serializers.FloatField(allow_null=True)
+    average_score = serializers.FloatField(allow_null=True)
+    weighted_rate = serializers.FloatField(
+        allow_null=True, help_text="The success rate, where partial ones count half."
+    )
+
+
+class OutcomePlaceSerializer(serializers.Serializer[Any]):
+    """Where a window or an alert is from; null where it is about all groups, or the root."""
+
+    group = serializers.CharField(allow_null=True)
+    space = serializers.CharField(allow_null=True)
+
+
+class NamedWindowSerializer(OutcomeWindowSerializer):
+    """A window and where it is from."""
+
+    place = OutcomePlaceSerializer()
+
+
+class WindowsSerializer(serializers.Serializer[Any]):
+    """All windows that have samples."""
+
+    windows = NamedWindowSerializer(many=True)
+
+
+class AlertSerializer(serializers.ModelSerializer[OutcomeAlert]):
+    """That turns go badly, since a rate is below its threshold."""
+
+    class Meta:
+        model = OutcomeAlert
+        fields: tuple[str, ...] = ("severity", "reason", "threshold", "value", "samples", "at")
+
+
+class NamedAlertSerializer(AlertSerializer):
+    """An alert and where it is from."""
+
+    place = OutcomePlaceSerializer()
+
+    class Meta(AlertSerializer.Meta):
+        fields: tuple[str, ...] = (*AlertSerializer.Meta.fields, "place")
+
+
+class AlertsSerializer(serializers.Serializer[Any]):
+    """A page of alerts, the latest first."""
+
+    alerts = NamedAlertSerializer(many=True)
+    total = serializers.IntegerField()
+    limit = serializers.IntegerField()
+    offset = serializers.IntegerField()
+
+
+class DecidedSerializer(serializers.Serializer[Any]):
+    """What a plan decided, as it is kept with the turn."""
+
+    failure_policy = serializers.ChoiceField(POLICIES)
+    selection_mode = serializers.ChoiceField(Turn.Mode.choices)
+    kind = serializers.CharField()
+    retries = serializers.IntegerField(help_text="How often discovery may be tried again.")
+    attempts = serializers.IntegerField(help_text="How often it was tried.")
+    decision = serializers.CharField(help_text="What is offered and why, in words.")
+    adapted = serializers.BooleanField(help_text="Whether earlier outcomes changed the decision.")
+    injection = serializers.ChoiceField(MODES, help_text="How it is written for the model.")
+    offered = serializers.IntegerField(help_text="How many capabilities the model may use.")
+
+
+class PlanSerializer(SelectionInModeSerializer, DecidedSerializer):
+    """The plan: a selection as `POST select` answers it, and what was decided. Where everything is
+    offered, `selected` is empty, and `tools` and `prompt` have it."""
+
+    state = serializers.ChoiceField(Turn.State.choices)
+    window = OutcomeWindowSerializer(
+        allow_null=True, help_text="The outcomes that changed the decision, if any did."
+    )
+
+
+class TurnStepSerializer(serializers.Serializer[Any]):
+    """A state that a turn has come to."""
+
+    state = serializers.ChoiceField(Turn.State.choices)
+    at = serializers.DateTimeField()
+
+
+class CalledSerializer(serializers.Serializer[Any]):
+    """A capability that was called."""
+
+    full_name = serializers.CharField()
+    selected = serializers.BooleanField(help_text="Whether the turn had offered it.")
+
+
+class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
+    """How a turn ended."""
+
+    class Meta:
+        model = Outcome
+        fields: tuple[str, ...] = ("status", "score", "source", "note", "at")
+
+
+class PickedSerializer(serializers.Serializer[Any]):
+    """A capability that was selected."""
+
+    id = serializers.CharField()
+    score = serializers.FloatField()
+
+
+class TurnSerializer(serializers.Serializer[Any]):
+    """A turn as it is now."""
+
+    turn_id = serializers.UUIDField(source="turn.pk")
+    user = serializers.CharField(source="turn.user.username")
+    group = serializers.CharField(source="turn.group.name")
+    space = serializers.CharField(source="turn.space.slug", allow_null=True, default=None)
+    state = serializers.ChoiceField(Turn.State.choices, source="turn.state")
+    lifecycle = TurnStepSerializer(many=True)
+    selection_mode = serializers.ChoiceField(Turn.Mode.choices, source="turn.mode")
+    plan = serializers.SerializerMethodField()
+    selected = PickedSerializer(many=True, help_text="What of it the user may use now.")
+    called = CalledSerializer(many=True, help_text="The same of what was called.")
+    outcome = OutcomeSerializer(allow_null=True)
+    degraded_because = serializers.ListField(child=serializers.CharField(), source="turn.degraded")
+    tokens_all = serializers.IntegerField(source="turn.tokens_all")
+    tokens_selected = serializers.IntegerField(source="turn.tokens_selected")
+    discovery_calls = serializers.IntegerField(source="turn.discovery_calls")
+    discovery_empty = serializers.IntegerField(source="turn.discovery_empty")
+
+    @extend_schema_field(DecidedSerializer(allow_null=True))
+    def get_plan(self, told: TurnTold) -> dict[str, Any] | None:
+        """Null for a mere selection."""
+        return told.turn.plan or None
+
+
+class OutcomeRequestSerializer(StrictSerializer):
+    """How a turn went: at most one of status, score and taskSuccess. Without any it is worked out
+    from what was called."""
+
+    status = serializers.ChoiceField(Outcome.Status.choices, required=False)
+    score = Share(required=False)
+    taskSuccess = Flag(required=False)
+    called = serializers.ListField(
+        child=Text(max_length=128),
+        required=False,
+        max_length=MOST_CALLED,
+        help_text="Full names of what the model called.",
+    )
+    note = Text(required=False, allow_blank=True, max_length=500)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        told = [name for name in ("status", "score", "taskSuccess") if name in attrs]
+        if len(told) > 1:
+            raise serializers.ValidationError(
+                {told[1]: [f"Only one of {' and '.join(told)} can be told."]}
+            )
+        return attrs
+
+
+class ReportedSerializer(serializers.Serializer[Any]):
+    """What came of the report."""
+
+    turn_id = serializers.UUIDField()
+    state = serializers.ChoiceField(Turn.State.choices)
+    status = serializers.ChoiceField(Outcome.Status.choices)
+    score = serializers.FloatField()
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # the class's own is a text
+        Outcome.Source.choices, help_text="Whether it was told or worked out."
+    )
+    called = CalledSerializer(many=True, help_text="Of what was called, what the user may use.")
+    window = OutcomeWindowSerializer(
+        allow_null=True, help_text="Null where it holds other groups' outcomes, too."
+    )
+    alert = AlertSerializer(allow_null=True, help_text="The alert that this outcome raised.")
+
+
+class GroupQuerySerializer(StrictSerializer):
+    """Which group it is about."""
+
+    group = Text(
+        max_length=150,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="The group's name; a key has its own. Without it, staff see all.",
+    )
+
+
+class AlertsQuerySerializer(GroupQuerySerializer):
+    """A page of alerts."""
+
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=100_000)
+
+
+class FiguresQuerySerializer(GroupQuerySerializer):
+    """A time and a group."""
+
+    since = serializers.DateTimeField(required=False, help_text="Thirty days ago without it.")
+    until = serializers.DateTimeField(required=False, help_text="Now without it.")
+
+
+class FiguresByQuerySerializer(FiguresQuerySerializer):
+    """And how fine."""
+
+    by = serializers.ChoiceField(
+        ("day", "hour"), default="day", help_text="Which of `days` and `hours` is filled."
+    )
+
+
+class FigureSerializer(serializers.Serializer[Any]):
+    """A measure beside its target."""
+
+    value = serializers.FloatField(allow_null=True)
+    wanted = serializers.ChoiceField(list(COMPARISONS))
+    target = serializers.FloatField(allow_null=True)
+    met = serializers.BooleanField(allow_null=True)
+    of = serializers.IntegerField(help_text="How many turns, tokens or calls it is about.")
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    """The five figures, the latency twice."""
+
+    tokens_saved = FigureSerializer(help_text="Share of all definitions' tokens not sent.")
+    called_among_selected = FigureSerializer(
+        help_text="Share of the turns that called something of which one had been selected."
+    )
+    discovery_used = FigureSerializer(help_text="Share of turns in which the model looked.")
+    discovery_empty = FigureSerializer(help_text="Share of its looks that found nothing.")
+    added_latency_ms = FigureSerializer(
+        help_text="Median; the target is that of the time before, of the same length."
+    )
+    added_latency_p95_ms = FigureSerializer(
+        help_text="95 of 100 answers took less; its target is that of the time before, too."
+    )
+
+
+class CountsSerializer(serializers.Serializer[Any]):
+    """What the figures rest on."""
+
+    turns = serializers.IntegerField()
+    turns_with_all = serializers.IntegerField()
+    turns_degraded = serializers.IntegerField()
+    turns_with_discovery = serializers.IntegerField()
+    discovery_calls = serializers.IntegerField()
+    discovery_empty = serializers.IntegerField()
+    tokens_all = serializers.IntegerField()
+    tokens_saved = serializers.IntegerField()
+    median_ms = serializers.FloatField(allow_null=True)
+    p95_ms = serializers.FloatField(allow_null=True)
+    outcomes = serializers.IntegerField()
+    reported = serializers.IntegerField()
+    success = serializers.IntegerField()
+    partial = serializers.IntegerField()  # type: ignore[assignment]  # the class's own is a flag
+    failed = serializers.IntegerField()
+    average_score = serializers.FloatField(allow_null=True)
+    turns_that_called = serializers.IntegerField()
+    turns_that_hit = serializers.IntegerField()
+    called = serializers.IntegerField()
+    called_selected = serializers.IntegerField()
+
+
+class DaySerializer(serializers.Serializer[Any]):
+    """One day in UTC; days without turns are left out."""
+
+    day = serializers.DateField()
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+
+
+class HourSerializer(serializers.Serializer[Any]):
+    """One hour; hours without turns are left out."""
+
+    at = serializers.DateTimeField(help_text="When it began.")
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+
+
+class BeforeSerializer(serializers.Serializer[Any]):
+    """The time of the same length before; its latency has nothing that it is compared with."""
+
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+
+
+class ReportSerializer(serializers.Serializer[Any]):
+    """What happened in a time."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    group = serializers.CharField(allow_null=True)
+    counts = CountsSerializer()
+    figures = FiguresSerializer()
+    before = BeforeSerializer()
+    days = DaySerializer(many=True)
+    hours = HourSerializer(many=True)

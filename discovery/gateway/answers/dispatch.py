@@ -1,0 +1,58 @@
+"""Calling a meta-tool by its name: what the API, the MCP server and whoever else may do."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from acl.rights.caller import Caller
+from catalog.formats.descriptors import JSONObject
+from discovery.calls.argument_check import check_arguments
+from discovery.gateway.answers import (
+    categories,
+    discovery_metatools,
+    metatool_search,
+    server_metatools,
+    tool_use,
+)
+from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.metatool import MetaTool
+
+ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
+    "list_categories": categories.list_categories,
+    "browse_category": categories.browse_category,
+    "search_tools": metatool_search.search_tools,
+    "get_tool": tool_use.get_tool,
+    "execute_tool": tool_use.execute_tool,
+    "get_call": tool_use.get_call,
+    "discover_capabilities": metatool_search.discover_capabilities,
+    "tool_discovery__find": discovery_metatools.find_tools,
+    "tool_discovery__list_all": discovery_metatools.list_all,
+    "tool_discovery__describe": discovery_metatools.describe,
+    "mcp__list_servers": server_metatools.list_servers,
+    "mcp__call_tool": server_metatools.call_tool,
+    "mcp__register_server": server_metatools.register_server,
+}
+
+
+def call_meta_tool(
+    *, caller: Caller, name: str, arguments: Any, turn_id: UUID | None = None
+) -> JSONObject:
+    """The answer of a meta-tool. Raises KeyError where there is none of that name,
+    ArgumentsRefusedError where the arguments do not fit, and NotFoundError where what they name is
+    not the caller's."""
+    tool = META_TOOLS[name]
+    check_arguments(tool.input_schema, arguments)
+    return ANSWERS[name](MetaCall(caller, _with_defaults(tool, arguments), turn_id))
+
+
+def answer_call(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:
+    """Answer a call of a meta-tool that is a capability, too."""
+    return call_meta_tool(caller=caller, name=name, arguments=arguments)
+
+
+def _with_defaults(tool: MetaTool, arguments: JSONObject) -> JSONObject:
+    defaults = {
+        name: part["default"] for name, part in tool.parameters.items() if "default" in part
+    }
+    return {**defaults, **arguments}

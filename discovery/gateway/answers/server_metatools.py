@@ -1,0 +1,118 @@
+"""MCP servers by name, as far as the caller may use something of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from acl.rights.caller import Caller
+from catalog.formats.descriptors import JSONObject
+from catalog.models import Capability, Integration
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.server_proposals import ProposalRefusedError, propose_server
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import NotFoundError, execute, find_usable
+from discovery.calls.near_names import near_names
+from discovery.gateway.answers.answer_rows import said, within
+from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.metatools.server_tools import REGISTER_SERVER
+
+MOST_TOKENS = 1_200
+_STATUS = {
+    "connected": "connected",
+    "failing": "failing",
+    "disconnected": "not connected",
+    "not_needed": "called by the application",
+}
+_AWAY = ("disconnected", "failing")
+
+
+def list_servers(call: MetaCall) -> JSONObject:
+    """Each server of which the caller may use a tool, with how many of them and how it is."""
+    servers = list(
+        _usable(call.caller)
+        .values("integration__slug", "integration__title", "integration__connection")
+        .annotate(tools=Count("pk"))
+        .order_by("integration__slug")
+    )
+    all_of_them = call.arguments["include_disconnected"]
+    wanted = [one for one in servers if all_of_them or one["integration__connection"] not in _AWAY]
+    rows = within([_row(one) for one in wanted], MOST_TOKENS)
+    away = len(servers) - len(wanted)
+    return said(
+        servers=rows,
+        total=len(wanted),
+        also=[one["integration__slug"] for one in wanted[len(rows) :]] or None,
+        hint=f"{away} more do not answer: ask with include_disconnected." if away else "",
+    )
+
+
+def call_tool(call: MetaCall) -> JSONObject:
+    """Call a tool by the names of its server and its own, as by its full name."""
+    server, tool = call.arguments["server_name"], call.arguments["tool_name"]
+    done = execute(
+        caller=call.caller,
+        full_name=_full_name(call.caller, server, tool),
+        arguments=call.arguments["params"],
+        turn_id=call.turn_id,
+    )
+    return done.as_answer()
+
+
+def register_server(call: MetaCall) -> JSONObject:
+    """Write a proposal down for an admin; nothing is connected."""
+    # Rights on the capability hold here as well: it writes something.
+    find_usable(caller=call.caller, full_name=REGISTER_SERVER.name)
+    given = {name: call.arguments.get(name, "") for name in ("name", "endpoint", "reason")}
+    try:
+        proposal = propose_server(caller=call.caller, **given)
+    except ProposalRefusedError as refused:
+        raise ArgumentsRefusedError(refused.argument, refused.reason) from None
+    except EndpointNotAllowedError as refused:
+        raise ArgumentsRefusedError("endpoint", str(refused)) from None
+    return {
+        "status": "proposed",
+        "name": proposal.name,
+        "endpoint": proposal.endpoint,
+        "message": "Nothing is connected yet. An admin looks at it, enters secrets and decides.",
+    }
+
+
+def _usable(caller: Caller) -> "QuerySet[Capability]":
+    return Capability.objects.usable_by(caller).filter(
+        integration__kind=Integration.Kind.MCP, kind=Capability.Kind.TOOL
+    )
+
+
+def _row(server: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "server": server["integration__slug"],
+        "title": server["integration__title"],
+        "tools": server["tools"],
+        "status": _STATUS[server["integration__connection"]],
+    }
+
+
+def _full_name(caller: Caller, server: str, tool: str) -> str:
+    """The full name; NotFoundError alike for what is not there and what is not the caller's."""
+    rows = list(
+        _usable(caller).values_list(
+            "integration__slug", "integration__title", "action", "full_name"
+        )
+    )
+    asked = server.casefold()
+    slugs = {row[0] for row in rows}
+    slug = asked if asked in slugs else _by_title(asked, rows)
+    if slug is None:
+        raise NotFoundError(server, near_names(server, sorted(slugs)), what="server")
+    own = {action: full_name for one, _, action, full_name in rows if one == slug}
+    names = {**{full_name: full_name for full_name in own.values()}, **own}
+    if tool not in names:
+        raise NotFoundError(tool, near_names(tool, sorted(own)))
+    return names[tool]
+
+
+def _by_title(asked: str, rows: list[tuple[str, str, str, str]]) -> str | None:
+    """The slug of the one server of that title; of two, neither."""
+    found = {slug for slug, title, _, _ in rows if title.casefold() == asked}
+    return found.pop() if len(found) == 1 else None

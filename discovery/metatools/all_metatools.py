@@ -1,0 +1,22 @@
+"""Every meta-tool by name. Whoever lists, renders or answers them starts here."""
+
+from collections.abc import Mapping
+
+from discovery.metatools.category_tools import BROWSE_CATEGORY, LIST_CATEGORIES
+from discovery.metatools.discovery_tools import DESCRIBE, FIND, LIST_ALL
+from discovery.metatools.metatool import MetaTool
+from discovery.metatools.search_tools import DISCOVER_CAPABILITIES, SEARCH_TOOLS
+from discovery.metatools.server_tools import CALL_TOOL, LIST_SERVERS, REGISTER_SERVER
+from discovery.metatools.use_tools import EXECUTE_TOOL, GET_CALL, GET_TOOL
+
+# What a model sees instead of the tools themselves where those do not fit its context.
+EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)
+META_TOOLS: Mapping[str, MetaTool] = {
+    tool.name: tool
+    for tool in (
+        *EXPLORING,
+        GET_CALL,
+        *(DISCOVER_CAPABILITIES, FIND, LIST_ALL, DESCRIBE),
+        *(LIST_SERVERS, CALL_TOOL, REGISTER_SERVER),
+    )
+}
