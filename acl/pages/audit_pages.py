@@ -81,5 +81,5 @@ def _page(request: PageRequest, *, part: str, checked: Checked | None = None) ->
         "checked": checked,
         "most_checked": MOST_CHECKED,
     }
-    template = "discovery/audit.html" + (part if request.htmx else "")
+    template = "audit/log.html" + (part if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))

@@ -40,7 +40,7 @@ def keys(request: PageRequest) -> HttpResponse:
         "groups": Group.objects.order_by("name").values_list("name", flat=True),
         "filtered": any(form.cleaned_data.get(name) for name in ("q", "group", "show")),
     }
-    template = "discovery/keys/list.html" + ("#found" if request.htmx else "")
+    template = "keys/list.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
 
 
@@ -66,7 +66,7 @@ def new_key(request: PageRequest) -> HttpResponse:
             return _shown_once(request, key, raw, "Your new key")
     context = {"form": form, "whom": WHOM, "scopes": SCOPES, "chosen": _chosen(form)}
     status = 422 if form.errors else 200
-    return render_page(request, "discovery/keys/new.html", context, frame=frame, status=status)
+    return render_page(request, "keys/new.html", context, frame=frame, status=status)
 
 
 @admins_only
@@ -85,7 +85,7 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
             return _shown_once(request, new, raw, f"The new key of {key.name}")
     context = {"form": form, "key": key}
     frame, status = frame_of(request), 422 if form.errors else 200
-    return render_page(request, "discovery/keys/replace.html", context, frame=frame, status=status)
+    return render_page(request, "keys/replace.html", context, frame=frame, status=status)
 
 
 @admins_only
@@ -99,14 +99,14 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
         return redirect("keys")
     made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("name", "pk")
     context = {"key": key, "made": made}
-    return render_page(request, "discovery/keys/revoke.html", context, frame=frame_of(request))
+    return render_page(request, "keys/revoke.html", context, frame=frame_of(request))
 
 
 @sensitive_variables("raw", "call", "context")
 def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> HttpResponse:
     call = extensions.key_example(request, key, raw, request.user)
     context = {"key": key, "raw": raw, "title": title, "call": call}
-    response = render_page(request, "discovery/keys/shown.html", context, frame=frame_of(request))
+    response = render_page(request, "keys/shown.html", context, frame=frame_of(request))
     patch_cache_control(response, no_store=True)
     return response
 

@@ -40,7 +40,7 @@ def people_list(request: PageRequest) -> HttpResponse:
         "filtered": any((wanted.words, wanted.group, wanted.show)),
         "invitations": list_open(),
     }
-    template = "discovery/people_list.html" + ("#found" if request.htmx else "")
+    template = "people/list.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
 
 
@@ -86,7 +86,7 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
     one = _find(pk)
     if request.method != "POST":
         context = {"person": one}
-        template = "discovery/people_deactivate.html"
+        template = "people/deactivate.html"
         return render_page(request, template, context, frame=frame_of(request))
     told = "its keys are refused" if _is_program(one) else "signed out everywhere"
     done = f"{one.username} is deactivated and {told}."
@@ -134,7 +134,7 @@ def invite_person(request: PageRequest) -> HttpResponse:
         "may_invite_admins": request.user.is_superuser,
     }
     status = 422 if form.errors else 200
-    template = "discovery/people_invite.html"
+    template = "people/invite.html"
     return render_page(request, template, context, frame=frame_of(request), status=status)
 
 
@@ -154,7 +154,7 @@ def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResp
     subject = render_to_string("account/email/invitation_subject.txt", context).strip()
     body = render_to_string("account/email/invitation_message.txt", context)
     send_later(EmailMessage(subject, body, to=[invitation.email]))
-    template = "discovery/people_invited.html"
+    template = "people/invited.html"
     response = render_page(request, template, context, frame=frame_of(request))
     add_never_cache_headers(response)
     return response
@@ -188,5 +188,5 @@ def _person_page(request: PageRequest, one: User, form: GroupForm) -> HttpRespon
         "may_change": request.user.is_superuser or not one.is_superuser,
     }
     status = 422 if form.errors else 200
-    template = "discovery/people_person.html"
+    template = "people/person.html"
     return render_page(request, template, context, frame=frame_of(request), status=status)

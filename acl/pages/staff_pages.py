@@ -56,7 +56,7 @@ def render_access(
     # A part is not where somebody reads that their change has been saved.
     saved = None if request.htmx else request.session.pop(SAVED, None)
     whole = {**context, "tabs": TABS, "tab": tab, "saved": saved}
-    page = f"discovery/access/{template}"
+    page = f"access/{template}"
     return render_page(request, page, whole, frame=frame_of(request), status=status)
 
 

@@ -51,7 +51,7 @@ def approvals(request: PageRequest) -> HttpResponse:
     if not request.user.is_staff or show == "own":
         acts = list_acts_of_others(user=request.user)
         own = {"calls": list_own_calls(caller=frame.caller), "acts": acts, "show": "own"}
-        return render_page(request, "discovery/approvals.html", own, frame=frame)
+        return render_page(request, "calls/approvals.html", own, frame=frame)
     found = _found(approvals_of(request.user), show, form.words())
     count = found.count()
     pages = max(1, -(-count // PAGE_SIZE))
@@ -63,7 +63,7 @@ def approvals(request: PageRequest) -> HttpResponse:
         "calls": _with_verdicts(request.user, calls) if show != "decided" else calls,
         "found": {"count": count, "page": page, "pages": pages},
     }
-    template = "discovery/approvals.html" + ("#found" if request.htmx else "")
+    template = "calls/approvals.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
 
 
@@ -87,7 +87,7 @@ def approval(request: PageRequest, pk: UUID) -> HttpResponse:
     context |= {"yes": yes, "no": no, "problem": problem}
     status = 409 if problem else 422 if yes.errors or no.errors else 200
     frame: Frame = frame_of(request)
-    template = "discovery/approval.html"
+    template = "calls/approval.html"
     return render_page(request, template, context, frame=frame, status=status)
 
 

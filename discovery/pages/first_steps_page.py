@@ -99,7 +99,7 @@ def first_run(request: PageRequest) -> HttpResponse:
     frame = frame_of(request)
     shown = _shown(first_steps(user=request.user, caller=frame.caller))
     context = {"first_run": shown}
-    return render_page(request, "discovery/first_run.html", context, frame=frame)
+    return render_page(request, "first_steps/page.html", context, frame=frame)
 
 
 def _shown(found: FirstSteps) -> ShownSteps:

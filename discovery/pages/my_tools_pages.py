@@ -24,9 +24,9 @@ def my_tools(request: PageRequest) -> HttpResponse:
     frame = frame_of(request)
     form = ToolsForm(request.GET)
     if frame.caller is None:
-        return render_page(request, "discovery/no_group.html", {"title": "My tools"}, frame=frame)
+        return render_page(request, "no_group.html", {"title": "My tools"}, frame=frame)
     found = list_my_tools(caller=frame.caller, wanted=form.wanted())
-    template = "discovery/my_tools.html" + ("#found" if request.htmx else "")
+    template = "tools/my_tools.html" + ("#found" if request.htmx else "")
     return render_page(request, template, {"form": form, "found": found}, frame=frame)
 
 
@@ -44,7 +44,7 @@ def tool(request: PageRequest, full_name: str) -> HttpResponse:
         "parameters": parameters_of(capability.input_schema),
         "content": safe_html(capability.content),
     }
-    template = "discovery/tool.html" + ("#detail" if request.htmx else "")
+    template = "tools/tool.html" + ("#detail" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
 
 
@@ -55,7 +55,7 @@ def requests(request: PageRequest) -> HttpResponse:
     frame = frame_of(request)
     if frame.caller is None:
         context = {"title": "Ask for access"}
-        return render_page(request, "discovery/no_group.html", context, frame=frame)
+        return render_page(request, "no_group.html", context, frame=frame)
     # The marketplace leads here with the name of what is missed.
     wish = request.GET.get("wish", "")[:LONGEST_WISH]
     form = RequestForm(request.POST or None, initial={"wish": wish})
@@ -71,4 +71,4 @@ def requests(request: PageRequest) -> HttpResponse:
     mine = mine.filter(user=request.user)[:50]
     asked = {"form": form, "requests": mine}
     status = 422 if form.errors else 200
-    return render_page(request, "discovery/requests.html", asked, frame=frame, status=status)
+    return render_page(request, "tools/requests.html", asked, frame=frame, status=status)

@@ -33,7 +33,7 @@ def playground(request: PageRequest) -> HttpResponse:
     form = PlaygroundForm(fields_for(request))
     caller = caller_of(request, form, frame)
     if frame.caller is None and caller is None and not request.user.is_staff:
-        return render_page(request, "discovery/no_group.html", {"title": "Playground"}, frame=frame)
+        return render_page(request, "no_group.html", {"title": "Playground"}, frame=frame)
     answer = _answer(request, form, frame, caller)
     context = {
         "form": form,
@@ -44,7 +44,7 @@ def playground(request: PageRequest) -> HttpResponse:
         "first_run": first_run_beside(request, frame, tried=answer["selection"] is not None),
         **answer,
     }
-    template = "discovery/playground.html" + ("#answer" if request.htmx else "")
+    template = "playground/playground.html" + ("#answer" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
 
 
@@ -54,7 +54,7 @@ def people(request: PageRequest) -> HttpResponse:
     """Names to complete what staff type into any one field; nobody else learns who there is."""
     typed = str(next(iter(request.GET.values()), ""))
     names = people_named(typed) if request.user.is_staff else ()
-    return render(request, "discovery/people.html", {"names": names})
+    return render(request, "playground/people.html", {"names": names})
 
 
 def _answer(

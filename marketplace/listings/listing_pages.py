@@ -20,7 +20,7 @@ def browse(request: PageRequest) -> HttpResponse:
     form = BrowseForm(request.GET)
     wanted = form.wanted()
     shelf = browse_listings(viewer=viewer_of(request, frame), wanted=wanted)
-    template = "marketplace/browse.html" + ("#found" if request.htmx else "")
+    template = "listings/browse.html" + ("#found" if request.htmx else "")
     return render_page(request, template, {"wanted": wanted, "found": shelf}, frame=frame)
 
 
@@ -39,7 +39,7 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
         "readme": readme_html(readme),
         "readme_is_cut": len(readme) > LONGEST,
     }
-    return render_page(request, "marketplace/listing.html", context, frame=frame)
+    return render_page(request, "listings/listing.html", context, frame=frame)
 
 
 def viewer_of(request: PageRequest, frame: Frame) -> Viewer:

@@ -76,7 +76,7 @@ def find(request: PageRequest) -> HttpResponse:
         *_found(viewer_of(request, frame), words),
     ]
     context = {"words": words, "sections": [section for section in sections if section.things]}
-    template = "marketplace/find.html" + ("#found" if request.htmx else "")
+    template = "listings/find.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
 
 

@@ -22,7 +22,7 @@ from marketplace.sources.subscriptions import (
     request_refresh,
 )
 
-FOLDER = "marketplace/sources/"
+FOLDER = "sources/"
 
 
 @admins_only

@@ -146,7 +146,7 @@ def why(request: PageRequest, full_name: str) -> HttpResponse:
     if mine is None or told is None:
         raise Http404
     context = {"mine": mine, "told": told, "rungs": rungs_of(told)}
-    return render_page(request, "discovery/access/why.html", context, frame=frame)
+    return render_page(request, "access/why.html", context, frame=frame)
 
 
 def rungs_of(told: Explanation) -> tuple[Rung, ...]:

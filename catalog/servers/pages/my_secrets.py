@@ -21,9 +21,9 @@ def my_secrets(request: PageRequest) -> HttpResponse:
     frame = frame_of(request)
     if frame.caller is None:
         context = {"title": "Your connections"}
-        return render_page(request, "discovery/no_group.html", context, frame=frame)
+        return render_page(request, "no_group.html", context, frame=frame)
     mine = list_my_secrets(caller=frame.caller, user=request.user)
-    return render_page(request, "discovery/my_secrets.html", {"mine": mine}, frame=frame)
+    return render_page(request, "connections/list.html", {"mine": mine}, frame=frame)
 
 
 @sensitive_post_parameters("value")
@@ -46,7 +46,7 @@ def my_secret(request: PageRequest, slug: str) -> HttpResponse:
             return redirect("my-secret", slug)
     context = {"mine": mine, "integration": mine.integration, "secret_form": form}
     status = 422 if form is not None else 200
-    return render_page(request, "discovery/my_secret.html", context, frame=frame, status=status)
+    return render_page(request, "connections/secret.html", context, frame=frame, status=status)
 
 
 def mine_or_404(request: PageRequest, frame: Frame, slug: str) -> Mine:

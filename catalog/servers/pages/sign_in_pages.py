@@ -89,7 +89,7 @@ def progress(request: PageRequest, public_id: str) -> HttpResponse:
         "host": row.authorization_url.split("/")[2] if waits else "",
         "moves": row.state in ("preparing", "finishing") and not row.is_over,
     }
-    template = "discovery/sign_in_at.html" + ("#progress" if request.htmx else "")
+    template = "connections/sign_in.html" + ("#progress" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
 
 

@@ -96,7 +96,7 @@ def about_turns(
         if asked is None:
             frame = frame_of(request)
             return render_page(
-                request, "discovery/no_group.html", {"title": "Insights"}, frame=frame
+                request, "no_group.html", {"title": "Insights"}, frame=frame
             )
         return view(request, asked, *args, **kwargs)
 

@@ -66,7 +66,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         "form": form,
         "receivers": _receivers(request.POST),
     }
-    page = "marketplace/install.html"
+    page = "installs/install.html"
     frame = frame_of(request)
     return render_page(request, page, context, frame=frame, status=422 if sent else 200)
 
@@ -76,7 +76,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
 def receivers(request: PageRequest) -> HttpResponse:
     """The groups and spaces whose names fit, for the form; what is ticked stays."""
     context = {"receivers": _receivers(request.GET)}
-    return render_page(request, "marketplace/_receivers.html", context, frame=frame_of(request))
+    return render_page(request, "installs/_receivers.html", context, frame=frame_of(request))
 
 
 def _receivers(sent: QueryDict) -> Receivers:

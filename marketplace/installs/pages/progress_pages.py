@@ -29,7 +29,7 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     progress = progress_of(_find(public_id))
     if request.htmx and request.GET.get("seen") == progress.version:
         return HttpResponse(status=204)
-    template = "marketplace/progress.html" + ("#progress" if request.htmx else "")
+    template = "installs/progress.html" + ("#progress" if request.htmx else "")
     context = {"progress": progress, "installation": progress.installation}
     return render_page(request, template, context, frame=frame_of(request))
 
@@ -79,7 +79,7 @@ def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
     if one.state in ENDED:
         return redirect("installation", public_id)
     context = {"installation": one}
-    return render_page(request, "marketplace/cancel.html", context, frame=frame_of(request))
+    return render_page(request, "installs/cancel.html", context, frame=frame_of(request))
 
 
 def _told(

@@ -65,5 +65,5 @@ def _show(request: PageRequest, *, problem: str = "", status: int = 200) -> Http
         "found": {"page": page.number, "pages": page.paginator.num_pages},
         "problem": problem,
     }
-    template = "marketplace/proposals.html"
+    template = "installs/proposals.html"
     return render_page(request, template, context, frame=frame_of(request), status=status)
