@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from tests.docs.room_map import PAGE, first_line, render_map
+
 PROJECT = Path(__file__).parents[2]
 APPS = ("acl", "catalog", "discovery", "marketplace")
 MADE_BY_READERS = {"docker/.env", "docker/secrets"}
@@ -73,23 +75,23 @@ def test_files_exist(paper: Path) -> None:
     assert missing <= MADE_BY_READERS
 
 
-def test_every_module_is_on_the_map() -> None:
-    told = (PROJECT / "docs" / "map.md").read_text("utf-8")
-
-    names = set(re.findall(r"`(?:[\w./]+/)?(\w+)(?:\.py)?`", told))
-
-    assert {path.stem for app in APPS for path in _modules(app)} - names == set()
+def test_the_map_is_generated_from_the_packages() -> None:
+    assert PAGE.read_text("utf-8") == render_map(), "run python -m tests.docs.room_map"
 
 
-def _modules(app: str) -> list[Path]:
-    """Those that a reader looks for by name; admin and migrations are alike everywhere."""
-    elsewhere = {"admin", "migrations"}
-    paths = (PROJECT / app).rglob("*.py")
-    return [
-        path
-        for path in paths
-        if path.name not in {"__init__.py", "apps.py"} and not elsewhere & set(path.parts)
-    ]
+@pytest.mark.parametrize("app", APPS)
+def test_every_room_and_every_module_says_what_it_is_for(app: str) -> None:
+    modules = [path for path in (PROJECT / app).rglob("*.py") if _says_something(path)]
+
+    silent = [str(path) for path in modules if not first_line(path)]
+
+    assert silent == []
+
+
+def _says_something(module: Path) -> bool:
+    """Packages that Django looks for, and migrations, which have names, need no docstring."""
+    elsewhere = {"management", "migrations"}
+    return module.name != "__init__.py" or not elsewhere & set(module.parts)
 
 
 def test_tests_that_the_page_of_seeds_names_exist() -> None:
