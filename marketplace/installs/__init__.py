@@ -2,6 +2,7 @@
 
 __all__ = [
     "api",
+    "command_confirmation",
     "install_locks",
     "install_requests",
     "integration_management",

@@ -13,6 +13,7 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError, check_va
 from catalog.servers.client.variable_rules import refusal_of
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.installs.install_requests import check_program
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.models import Listing, ListingVersion
@@ -46,6 +47,12 @@ class Prepared:
     gaps: tuple[str, ...] = ()  # of the command, to be filled before it can be shown
     digest: str = ""
     problem: str = ""  # why it may not be installed
+
+    @property
+    def target_digest(self) -> str:
+        """The digest that says that the address was seen; "" for what runs here."""
+        remote = self.descriptor.transport not in ("", "stdio")
+        return digest_of_target(self.descriptor) if remote else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,12 @@ from catalog.servers.client.launch_rules import (
 )
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.secrets.secret_store import set_secret
-from marketplace.installs.command_confirmation import ToConfirm, digest_to_confirm, to_confirm
+from marketplace.installs.command_confirmation import (
+    ToConfirm,
+    digest_of_target,
+    digest_to_confirm,
+    to_confirm,
+)
 from marketplace.installs.idempotency import (
     InProgressError,
     OtherRequestError,
@@ -45,6 +50,7 @@ __all__ = [
     "AlreadyThereError",
     "InProgressError",
     "NotPermittedError",
+    "OtherAddressError",
     "OtherRequestError",
     "ToConfirm",
     "approve_install",
@@ -66,6 +72,13 @@ class AlreadyThereError(Exception):
     """The integration is installed, or being installed, already."""
 
 
+class OtherAddressError(Exception):
+    """The address, or what is sent there, is not what the person was shown."""
+
+    def __init__(self) -> None:
+        super().__init__("The address is another one by now. Look at it again.")
+
+
 class NotPermittedError(Exception):
     """Who asks may not install this kind of server."""
 
@@ -81,8 +94,8 @@ def start_install(
     confirmed: str = "",
     idempotency_key: str = "",
 ) -> Installation:
-    """Begin to install. `confirmed` is the digest of the command that the person was shown; a
-    package without an exact version is looked up first, and then waits to be confirmed.
+    """Begin to install. `confirmed` is the digest of the command or the address that the person was
+    shown; a package without an exact version is looked up first, and then waits to be confirmed.
 
     With a key that was used before for the same, the installation that it began.
     """
@@ -237,11 +250,19 @@ def check_program(descriptor: IntegrationDescriptor) -> ToConfirm:
     return shown
 
 
+def check_target(descriptor: IntegrationDescriptor, confirmed: str) -> None:
+    """Raise OtherAddressError if the source has changed the address since it was shown. Scripts may
+    name a listing without having looked at it: they send no digest."""
+    if confirmed and confirmed != digest_of_target(descriptor):
+        raise OtherAddressError
+
+
 def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToConfirm | None:
     """What may not be installed is refused before a row exists; the worker looks again."""
     if descriptor.transport != "stdio":
         if descriptor.transport:
             check_address(descriptor.endpoint, AllowedHosts.from_settings())
+            check_target(descriptor, confirmed)
         elif descriptor.kind == "mcp":
             raise CommandNotAllowedError("There is nothing that Pegboard could start or reach.")
         return None

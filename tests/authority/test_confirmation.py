@@ -24,11 +24,15 @@ from catalog.servers.oauth.oauth_accounts import CannotSignInError, begin_sign_i
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.tasks import check_integrations, sync_integrations
 from marketplace.config.celery_servers import PACKAGES
+from marketplace.installs.install_requests import OtherAddressError
+from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.integrations.health_check_request import check_now
 from marketplace.integrations.import_confirmation import target_to_confirm
-from tests.factories import UserFactory, active_model
+from marketplace.models import Installation, Listing
+from tests.factories import ListingFactory, UserFactory, active_model
 
 pytestmark = pytest.mark.django_db
+JSON = "application/json"
 REMOTE = "https://mcp.example.com/mcp"
 DOCKER = """
 name: desk
@@ -221,3 +225,42 @@ def test_another_command_from_the_same_source_is_confirmed_again(tmp_path: Path)
     call_command("import_catalog", str(tmp_path), "--json", stdout=StringIO())
 
     assert Integration.objects.get().unconfirmed
+
+
+@pytest.mark.parametrize("way", ["page", "API"])
+def test_an_address_that_changes_while_an_admin_looks_is_looked_at_again(
+    client: Client, grace: User, way: str
+) -> None:
+    active_model()
+    listing = ListingFactory.create(slug="far", transport="http", endpoint=REMOTE)
+    client.force_login(grace)
+    page = client.get("/marketplace/listings/far/install/").content.decode()
+    digest = client.get("/api/v1/installations/preview?listing=far").json()["digest"]
+    fields = {"key": "00000000-0000-4000-8000-000000000001", "confirmed": digest}
+
+    def install() -> int:
+        if way == "page":
+            return client.post("/marketplace/listings/far/install/", fields).status_code
+        body = {"listing": "far", "confirmed": digest}
+        return client.post("/api/v1/installations", body, JSON).status_code
+
+    Listing.objects.update(endpoint="https://evil.example/mcp")
+    refused = install()
+    Listing.objects.update(endpoint=listing.endpoint)
+    taken = install()
+
+    assert f'name="confirmed" value="{digest}"' in page
+    assert (refused, taken) == ((422, 302) if way == "page" else (409, 202))
+    assert Integration.objects.get().endpoint == REMOTE
+
+
+def test_an_update_to_an_address_that_was_not_shown_does_not_begin(grace: User) -> None:
+    row = remote(slug="far", listing="far", unconfirmed=False, version="1")
+    ListingFactory.create(slug="far", transport="http", endpoint=REMOTE, version="2")
+    shown = pending_update(row)
+    Listing.objects.update(endpoint="https://evil.example/mcp")
+
+    with pytest.raises(OtherAddressError):
+        start_update(by=grace, integration=row, confirmed=shown.digest if shown else "")
+
+    assert not Installation.objects.exists()

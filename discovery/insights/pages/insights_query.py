@@ -95,9 +95,7 @@ def about_turns(
         asked = asked_by(request)
         if asked is None:
             frame = frame_of(request)
-            return render_page(
-                request, "no_group.html", {"title": "Insights"}, frame=frame
-            )
+            return render_page(request, "no_group.html", {"title": "Insights"}, frame=frame)
         return view(request, asked, *args, **kwargs)
 
     return for_people

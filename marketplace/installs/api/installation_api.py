@@ -26,6 +26,7 @@ from marketplace.installs.api.installation_requests import (
     told,
     valid,
 )
+from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.models import Installation, Listing, ListingVersion
 
 MOST_EVENTS = 500
@@ -60,7 +61,7 @@ class InstallationsView(AdminView):
     )
     def post(self, request: Request) -> Response:
         """Begins it; its state and its events tell how it goes. A program needs the permission to
-        install programs, and `confirmed`."""
+        install programs, and `confirmed`. 409 where the address is not the one of `confirmed`."""
         wanted = valid(bodies.StartSerializer, request.data)
         with refusals_as_problems():
             installation = install_requests.start_install(
@@ -86,13 +87,15 @@ class PreviewView(AdminView):
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
     def get(self, request: Request) -> Response:
-        """The whole command with its digest."""
+        """The whole command, or the address, with its digest."""
         wanted = valid(bodies.WhichSerializer, request.query_params.dict())
         descriptor = integration_management.descriptor_of_listing(*_listing(wanted))
         digest = ""
         with refusals_as_problems():
             if descriptor.transport == "stdio":
                 digest = install_requests.check_program(descriptor).digest
+            elif descriptor.transport:
+                digest = digest_of_target(descriptor)
         preview = {
             "integration": descriptor.slug,
             "digest": digest,

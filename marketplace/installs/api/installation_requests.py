@@ -50,7 +50,7 @@ def refusals_as_problems() -> Iterator[None]:
         yield
     except (install_requests.AlreadyThereError, install_requests.InProgressError) as problem:
         raise Conflict(str(problem) or None) from problem
-    except integration_management.NotReadyError as problem:
+    except (integration_management.NotReadyError, install_requests.OtherAddressError) as problem:
         raise Conflict(str(problem)) from problem
     except install_requests.OtherRequestError as problem:
         raise Unprocessable(str(problem)) from problem

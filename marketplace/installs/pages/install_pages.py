@@ -18,6 +18,7 @@ from marketplace.installs.install_requests import (
     AlreadyThereError,
     InProgressError,
     NotPermittedError,
+    OtherAddressError,
     OtherRequestError,
     start_install,
 )
@@ -27,6 +28,12 @@ from marketplace.listings.viewer import Viewer
 from marketplace.models import Installation
 
 MOST_GAPS = 20
+_REFUSED = (
+    CommandNotAllowedError,
+    EndpointNotAllowedError,
+    OtherAddressError,
+    OtherRequestError,
+)
 
 
 @admins_only
@@ -56,7 +63,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
             form.add_error(None, "It is installed already, or being installed by somebody.")
         except NotPermittedError:
             form.add_error(None, "You may not install this. Nothing has begun.")
-        except (CommandNotAllowedError, EndpointNotAllowedError, OtherRequestError) as refused:
+        except _REFUSED as refused:
             form.add_error(None, str(refused))
         except InProgressError:
             return redirect("listing", slug)

@@ -17,6 +17,7 @@ from marketplace.installs import integration_management
 from marketplace.installs.install_requests import (
     AlreadyThereError,
     NotPermittedError,
+    OtherAddressError,
     retry_install,
 )
 from marketplace.integrations.health_check_request import check_now
@@ -30,6 +31,7 @@ _REFUSED = (
     AlreadyThereError,
     CommandNotAllowedError,
     EndpointNotAllowedError,
+    OtherAddressError,
 )
 
 
