@@ -1,27 +1,33 @@
-"""Browsing: a page of what is on offer, with what it can be narrowed by; and one listing."""
+"""Browsing the marketplace: one page of visible listings with filter counts, or one listing."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from marketplace.listings.cards import cards_of, known, page_of, piles
+from marketplace.listings.cards import count_listings, find_installed_offers, read_cards, read_page
 from marketplace.listings.listing_filters import (
     INSTALLED,
     UPDATES,
-    Counted,
-    Facts,
+    FacetCounts,
+    Facets,
     Filters,
-    Wanted,
+    ListingQuery,
     filters_for,
 )
 from marketplace.listings.listing_search import find_matches
-from marketplace.listings.viewer import Viewer, installed_for, listings_for, offered_to, sources_for
+from marketplace.listings.viewer import (
+    Viewer,
+    visibility_parameters,
+    visible_integrations,
+    visible_listings,
+    visible_sources,
+)
 from marketplace.models import Listing, Source
 
 
-class Kept(NamedTuple):
-    """What is installed of a listing."""
+class InstalledListing(NamedTuple):
+    """An installed listing. `slug` is the integration's, `listing` the listing's."""
 
     slug: str
     listing: str
@@ -31,66 +37,66 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A listing, with what is installed of it as far as the viewer knows."""
+    """A listing card, with its installation as far as the viewer may know of it."""
 
     listing: Listing
-    integration: Kept | None
+    integration: InstalledListing | None
     has_update: bool
-    tool_count: int  # that it is known to bring
+    tool_count: int  # tools that the source declares
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """One page of what fits."""
+class ListingPage:
+    """A page of matching listings, with the filter counts of all pages."""
 
     cards: tuple[Card, ...]
     filters: Filters
     page: int
     pages: int
-    problem: str = ""  # why the search went by words only
+    problem: str = ""  # why the search used keywords only
 
     @property
     def count(self) -> int:
-        """How many listings fit, on all pages."""
+        """Number of matching listings on all pages."""
         return self.filters.count
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """What is installed, by listing, with what those listings are filtered by."""
+class _Installations:
+    """Installed listings and their facets, by listing slug."""
 
-    integrations: dict[str, Kept] = field(default_factory=dict)
-    facts: dict[str, Facts] = field(default_factory=dict)
+    integrations: dict[str, InstalledListing] = field(default_factory=dict)
+    facets: dict[str, Facets] = field(default_factory=dict)
 
     @property
     def updates(self) -> list[str]:
-        """Those that have another version by now."""
-        return [slug for slug, facts in self.facts.items() if facts.has_update]
+        """Slugs of installed listings with another version on offer."""
+        return [slug for slug, facets in self.facets.items() if facets.has_update]
 
 
-def browse_listings(*, viewer: Viewer, wanted: Wanted) -> Shelf:
-    """A page of the listings that fit. A fixed number of statements, however many there are."""
-    sources = list(sources_for(viewer))
-    offered = offered_to(viewer, sources)
-    held = _held(viewer, offered, sources)
+def browse_listings(*, viewer: Viewer, wanted: ListingQuery) -> ListingPage:
+    """Return a page of matching listings. The number of SQL statements is constant."""
+    sources = list(visible_sources(viewer))
+    offered = visibility_parameters(viewer, sources)
+    installations = _read_installations(viewer, offered, sources)
     if wanted.words:
-        return _searched(viewer, wanted, sources, held)
-    filters = filters_for(_counted(offered, sources, held), wanted, sources)
+        return _search_page(viewer, wanted, sources, installations)
+    filters = filters_for(_count_facets(offered, sources, installations), wanted, sources)
     page, pages = _page(wanted, filters.count)
-    rows = page_of(
+    rows = read_page(
         offered,
         kind=wanted.kind,
         category=wanted.category,
-        source=_key_of(wanted.source, sources),
-        slugs=_slugs_of(wanted.show, held),
+        source=_source_key(wanted.source, sources),
+        slugs=_shown_slugs(wanted.show, installations),
         part=_slice(wanted, page),
     )
-    return Shelf(_cards(rows, sources, held), filters, page, pages)
+    return ListingPage(_cards(rows, sources, installations), filters, page, pages)
 
 
 def find_listing(*, viewer: Viewer, slug: str) -> Card | None:
-    """One listing; None both where there is none and where the viewer may not see it."""
-    row = listings_for(viewer).filter(slug=slug).select_related("source").first()
+    """Return one listing; None if it does not exist or the viewer may not see it."""
+    row = visible_listings(viewer).filter(slug=slug).select_related("source").first()
     if row is None:
         return None
     kept = _installed(viewer, slug).get(slug)
@@ -98,100 +104,112 @@ def find_listing(*, viewer: Viewer, slug: str) -> Card | None:
     return Card(row, kept, has_update, len(row.tools))
 
 
-def _searched(viewer: Viewer, wanted: Wanted, sources: Sequence[Source], held: _Held) -> Shelf:
-    """The same among what fits the words, the best first."""
+def _search_page(
+    viewer: Viewer, wanted: ListingQuery, sources: Sequence[Source], installations: _Installations
+) -> ListingPage:
+    """Return the page of listings that match the search words, best match first."""
+    # None searches all listings, including those whose source was removed.
     keys = None if viewer.is_admin else [source.pk for source in sources]
     matches = find_matches(wanted.words, sources=keys)
-    names = _names(sources)
-    updates = set(held.updates)
-    facts = {
-        match.pk: Facts(
+    names = _source_slugs(sources)
+    updates = set(installations.updates)
+    facets = {
+        match.pk: Facets(
             match.kind,
             match.category,
             names.get(match.source or 0, ""),
-            match.slug in held.integrations,
+            match.slug in installations.integrations,
             match.slug in updates,
         )
         for match in matches.found
     }
-    filters = filters_for([(one, 1) for one in facts.values()], wanted, sources)
+    filters = filters_for([(one, 1) for one in facets.values()], wanted, sources)
     page, pages = _page(wanted, filters.count)
-    fitting = [pk for pk, one in facts.items() if one.fit(wanted)]
-    rows = cards_of(fitting[_slice(wanted, page)])
-    return Shelf(_cards(rows, sources, held), filters, page, pages, matches.problem)
+    fitting = [pk for pk, one in facets.items() if one.matches_query(wanted)]
+    rows = read_cards(fitting[_slice(wanted, page)])
+    return ListingPage(_cards(rows, sources, installations), filters, page, pages, matches.problem)
 
 
-def _installed(viewer: Viewer, slug: str = "") -> dict[str, Kept]:
-    installed = installed_for(viewer)
+def _installed(viewer: Viewer, slug: str = "") -> dict[str, InstalledListing]:
+    installed = visible_integrations(viewer)
     if slug:
         installed = installed.filter(listing=slug)
     rows = installed.order_by("pk").values_list("slug", "listing", "version", "enabled")
-    return {kept.listing: kept for kept in (Kept(*row) for row in rows)}
+    return {kept.listing: kept for kept in (InstalledListing(*row) for row in rows)}
 
 
-def _held(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[Source]) -> _Held:
-    """What the viewer may know of."""
-    integrations, names = _installed(viewer), _names(sources)
-    facts = {
-        one.slug: Facts(
+def _read_installations(
+    viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[Source]
+) -> _Installations:
+    """Return installed listings that are visible to the viewer."""
+    integrations, names = _installed(viewer), _source_slugs(sources)
+    facets = {
+        one.slug: Facets(
             one.kind,
             one.category,
             names.get(one.source or 0, ""),
             True,
             _is_newer(viewer, one.version, integrations[one.slug]),
         )
-        for one in known(offered, list(integrations))
+        for one in find_installed_offers(offered, list(integrations))
     }
-    return _Held(integrations, facts)
+    return _Installations(integrations, facets)
 
 
-def _is_newer(viewer: Viewer, version: str, kept: Kept) -> bool:
-    """Whether there is an update. Which version is installed is for admins."""
+def _is_newer(viewer: Viewer, version: str, kept: InstalledListing) -> bool:
+    """Return True if the viewer sees an update. Only admins see installed versions."""
     return viewer.is_admin and version not in ("", kept.version)
 
 
-def _counted(offered: Mapping[str, Any], sources: Iterable[Source], held: _Held) -> Counted:
-    """All that is on offer, by what it is filtered by; what is installed is counted for itself."""
-    counts, names = Counter[Facts](), _names(sources)
-    for pile in piles(offered):
-        facts = Facts(pile.kind, pile.category, names.get(pile.source or 0, ""), False, False)
-        counts[facts] += pile.number
-    for facts in held.facts.values():
-        counts[facts._replace(installed=False, has_update=False)] -= 1
-        counts[facts] += 1
-    return [(facts, number) for facts, number in counts.items() if number > 0]
+def _count_facets(
+    offered: Mapping[str, Any], sources: Iterable[Source], installations: _Installations
+) -> FacetCounts:
+    """Count visible listings by facets. Installed ones are moved to a group of their own."""
+    counts, names = Counter[Facets](), _source_slugs(sources)
+    for group in count_listings(offered):
+        facets = Facets(group.kind, group.category, names.get(group.source or 0, ""), False, False)
+        counts[facets] += group.number
+    for facets in installations.facets.values():
+        # SQL counted every listing as not installed: take the installed ones out again.
+        counts[facets._replace(installed=False, has_update=False)] -= 1
+        counts[facets] += 1
+    return [(facets, number) for facets, number in counts.items() if number > 0]
 
 
-def _names(sources: Iterable[Source]) -> dict[int, str]:
+def _source_slugs(sources: Iterable[Source]) -> dict[int, str]:
     return {source.pk: source.slug for source in sources}
 
 
-def _key_of(slug: str, sources: Iterable[Source]) -> int | None:
-    """The source's key; 0, which none has, where there is none of that name to be seen."""
+def _source_key(slug: str, sources: Iterable[Source]) -> int | None:
+    """Return the source's primary key, 0 (matches nothing) if unknown, or None for no filter."""
     return next((one.pk for one in sources if one.slug == slug), 0) if slug else None
 
 
-def _slugs_of(show: str, held: _Held) -> list[str] | None:
-    return {INSTALLED: list(held.integrations), UPDATES: held.updates}.get(show)
+def _shown_slugs(show: str, installations: _Installations) -> list[str] | None:
+    return {INSTALLED: list(installations.integrations), UPDATES: installations.updates}.get(show)
 
 
-def _page(wanted: Wanted, count: int) -> tuple[int, int]:
+def _page(wanted: ListingQuery, count: int) -> tuple[int, int]:
     pages = max(1, -(-count // wanted.size))
     return min(max(1, wanted.page), pages), pages
 
 
-def _slice(wanted: Wanted, page: int) -> slice:
+def _slice(wanted: ListingQuery, page: int) -> slice:
     start = (page - 1) * wanted.size if wanted.offset is None else wanted.offset
     return slice(start, start + wanted.size)
 
 
-def _cards(rows: Iterable[Listing], sources: Iterable[Source], held: _Held) -> tuple[Card, ...]:
+def _cards(
+    rows: Iterable[Listing], sources: Iterable[Source], installations: _Installations
+) -> tuple[Card, ...]:
     by_key = {source.pk: source for source in sources}
-    return tuple(_card(row, by_key.get(row.source_id or 0), held) for row in rows)
+    return tuple(_card(row, by_key.get(row.source_id or 0), installations) for row in rows)
 
 
-def _card(row: Listing, source: Source | None, held: _Held) -> Card:
+def _card(row: Listing, source: Source | None, installations: _Installations) -> Card:
     row.source = source
-    facts = held.facts.get(row.slug)
-    has_update = bool(facts and facts.has_update)
-    return Card(row, held.integrations.get(row.slug), has_update, getattr(row, "tool_count", 0))
+    facets = installations.facets.get(row.slug)
+    has_update = bool(facets and facets.has_update)
+    return Card(
+        row, installations.integrations.get(row.slug), has_update, getattr(row, "tool_count", 0)
+    )

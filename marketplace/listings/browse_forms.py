@@ -1,14 +1,14 @@
-"""What people type into the pages of the marketplace."""
+"""Form for browsing the marketplace."""
 
 from django import forms
 
-from marketplace.listings.listing_filters import INSTALLED, UPDATES, Wanted
+from marketplace.listings.listing_filters import INSTALLED, UPDATES, ListingQuery
 
 SHOWN = [("", "Everything"), (INSTALLED, "Installed"), (UPDATES, "Updates")]
 
 
 class BrowseForm(forms.Form):
-    """Search and filters, all of them in the address. A wrong value there counts as no filter."""
+    """Search words and filters from the query string. Invalid values count as not set."""
 
     q = forms.CharField(required=False, max_length=200)
     kind = forms.CharField(required=False, max_length=12)
@@ -17,11 +17,11 @@ class BrowseForm(forms.Form):
     show = forms.ChoiceField(required=False, choices=SHOWN)
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
-    def wanted(self) -> Wanted:
-        """The filters as the service takes them."""
+    def to_query(self) -> ListingQuery:
+        """Return the cleaned values as a query."""
         self.full_clean()
         data = self.cleaned_data
-        return Wanted(
+        return ListingQuery(
             words=data.get("q", ""),
             kind=data.get("kind", ""),
             category=data.get("category", ""),

@@ -1,7 +1,7 @@
-"""What a page of the marketplace reads of its listings: how many there are, and those on its cards.
+"""SQL reads for marketplace pages: facet counts and the listings of one page.
 
-By hand, since writing these statements would cost the ORM more than running them costs Postgres.
-What the viewer may see is a part of each.
+Raw SQL, because building these queries in the ORM takes longer than Postgres needs to run them.
+Every statement includes the viewer's visibility condition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from marketplace.listings.viewer import OFFERED
+from marketplace.listings.viewer import VISIBLE
 from marketplace.models import Listing
 
 
-class Pile(NamedTuple):
-    """So many listings that are alike in what they are filtered by."""
+class ListingGroup(NamedTuple):
+    """Number of listings with the same kind, category and source."""
 
     kind: str
     category: str
@@ -22,8 +22,8 @@ class Pile(NamedTuple):
     number: int
 
 
-class Known(NamedTuple):
-    """A listing that is installed, as it is offered now."""
+class InstalledOffer(NamedTuple):
+    """The current offer of an installed listing."""
 
     slug: str
     kind: str
@@ -32,18 +32,23 @@ class Known(NamedTuple):
     version: str
 
 
-def piles(offered: Mapping[str, Any]) -> list[Pile]:
-    """All that is on offer, counted."""
-    return [Pile(*row) for row in _rows(_PILES, offered)]
+def count_listings(visibility: Mapping[str, Any]) -> list[ListingGroup]:
+    """Count the visible listings by kind, category and source."""
+    return [ListingGroup(*row) for row in _fetch_rows(_GROUPS, visibility)]
 
 
-def known(offered: Mapping[str, Any], slugs: Sequence[str]) -> list[Known]:
-    """Those of them that are on offer."""
-    return [Known(*row) for row in _rows(_KNOWN, {**offered, "slugs": slugs})]
+def find_installed_offers(
+    visibility: Mapping[str, Any], slugs: Sequence[str]
+) -> list[InstalledOffer]:
+    """Return the current offers of the given listings, as far as they are visible."""
+    return [
+        InstalledOffer(*row)
+        for row in _fetch_rows(_INSTALLED_OFFERS, {**visibility, "slugs": slugs})
+    ]
 
 
-def page_of(
-    offered: Mapping[str, Any],
+def read_page(
+    visibility: Mapping[str, Any],
     *,
     kind: str,
     category: str,
@@ -51,34 +56,34 @@ def page_of(
     slugs: Sequence[str] | None,
     part: slice,
 ) -> list[Listing]:
-    """The listings that fit, by name; each with `tool_count` and without what no card shows."""
+    """Return one page of listings by title, with `tool_count` and only the columns of a card."""
     narrowed = {"kind": kind, "category": category, "source": source, "slugs": slugs}
     where = {"first": part.start, "most": part.stop - part.start}
-    return list(Listing.objects.raw(_PAGE, {**offered, **narrowed, **where}))
+    return list(Listing.objects.raw(_PAGE, {**visibility, **narrowed, **where}))
 
 
-def cards_of(keys: Sequence[int]) -> list[Listing]:
-    """The same of listings that were found with the rights in the question."""
+def read_cards(keys: Sequence[int]) -> list[Listing]:
+    """Return cards in the order of `keys`. Callers must have checked visibility already."""
     rows = Listing.objects.raw(_CARDS, {"keys": list(keys)})
     by_key = {row.pk: row for row in rows}
     return [by_key[pk] for pk in keys if pk in by_key]
 
 
-def _rows(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
+def _fetch_rows(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall())
 
 
-_PILES = f"""
+_GROUPS = f"""
 SELECT l.kind, l.category, l.source_id, count(*) FROM marketplace_listing l
-WHERE {OFFERED} GROUP BY l.kind, l.category, l.source_id
-"""  # noqa: S608 - a condition of ours
-_KNOWN = f"""
+WHERE {VISIBLE} GROUP BY l.kind, l.category, l.source_id
+"""  # noqa: S608 - VISIBLE is a constant of this project
+_INSTALLED_OFFERS = f"""
 SELECT l.slug, l.kind, l.category, l.source_id, l.version FROM marketplace_listing l
-WHERE {OFFERED} AND l.slug = ANY(%(slugs)s::text[])
+WHERE {VISIBLE} AND l.slug = ANY(%(slugs)s::text[])
 """  # noqa: S608
-# The tools themselves may be long: their number is all that a card says of them.
+# Tool lists may be long, and a card shows only their number.
 _ON_CARDS = """
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
   l.transport, l.required_secrets, l.category,
@@ -86,11 +91,11 @@ SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l
 FROM marketplace_listing l
 """
 _CARDS = f"{_ON_CARDS} WHERE l.id = ANY(%(keys)s::bigint[])"
-# The keys are read from an index alone: rows that come before the page cost nothing.
+# The inner query reads only an index, so that skipping earlier pages stays cheap.
 _PAGE = f"""
 {_ON_CARDS} JOIN (
   SELECT l.id FROM marketplace_listing l
-  WHERE {OFFERED} AND %(kind)s IN ('', l.kind) AND %(category)s IN ('', l.category)
+  WHERE {VISIBLE} AND %(kind)s IN ('', l.kind) AND %(category)s IN ('', l.category)
     AND (%(source)s::bigint IS NULL OR l.source_id = %(source)s::bigint)
     AND (%(slugs)s::text[] IS NULL OR l.slug = ANY(%(slugs)s::text[]))
   ORDER BY l.title, l.id LIMIT %(most)s OFFSET %(first)s

@@ -1,4 +1,4 @@
-"""GET what the marketplace offers: a search, and one listing."""
+"""REST endpoints of the marketplace: search listings, and look up one."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,22 +16,22 @@ from acl.models import ApiKey
 from marketplace.listings import listing_serializers as serializers
 from marketplace.listings.browse import Card, browse_listings
 from marketplace.listings.listing_details import Details, listing_details
-from marketplace.listings.listing_filters import Choice, Wanted
+from marketplace.listings.listing_filters import Choice, ListingQuery
 from marketplace.listings.viewer import Viewer
 
-_ON_CARDS = (
+_CARD_FIELDS = (
     "slug", "title", "kind", "category", "description", "publisher", "licence", "version",
     "transport", "required_secrets",
 )  # fmt: skip
 
 
-BROWSING = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
+BROWSE_SCOPES = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
 
 
 class ListingView(APIView):
-    """One listing."""
+    """A listing in full."""
 
-    required_scope = BROWSING
+    required_scope = BROWSE_SCOPES
 
     @extend_schema(
         operation_id="get_listing",
@@ -41,18 +41,18 @@ class ListingView(APIView):
         responses={200: serializers.OneListingSerializer},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """What it brings, needs and may do. 404 alike for what is not there and what is hidden."""
-        viewer, _ = asked(request, CallerSerializer)
+        """Return what it brings, needs and may do. Missing and hidden listings both get 404."""
+        viewer, _ = read_query(request, CallerSerializer)
         details = listing_details(viewer=viewer, slug=slug)
         if details is None:
             raise Http404
-        return Response(_in_full(details, viewer))
+        return Response(_details_json(details, viewer))
 
 
 class ListingsView(APIView):
-    """The marketplace."""
+    """Listings of the marketplace."""
 
-    required_scope = BROWSING
+    required_scope = BROWSE_SCOPES
 
     @extend_schema(
         operation_id="list_listings",
@@ -62,31 +62,33 @@ class ListingsView(APIView):
         responses={200: serializers.ListingPageSerializer},
     )
     def get(self, request: Request) -> Response:
-        """What is on offer, by meaning and words, with what it can be narrowed by."""
-        viewer, data = asked(request, serializers.ListingsQuerySerializer)
+        """Return visible listings by meaning and keywords, with counts for each filter."""
+        viewer, data = read_query(request, serializers.ListingsQuerySerializer)
         limit, offset = data.pop("limit"), data.pop("offset")
-        wanted = Wanted(words=data.pop("query"), size=limit, offset=offset, **data)
-        shelf = browse_listings(viewer=viewer, wanted=wanted)
-        filters = shelf.filters
+        wanted = ListingQuery(words=data.pop("query"), size=limit, offset=offset, **data)
+        page = browse_listings(viewer=viewer, wanted=wanted)
+        filters = page.filters
         return Response(
             {
-                "items": [_on_card(card, viewer) for card in shelf.cards],
-                "total": shelf.count,
-                "has_more": offset + len(shelf.cards) < shelf.count,
+                "items": [_card_json(card, viewer) for card in page.cards],
+                "total": page.count,
+                "has_more": offset + len(page.cards) < page.count,
                 "limit": limit,
                 "offset": offset,
                 "filters": {
-                    name: [_choice(one) for one in getattr(filters, name)]
+                    name: [_choice_json(one) for one in getattr(filters, name)]
                     for name in ("kinds", "categories", "sources", "shown")
                 },
-                "hint": shelf.problem,
+                "hint": page.problem,
             }
         )
 
 
-def asked(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, dict[str, Any]]:
-    """Who looks, and what else the request says. An admin looks for nobody else: theirs is the
-    whole marketplace."""
+def read_query(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, dict[str, Any]]:
+    """Return the viewer and the other query parameters.
+
+    Admins who name no user, group or space see the whole marketplace.
+    """
     serializer = form(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
     wanted = dict(serializer.validated_data)
@@ -103,20 +105,20 @@ def _is_admin(request: Request) -> bool:
     return has_scope(principal_of(request), ApiKey.Scope.ADMIN) and is_installation_admin(request)
 
 
-def _on_card(card: Card, viewer: Viewer) -> dict[str, Any]:
-    listing, kept = card.listing, card.integration
-    return {name: getattr(listing, name) for name in _ON_CARDS} | {
+def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
+    listing, installed = card.listing, card.integration
+    return {name: getattr(listing, name) for name in _CARD_FIELDS} | {
         "source": listing.source.slug if listing.source else None,
         "tool_count": card.tool_count,
-        "integration": kept.slug if kept else None,
-        "installed_version": kept.version if kept and viewer.is_admin else None,
+        "integration": installed.slug if installed else None,
+        "installed_version": installed.version if installed and viewer.is_admin else None,
         "has_update": card.has_update,
     }
 
 
-def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
+def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
     listing = details.listing
-    return _on_card(details.card, viewer) | {
+    return _card_json(details.card, viewer) | {
         "tags": listing.tags,
         "homepage": listing.homepage,
         "repository": listing.repository,
@@ -140,6 +142,6 @@ def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
+def _choice_json(choice: Choice) -> dict[str, Any]:
     values = asdict(choice)
     return {name: values[name] for name in ("value", "count")}

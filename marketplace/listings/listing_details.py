@@ -1,4 +1,4 @@
-"""One listing in full, as somebody reads it before they install it."""
+"""Details of one listing, as a viewer reads them before installing it."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from marketplace.models import Installation, Listing, ListingVersion
 
 MOST_VERSIONS = 20
 MOST_FILES = 200
-# What tools do to things, the mildest first. One without a word on it counts as writing.
+# Side effects, mildest first. Listing pages group tools by them.
 _EFFECTS = {
     Capability.SideEffect.READ: "only read",
     Capability.SideEffect.WRITE: "change or send something",
@@ -23,7 +23,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address that a listing names, safe to follow."""
+    """A labelled https link of a listing."""
 
     label: str
     url: str
@@ -31,7 +31,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """A listing with its versions, its files, and the installation of it that is under way."""
+    """A listing with its versions, files and pending installation."""
 
     card: Card
     versions: tuple[ListingVersion, ...]
@@ -41,17 +41,17 @@ class Details:
 
     @property
     def listing(self) -> Listing:
-        """The listing itself."""
+        """The listing of the card."""
         return self.card.listing
 
     @property
     def is_taken(self) -> bool:
-        """Whether it is installed, or being installed."""
+        """True if it is installed or an installation is pending."""
         return self.card.integration is not None or self.under_way is not None
 
     @property
     def variables(self) -> tuple[dict[str, Any], ...]:
-        """Variables that it asks for, each with the reason why Pegboard does not set it, or ""."""
+        """Variables of the listing, each with the reason why Pegboard refuses to set it, or ""."""
         named = self.listing.needs.get("variables", ())
         is_program = self.listing.transport == "stdio"
         return tuple(
@@ -60,7 +60,7 @@ class Details:
 
     @property
     def problem(self) -> str:
-        """Why it cannot be installed, as far as it is known before anybody gives a secret."""
+        """Reason why it cannot be installed, as far as known before anybody enters a secret."""
         refused = [one for one in self.variables if one["required"] and one["refusal"]]
         return " ".join(
             f"It requires the variable {one['name']}, which Pegboard does not set: "
@@ -70,14 +70,15 @@ class Details:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """Where to read more; nothing but https."""
+        """Distinct https links to its home page and source code."""
         named = (("Home page", self.listing.homepage), ("Source code", self.listing.repository))
+        # Reversed twice: the first label wins if both addresses are the same.
         links = {url: Link(label, url) for label, url in reversed(named) if _is_safe(url)}
         return tuple(reversed(links.values()))
 
     @property
     def effects(self) -> tuple[tuple[int, str], ...]:
-        """How many of its tools do what to things, as far as their source says."""
+        """Number of tools for each declared side effect."""
         known = [tool["side_effect"] for tool in self.listing.tools if "side_effect" in tool]
         counts = Counter(known)
         return tuple(
@@ -86,7 +87,7 @@ class Details:
 
 
 def listing_details(*, viewer: Viewer, slug: str) -> Details | None:
-    """Everything about one listing; None both where there is none and where it is hidden."""
+    """Return one listing in full; None if it does not exist or the viewer may not see it."""
     card = find_listing(viewer=viewer, slug=slug)
     if card is None:
         return None
@@ -97,11 +98,11 @@ def listing_details(*, viewer: Viewer, slug: str) -> Details | None:
         versions=tuple(versions.defer("descriptor")[:MOST_VERSIONS]),
         version_count=versions.count(),
         files=tuple(files[:MOST_FILES]),
-        under_way=_under_way(card.listing) if viewer.is_admin else None,
+        under_way=_find_pending_installation(card.listing) if viewer.is_admin else None,
     )
 
 
-def _under_way(listing: Listing) -> Installation | None:
+def _find_pending_installation(listing: Listing) -> Installation | None:
     waiting = (*Installation.WORKING, Installation.State.NEEDS_APPROVAL)
     of_it = Installation.objects.filter(integration__listing=listing.slug, state__in=waiting)
     return of_it.order_by("-created_at", "-pk").first()

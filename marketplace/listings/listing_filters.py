@@ -1,4 +1,4 @@
-"""Filters of the marketplace, and how many listings each of their values would leave."""
+"""Filters of the marketplace, and how many listings each value would leave."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ _KINDS = {kind.value: str(kind.label) for kind in Integration.Kind}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What somebody looks for; the empty value of each field narrows nothing."""
+class ListingQuery:
+    """Search words, filters and page. An empty value does not filter."""
 
     words: str = ""
     kind: str = ""
@@ -25,16 +25,16 @@ class Wanted:
     show: str = ""  # installed, updates
     page: int = 1
     size: int = PAGE_SIZE
-    offset: int | None = None  # instead of a page: so many are left out
+    offset: int | None = None  # listings to skip; replaces `page`
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything but the page is chosen."""
+        """True if words or any filter are set."""
         return any((self.words, self.kind, self.category, self.source, self.show))
 
 
-class Facts(NamedTuple):
-    """What listings are filtered by; the source by its slug."""
+class Facets(NamedTuple):
+    """The filterable attributes of a listing. `source` is its source's slug."""
 
     kind: str
     category: str
@@ -42,26 +42,26 @@ class Facts(NamedTuple):
     installed: bool
     has_update: bool
 
-    def fit(self, wanted: Wanted, *, besides: str = "") -> bool:
-        """Whether they fit every filter but one."""
+    def matches_query(self, wanted: ListingQuery, *, ignoring: str = "") -> bool:
+        """Return True if all filters match, ignoring the filter named by `ignoring`."""
         return (
-            (besides == "kind" or wanted.kind in ("", self.kind))
-            and (besides == "category" or wanted.category in ("", self.category))
-            and (besides == "source" or wanted.source in ("", self.source))
-            and (besides == "show" or self.are_shown(wanted.show))
+            (ignoring == "kind" or wanted.kind in ("", self.kind))
+            and (ignoring == "category" or wanted.category in ("", self.category))
+            and (ignoring == "source" or wanted.source in ("", self.source))
+            and (ignoring == "show" or self.matches_show(wanted.show))
         )
 
-    def are_shown(self, show: str) -> bool:
-        """Whether they are installed, or can be updated, where only that is wanted."""
+    def matches_show(self, show: str) -> bool:
+        """Return True if they match the "installed" or "updates" filter, or there is none."""
         return {INSTALLED: self.installed, UPDATES: self.has_update}.get(show, True)
 
 
-Counted = Sequence[tuple[Facts, int]]  # so many listings of these facts
+FacetCounts = Sequence[tuple[Facets, int]]  # number of listings for each combination
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value of a filter, and how many listings fit it and all other filters."""
+    """A value of a filter, with the number of listings that match it and all other filters."""
 
     value: str
     label: str
@@ -70,7 +70,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a page can be narrowed by, and how many listings fit all that is narrowed already."""
+    """The choices of every filter, and the number of listings that match all of them."""
 
     kinds: tuple[Choice, ...]
     categories: tuple[Choice, ...]
@@ -80,12 +80,16 @@ class Filters:
     count: int
 
 
-def filters_for(counted: Counted, wanted: Wanted, sources: Sequence[Source]) -> Filters:
-    """The filters, each counted with all others applied."""
-    kinds = _tally(counted, wanted, "kind", lambda facts: facts.kind)
-    categories = _tally(counted, wanted, "category", lambda facts: facts.category)
-    of_sources = _tally(counted, wanted, "source", lambda facts: facts.source)
-    states = [(facts, number) for facts, number in counted if facts.fit(wanted, besides="show")]
+def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[Source]) -> Filters:
+    """Return the filters. Each one is counted with all the others applied."""
+    kinds = _count_values(counted, wanted, "kind", lambda facets: facets.kind)
+    categories = _count_values(counted, wanted, "category", lambda facets: facets.category)
+    of_sources = _count_values(counted, wanted, "source", lambda facets: facets.source)
+    states = [
+        (facets, number)
+        for facets, number in counted
+        if facets.matches_query(wanted, ignoring="show")
+    ]
     return Filters(
         kinds=_choices(kinds, wanted.kind, _KINDS),
         categories=_choices(categories, wanted.category),
@@ -98,28 +102,28 @@ def filters_for(counted: Counted, wanted: Wanted, sources: Sequence[Source]) -> 
             Choice(
                 show,
                 show.capitalize(),
-                sum(number for facts, number in states if facts.are_shown(show)),
+                sum(number for facets, number in states if facets.matches_show(show)),
             )
             for show in (INSTALLED, UPDATES)
         ),
         any_category=categories.total(),
-        count=sum(number for facts, number in counted if facts.fit(wanted)),
+        count=sum(number for facets, number in counted if facets.matches_query(wanted)),
     )
 
 
-def _tally(
-    counted: Counted, wanted: Wanted, besides: str, value: Callable[[Facts], str]
+def _count_values(
+    counted: FacetCounts, wanted: ListingQuery, ignoring: str, value: Callable[[Facets], str]
 ) -> Counter[str]:
     found: Counter[str] = Counter()
-    for facts, number in counted:
-        if facts.fit(wanted, besides=besides):
-            found[value(facts)] += number
+    for facets, number in counted:
+        if facets.matches_query(wanted, ignoring=ignoring):
+            found[value(facets)] += number
     return found
 
 
 def _choices(
     counts: Counter[str], chosen: str, labels: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Choice, ...]:
-    """Every value that leaves something; and the chosen one, so that it can be taken away."""
+    """Return values with matches, and the chosen one even at 0 so that it can be deselected."""
     values = sorted({*counts, chosen} - {""})
     return tuple(Choice(value, labels.get(value, value), counts[value]) for value in values)

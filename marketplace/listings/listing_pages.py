@@ -1,4 +1,4 @@
-"""Browsing: what the marketplace offers, and one listing of it."""
+"""Pages of the marketplace: browsing, and one listing."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
@@ -15,10 +15,10 @@ from marketplace.listings.viewer import Viewer
 @login_required
 @require_GET
 def browse(request: PageRequest) -> HttpResponse:
-    """A page of the listings that fit."""
+    """Show a page of matching listings; htmx requests get only the results."""
     frame = frame_of(request)
     form = BrowseForm(request.GET)
-    wanted = form.wanted()
+    wanted = form.to_query()
     shelf = browse_listings(viewer=viewer_of(request, frame), wanted=wanted)
     template = "listings/browse.html" + ("#found" if request.htmx else "")
     return render_page(request, template, {"wanted": wanted, "found": shelf}, frame=frame)
@@ -27,7 +27,7 @@ def browse(request: PageRequest) -> HttpResponse:
 @login_required
 @require_GET
 def listing(request: PageRequest, slug: str) -> HttpResponse:
-    """One listing in full."""
+    """Show one listing in full."""
     frame = frame_of(request)
     details = listing_details(viewer=viewer_of(request, frame), slug=slug)
     if details is None:
@@ -43,5 +43,5 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
 
 
 def viewer_of(request: PageRequest, frame: Frame) -> Viewer:
-    """Whom the pages of the marketplace are for."""
+    """Return the viewer for a page of the marketplace."""
     return Viewer(is_admin=request.user.is_staff, caller=frame.caller)

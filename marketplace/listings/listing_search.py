@@ -1,6 +1,6 @@
-"""Listings that fit what somebody is looking for, by meaning and words, in one statement.
+"""Hybrid search over listings, by vectors and BM25, in one SQL statement.
 
-Rights are in it; what the viewer may not see takes no place and moves no score.
+The statement includes visibility: hidden listings neither take places nor change scores.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from discovery.select.ranking.fusion import Evidence, MessageFeatures, judge
 from discovery.select.ranking.scales import Scale, scale_of
 from discovery.select.ranking.thresholds import cut
 
-# So many of each compete, by meaning and by words; nobody turns more pages than these have.
-COMPETING = 96
-# So many are compared by their vectors: those whose signs are the most alike. Of the 24 nearest to
-# each of 200 messages, among 5,191 tools, 98.6 % were there; of the 10 nearest 99.7 %.
-ALIKE = 400
-# Below that the best is no answer: the words of the search mean nothing that is on offer.
-LEAST = 0.15
+# Candidates kept by each of the two searches. Nobody pages further than this.
+CANDIDATES = 96
+# Candidates compared by full vector: those with the fewest differing signs. Over 200 messages and
+# 5,191 tools, they included 98.6 % of the 24 nearest, and 99.7 % of the 10 nearest.
+COMPARED = 400
+# Minimum score of the best match. Below it, the query matches nothing on offer.
+MIN_SCORE = 0.15
 
 
 class Match(NamedTuple):
-    """A listing that fits, with what it is filtered by."""
+    """A candidate listing with its facets and scores."""
 
     pk: int
     slug: str
@@ -39,14 +39,14 @@ class Match(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The best first; `problem` says why meaning could not be looked at."""
+    """Matches, best first. `problem` says why the search used keywords only."""
 
     found: list[Match]
     problem: str
 
 
 def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
-    """What fits among the listings of these sources, or of all."""
+    """Search the listings of the given sources, or of all sources if None."""
     terms, problem, model, vector = query_vector(words), "", "", None
     try:
         embedded = embed_queries([words])
@@ -59,31 +59,31 @@ def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
         "terms": SparseVector(terms, DIMENSIONS).to_text(),
         "everywhere": sources is None,
         "sources": list(sources or ()),
-        "most": COMPETING,
-        "alike": ALIKE,
+        "most": CANDIDATES,
+        "alike": COMPARED,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_COMPETING, parameters)
+        cursor.execute(_SEARCH, parameters)
         rows = [Match(*row) for row in cursor.fetchall()]
-    return Matches(_ranked(words, rows, scale_of(model)), problem)
+    return Matches(_rank(words, rows, scale_of(model)), problem)
 
 
-def _ranked(words: str, rows: list[Match], scale: Scale) -> list[Match]:
+def _rank(words: str, rows: list[Match], scale: Scale) -> list[Match]:
     named = words.strip().casefold()
     evidence = [
         Evidence((row.cosine,), (row.words,), named in (row.slug, row.title.casefold()))
         for row in rows
     ]
     scores = [judged.score for judged in judge(evidence, MessageFeatures.of(words, ()), scale)]
-    least = max(LEAST, cut(scores))
+    least = max(MIN_SCORE, cut(scores))
     ranked = sorted(zip(scores, rows, strict=True), key=lambda one: (-one[0], one[1].title, one[1]))
     return [row for score, row in ranked if score >= least]
 
 
-# Vectors have length one, so their inner product is the cosine. The signs of their numbers are read
-# first, from an index: how many differ tells which vectors are worth a comparison. Each arm leaves
-# out what is hidden, which are few; what only one has found is looked up in the table of the other.
-_COMPETING = """
+# Vectors have length one, so their inner product is the cosine. Hamming distance over the vectors'
+# signs, read from an index, selects the ones worth a full comparison. Each arm excludes the few
+# hidden listings. A listing found by one arm only gets its other score from a lookup at the end.
+_SEARCH = """
 WITH model AS (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s),
 wanted AS MATERIALIZED (SELECT %(vector)s::halfvec AS vector),
 hidden AS MATERIALIZED (

@@ -1,4 +1,4 @@
-"""What calls about listings take and answer."""
+"""Serializers of the listing endpoints."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class ListingsQuerySerializer(CallerSerializer):
         ["", *Integration.Kind.values], default="", help_text="Without it, every kind."
     )
     category = serializers.CharField(default="", allow_blank=True, max_length=60)
-    # No attribute of the class in the end: the metaclass collects the fields.
+    # The metaclass collects the fields, so `source` does not override the attribute of `Field`.
     source = serializers.CharField(  # type: ignore[assignment]
         default="", allow_blank=True, max_length=48, help_text="Its slug."
     )
@@ -35,7 +35,7 @@ class ListingsQuerySerializer(CallerSerializer):
 
 
 class ListingSerializer(serializers.Serializer[Any]):
-    """A listing, as a card has it."""
+    """A listing, as on a card."""
 
     slug = serializers.CharField()
     title = serializers.CharField()
@@ -66,7 +66,7 @@ class ChoiceSerializer(serializers.Serializer[Any]):
 
 
 class ListingFiltersSerializer(serializers.Serializer[Any]):
-    """What a list can be narrowed by."""
+    """Values that can narrow a list of listings."""
 
     kinds = ChoiceSerializer(many=True)
     categories = ChoiceSerializer(many=True)
@@ -75,7 +75,7 @@ class ListingFiltersSerializer(serializers.Serializer[Any]):
 
 
 class ListingPageSerializer(serializers.Serializer[Any]):
-    """Some of the listings that fit: the best first, or by title without a query."""
+    """A page of matching listings: best first, or by title if there is no query."""
 
     items = ListingSerializer(many=True)
     total = serializers.IntegerField()
@@ -87,7 +87,7 @@ class ListingPageSerializer(serializers.Serializer[Any]):
 
 
 class ListedToolSerializer(serializers.Serializer[Any]):
-    """A tool, as far as the source tells of it."""
+    """A tool, as its source describes it."""
 
     name = serializers.CharField()
     title = serializers.CharField(required=False)
@@ -96,7 +96,7 @@ class ListedToolSerializer(serializers.Serializer[Any]):
 
 
 class ListedVersionSerializer(serializers.Serializer[Any]):
-    """One of its versions."""
+    """A version of a listing."""
 
     version = serializers.CharField()
     status = serializers.ChoiceField(ListingVersion.Status.choices)
@@ -105,7 +105,7 @@ class ListedVersionSerializer(serializers.Serializer[Any]):
 
 
 class VariableSerializer(serializers.Serializer[Any]):
-    """Something that it asks for."""
+    """A variable in the listing's requirements."""
 
     name = serializers.CharField()
     description = serializers.CharField()

@@ -1,4 +1,4 @@
-"""Storing what a source offers for installation."""
+"""Storing offers of a source as listings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +19,7 @@ _TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
 
 @dataclass(slots=True)
 class StoredListings:
-    """How many listings were created, changed and left alone, and which could not be stored."""
+    """Number of created, changed and unchanged listings, and the defects of the others."""
 
     created: int = 0
     changed: int = 0
@@ -28,11 +28,11 @@ class StoredListings:
 
     @property
     def loaded(self) -> int:
-        """Listings of this source that are in the marketplace now."""
+        """Number of listings of this source that are stored now."""
         return self.created + self.changed + self.unchanged
 
     def add(self, other: "StoredListings") -> None:
-        """Take the figures of another part of the same source."""
+        """Add the counts of another batch of the same source."""
         self.created += other.created
         self.changed += other.changed
         self.unchanged += other.unchanged
@@ -42,14 +42,14 @@ class StoredListings:
 def store_listings(
     integrations: Iterable[IntegrationDescriptor], *, source: str, came_from: str = ""
 ) -> StoredListings:
-    """Write what a source that is no address offers: the starter collection, or an import."""
+    """Store the offers of a built-in source: the starter collection, or an import."""
     details = {"came_from": came_from} if came_from else {}
     offers = [offer_of(one, details=details) for one in integrations]
-    return store_offers(offers, source=source_named(source))
+    return store_offers(offers, source=built_in_source(source))
 
 
-def source_named(slug: str) -> Source:
-    """The row of a source that is there by itself."""
+def built_in_source(slug: str) -> Source:
+    """Return the row of a built-in source; create it if it is missing."""
     kind = slug if slug in _TITLES else Source.Kind.IMPORT
     values = {"title": _TITLES.get(slug, slug), "kind": kind, "schedule_hours": 0, "state": "ready"}
     return Source.objects.get_or_create(slug=slug, defaults=values)[0]
@@ -57,141 +57,143 @@ def source_named(slug: str) -> Source:
 
 @transaction.atomic
 def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
-    """Write the listings and versions that are new or differ; another source's stay as they are.
+    """Store new and changed listings and versions of this source.
 
-    Something else under the key of a listing is left out and reported, in whichever order the two
-    come.
+    An offer that describes another thing under a known key is left out and reported,
+    independent of their order.
     """
     clashes: list[Defect] = []
-    by_key = _by_key(offers, clashes)
+    by_key = _group_by_key(offers, clashes)
     own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
     rows = {row.key: row for row in own.order_by("pk")}
-    for key in _clashing(by_key, rows, clashes):
+    for key in _find_clashes(by_key, rows, clashes):
         del by_key[key]
         rows.pop(key, None)
     slugs = _Slugs(source, by_key)
     new: list[Listing] = []
     changed: list[Listing] = []
-    for key, offer in _shown(by_key).items():
+    for key, offer in _select_shown(by_key).items():
         row, values = rows.get(key), _values(offer, source)
         if row is not None and row.details.get("came_from"):
             values["details"] = {**values["details"], "came_from": row.details["came_from"]}
         if row is None:
-            rows[key] = Listing(slug=slugs.free(offer), source=source, **values)
+            rows[key] = Listing(slug=slugs.choose(offer), source=source, **values)
             new.append(rows[key])
-        elif not _is_older(row, offer, source) and _assigned(row, values):
+        elif not _is_older(row, offer, source) and _assign(row, values):
             changed.append(row)
     Listing.objects.bulk_create(new)
-    overwrite(Listing, changed, [*_COMPARED, "vanished_at", "updated_at"])
+    overwrite(Listing, changed, [*_COMPARED_FIELDS, "vanished_at", "updated_at"])
     describe_listings([*new, *changed])
     seen = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
     Listing.objects.filter(pk__in=seen).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
     unchanged = len(seen) - len(new) - len(changed)
-    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.told])
+    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.defects])
 
 
-def _by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:
-    """The versions of each entry, without those that are something else than the first."""
+def _group_by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:
+    """Group offers by key, leaving out those that describe another thing than the first."""
     by_key: dict[str, list[Offer]] = {}
     for offer in offers:
         versions = by_key.setdefault(offer.key, [])
-        if versions and _is_other(versions[0].descriptor, offer):
-            clashes.append(_clash(versions[0].descriptor, "this source", offer))
+        if versions and _describes_other(versions[0].descriptor, offer):
+            clashes.append(_clash_defect(versions[0].descriptor, "this source", offer))
         else:
             versions.append(offer)
     return by_key
 
 
-def _clashing(
+def _find_clashes(
     by_key: Mapping[str, list[Offer]], rows: Mapping[str, Listing], clashes: list[Defect]
 ) -> list[str]:
-    """Keys whose listing is something else, or was declared by another place."""
+    """Return keys whose stored listing is another thing, or was declared in another file."""
     found = []
     for key, row in rows.items():
         offer = _latest(by_key[key])
         source = str(row.details.get("came_from", ""))
-        if _is_other(row, offer) or _is_elsewhere(row, offer):
-            clashes.append(_clash(row, source, offer))
+        if _describes_other(row, offer) or _is_declared_elsewhere(row, offer):
+            clashes.append(_clash_defect(row, source, offer))
             found.append(key)
     return found
 
 
-def _is_other(known: Described, offer: Offer) -> bool:
-    """Return True if the offer is another thing. A registry's name stands for one thing, whose
-    address or package may change from version to version; a bare name does not."""
+def _describes_other(known: Described, offer: Offer) -> bool:
+    """Return True if the offer describes another thing.
+
+    A registry's name ("publisher/server") identifies one thing whose address or package may change
+    between versions. A bare name does not.
+    """
     if known.kind != offer.descriptor.kind:
         return True
     return "/" not in offer.key and target_of(known) != target_of(offer.descriptor)
 
 
-def _is_elsewhere(row: Listing, offer: Offer) -> bool:
-    """Return True if another file or folder declared the listing, and this one differs."""
+def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:
+    """Return True if another file declared the listing, and this declaration differs."""
     before, now = row.details.get("came_from"), offer.details.get("came_from")
     if not before or not now or before == now:
         return False
     values = _values(offer, Source())
     values["details"] = {**values["details"], "came_from": before}
-    return any(getattr(row, name) != values[name] for name in _COMPARED)
+    return any(getattr(row, name) != values[name] for name in _COMPARED_FIELDS)
 
 
-def _clash(known: Described, source: str, offer: Offer) -> Defect:
+def _clash_defect(known: Described, source: str, offer: Offer) -> Defect:
     second = told(offer.descriptor, str(offer.details.get("came_from", "")))
     reason = f"{offer.key} is the name of {told(known, source)}; {second} is left out"
     return Defect(file_of(offer.descriptor) or offer.key, "name", reason)
 
 
 def _is_offered(versions: Sequence[Offer]) -> bool:
-    """Whether any version can still be installed."""
+    """Return True if any version can still be installed."""
     return any(one.status != ListingVersion.Status.DELETED for one in versions)
 
 
-def _shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:
-    """The version that stands for each entry; none of those whose source has deleted them all."""
+def _select_shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:
+    """Return the version to show for each entry, without entries whose versions are all deleted."""
     return {key: _latest(several) for key, several in by_key.items() if _is_offered(several)}
 
 
 class _Slugs:
-    """Gives new listings their addresses; where another source has the plain one, both are kept
-    and the second has its source's name in it."""
+    """Assigns slugs to new listings. If a slug is taken, the source's name is appended."""
 
     def __init__(self, source: Source, by_key: dict[str, list[Offer]]) -> None:
         self._source = source
         wanted = {_latest(versions).descriptor.slug for versions in by_key.values()}
-        wanted |= {self._second(slug) for slug in wanted}
+        wanted |= {self._with_source(slug) for slug in wanted}
         others = Listing.objects.filter(slug__in=wanted).select_related("source")
         self._taken = {row.slug: row for row in others}
         self._given: set[str] = set()
-        self.told: list[Defect] = []
+        self.defects: list[Defect] = []
 
-    def free(self, offer: Offer) -> str:
-        """The slug of a new listing."""
+    def choose(self, offer: Offer) -> str:
+        """Return a free slug for a new listing."""
         plain = offer.descriptor.slug
         for slug in (
             plain,
-            self._second(plain),
+            self._with_source(plain),
             slug_for(f"{plain} {self._source.slug} {offer.key}"),
         ):
             if slug not in self._taken and slug not in self._given:
                 break
         if slug != plain:
-            self._tell(offer, plain, slug)
+            self._report(offer, plain, slug)
         self._given.add(slug)
         return slug
 
-    def _second(self, slug: str) -> str:
+    def _with_source(self, slug: str) -> str:
         return slug_for(f"{slug}-{self._source.slug}")
 
-    def _tell(self, offer: Offer, plain: str, slug: str) -> None:
+    def _report(self, offer: Offer, plain: str, slug: str) -> None:
         first = self._taken.get(plain)
         by = first.source.title if first and first.source else "this source"
         reason = f"{plain} is offered by {by} already; this one is listed as {slug}"
-        self.told.append(Defect(file_of(offer.descriptor) or offer.key, "name", reason))
+        self.defects.append(Defect(file_of(offer.descriptor) or offer.key, "name", reason))
 
 
 def _latest(versions: Sequence[Offer]) -> Offer:
-    """The version that is marked so; else the one that was published last; else the last one."""
+    """Return the version marked as latest, else the last published, else the last one."""
     offered = [one for one in versions if one.status != ListingVersion.Status.DELETED]
     marked = [one for one in offered if one.is_latest] or offered or list(versions)
     dated = [one for one in marked if one.published_at is not None]
@@ -199,14 +201,15 @@ def _latest(versions: Sequence[Offer]) -> Offer:
 
 
 def _is_older(row: Listing, offer: Offer, source: Source) -> bool:
-    """Whether this very reading has seen a later version already, on an earlier page."""
+    """Return True if an earlier page of this run has already stored a later version."""
+    # A row with this run's number has been stored by an earlier page of the same reading.
     return row.run == source.run and not offer.is_latest
 
 
-def _assigned(row: Listing, values: dict[str, Any]) -> bool:
-    """Whether anything of the listing is another than before."""
+def _assign(row: Listing, values: dict[str, Any]) -> bool:
+    """Set the values; return True if any of them changed."""
     differs = row.vanished_at is not None or any(
-        getattr(row, name) != values[name] for name in _COMPARED
+        getattr(row, name) != values[name] for name in _COMPARED_FIELDS
     )
     for name, value in values.items():
         setattr(row, name, value)
@@ -234,7 +237,7 @@ def _values(offer: Offer, source: Source) -> dict[str, Any]:
 
 
 def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) -> None:
-    """Every version that is new or differs; the slug in its descriptor is that of the listing."""
+    """Store new and changed versions. Their descriptors get the listing's slug."""
     shown = {row.pk: row.version for row in rows.values()}
     known = {
         (one.listing_id, one.version): one
@@ -249,7 +252,7 @@ def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) ->
         [row for at, row in wanted.items() if at not in known or _differs(known[at], row)],
         update_conflicts=True,
         unique_fields=["listing", "version"],
-        update_fields=_OF_VERSIONS,
+        update_fields=_VERSION_FIELDS,
     )
     _mark_latest(shown)
 
@@ -270,15 +273,13 @@ def _version(listing: Listing, offer: Offer) -> ListingVersion:
 
 
 def _differs(known: ListingVersion, wanted: ListingVersion) -> bool:
-    return any(getattr(known, name) != getattr(wanted, name) for name in _OF_VERSIONS)
+    return any(getattr(known, name) != getattr(wanted, name) for name in _VERSION_FIELDS)
 
 
 def _mark_latest(shown: dict[int, str]) -> None:
-    """The version that each listing shows, which may have come with an earlier page.
-
-    Held side by side here and not by a join in Postgres: in the middle of a large import it may
-    take both tables for empty, and then compares every row with every other.
-    """
+    """Mark the version that each listing shows, which may have come with an earlier page."""
+    # Compared in Python, not by a join: in the middle of a large import Postgres may estimate both
+    # tables as empty, and would then compare every row with every other.
     own = ListingVersion.objects.filter(listing__in=shown).order_by("pk")
     wrong: dict[bool, list[int]] = {True: [], False: []}
     for pk, listing, version, marked in own.values_list("pk", "listing", "version", "is_latest"):
@@ -291,7 +292,7 @@ def _mark_latest(shown: dict[int, str]) -> None:
 def _store_files(
     rows: dict[str, Listing], by_key: dict[str, list[Offer]], differing: set[str]
 ) -> None:
-    """The folders of skills, where anything of them is another; the listing has their digest."""
+    """Replace the files of changed skills. A listing's details hold the digest of its files."""
     ListingFile.objects.filter(listing__in=[rows[key].pk for key in differing]).delete()
     ListingFile.objects.bulk_create(
         ListingFile(listing=rows[key], path=file.path, content=file.content)
@@ -300,8 +301,8 @@ def _store_files(
     )
 
 
-_OF_VERSIONS = ["descriptor", "status", "published_at"]
-_COMPARED = [
+_VERSION_FIELDS = ["descriptor", "status", "published_at"]
+_COMPARED_FIELDS = [
     name
     for name in _values(offer_of(IntegrationDescriptor(slug="", kind="mcp", title="")), Source())
     if name not in ("key", "run")

@@ -1,19 +1,19 @@
-"""Finding tools and listings by their names, as one types: each as far as the viewer may know."""
+"""Search for tools and listings by name while the viewer types, limited to what they may see."""
 
 from collections.abc import Sequence
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from catalog.models import Capability
-from marketplace.listings.viewer import Viewer, listings_for
+from marketplace.listings.viewer import Viewer, visible_listings
 from marketplace.models import Listing
 
-MOST = 6  # of each, since more are not read while typing
+MOST = 6  # of each; nobody reads more while typing
 _MOST_WORDS = 8
 
 
 def find_tools(*, viewer: Viewer, words: str) -> Sequence[Capability]:
-    """What the viewer may use and what mentions all the words, names before descriptions."""
+    """Return usable tools that mention all the words; matches in names come first."""
     if not words or viewer.caller is None:
         return []
     usable = Capability.objects.usable_by(viewer.caller, unavailable=True).mentioning(words)
@@ -30,10 +30,10 @@ def find_tools(*, viewer: Viewer, words: str) -> Sequence[Capability]:
 
 
 def find_listings(*, viewer: Viewer, words: str) -> Sequence[Listing]:
-    """What is on offer to the viewer under a title with all the words."""
+    """Return visible listings whose titles contain all the words."""
     if not words:
         return []
-    rows: QuerySet[Listing] = listings_for(viewer)
+    rows: QuerySet[Listing] = visible_listings(viewer)
     for word in words.split()[:_MOST_WORDS]:
         rows = rows.filter(title__icontains=word)
     shown = rows.only("pk", "slug", "title", "category", "kind", "publisher")

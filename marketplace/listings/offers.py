@@ -1,4 +1,4 @@
-"""Offers: what every source's entries become before they are stored as listings. Plain values."""
+"""Offers: plain values that every source's entries become before they are stored as listings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONO
 from catalog.lookups.detail_levels import short_description
 
 _MOST_TOOLS = 200
-_MOST_WORDS = 300  # characters of a tool's description: enough to browse
+_MOST_DESCRIPTION = 300  # characters of a tool's description
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,7 @@ class OfferedFile:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One version of one entry. `key` is what the source calls the entry, and stays when its title
-    and address change."""
+    """A version of an entry. `key` is the source's stable identifier of the entry."""
 
     key: str
     descriptor: IntegrationDescriptor
@@ -44,7 +43,7 @@ class Offer:
 def offer_of(
     descriptor: IntegrationDescriptor, capabilities: Iterable[Descriptor] = (), **more: Any
 ) -> Offer:
-    """The offer of what a format's reader gave; `more` is what the source knows besides."""
+    """Build an offer from a parsed descriptor; `more` overrides what the descriptor says."""
     known = descriptor.source_ref
     own = tuple(one for one in capabilities if one.integration == descriptor.slug)
     values: dict[str, Any] = {
@@ -52,13 +51,13 @@ def offer_of(
         "category": _category(descriptor, own),
         "tags": tuple(known.get("tags") or ()),
         "repository": str(known.get("repository") or ""),
-        "tools": _tools(own) or _named(known.get("tools")),
+        "tools": _tools(own) or _tools_by_name(known.get("tools")),
     }
     return Offer(descriptor=descriptor, **values | more)
 
 
 def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
-    """What it needs: variables with their words, the program that is started, hosts it talks to."""
+    """Return what it needs: variables, the program to start, and the hosts it connects to."""
     described = {one["name"]: one for one in descriptor.source_ref.get("variables") or ()}
     names = dict.fromkeys((*descriptor.required_secrets, *described))
     return {
@@ -86,7 +85,7 @@ def _hosts(descriptor: IntegrationDescriptor) -> list[str]:
 
 
 def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor, ...]) -> str:
-    """The declared one, else that of most of its tools, else one worked out from its words."""
+    """Return the declared category, else its tools' most common one, else infer it."""
     declared = str(descriptor.source_ref.get("category") or "")
     categories = [one.category for one in capabilities if one.category not in ("", "other")]
     common = max(categories, key=categories.count, default="")
@@ -99,7 +98,7 @@ def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
         {
             "name": one.action,
             "title": one.display_name,
-            "description": short_description(one.description, _MOST_WORDS),
+            "description": short_description(one.description, _MOST_DESCRIPTION),
             "side_effect": one.side_effect,
         }
         for one in capabilities[:_MOST_TOOLS]
@@ -107,7 +106,7 @@ def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
     )
 
 
-def _named(names: Any) -> tuple[JSONObject, ...]:
-    """Tools of which a source tells the names only."""
+def _tools_by_name(names: Any) -> tuple[JSONObject, ...]:
+    """Return tools for a source that lists only their names."""
     listed = names if isinstance(names, list) else []
     return tuple({"name": str(name)} for name in listed[:_MOST_TOOLS])

@@ -1,4 +1,4 @@
-"""Finding pages, tools and listings from everywhere: as a page, and in the palette above others."""
+"""Search for pages, tools and listings: as a page, and in the command palette."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ from marketplace.listings.viewer import Viewer
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
-    """Something to go to; `name` tells apart what is called alike."""
+class Result:
+    """A search result with its address. `name` distinguishes results with equal labels."""
 
     label: str
     icon: str
@@ -28,21 +28,21 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Things of one sort, and where there are more of them."""
+    """Results of one type, with the address of the full list."""
 
     name: str
     label: str
-    things: tuple[Thing, ...]
+    results: tuple[Result, ...]
     more: str = ""
 
 
-# Pages below those of the rail, with words that they are looked for by.
-FURTHER = (
+# Pages that are not in the navigation rail, with keywords to find them by.
+MORE_PAGES = (
     ("my-secrets", "Your connections", "key-round", "secrets accounts sign in"),
     ("requests", "Ask for access", "send", "requests wish"),
     ("account", "Your account", "circle-user", "password codes e-mail"),
 )
-FURTHER_OF_ADMINS = (
+MORE_ADMIN_PAGES = (
     ("access-groups", "Groups", "users", "access teams"),
     ("access-explain", "Explain a right", "info", "access why"),
     ("access-requests", "Requests for access", "messages-square", "answer wishes"),
@@ -55,12 +55,12 @@ FURTHER_OF_ADMINS = (
 
 
 class FindForm(forms.Form):
-    """What is looked for. What cannot be looked for counts as nothing."""
+    """The search words. Invalid input counts as no words."""
 
     q = forms.CharField(required=False, max_length=200)
 
     def words(self) -> str:
-        """The words as they were typed, without what surrounds them."""
+        """Return the stripped search words."""
         self.full_clean()
         return str(self.cleaned_data.get("q", ""))
 
@@ -68,32 +68,32 @@ class FindForm(forms.Form):
 @login_required
 @require_GET
 def find(request: PageRequest) -> HttpResponse:
-    """What fits the words; without words, where one can go."""
+    """Show results for the words; without words, list the pages."""
     frame = frame_of(request)
     words = FindForm(request.GET).words()
     sections = [
         Section("pages", "Pages", _pages(frame, request.user.is_staff, words)),
-        *_found(viewer_of(request, frame), words),
+        *_find_tools_and_listings(viewer_of(request, frame), words),
     ]
-    context = {"words": words, "sections": [section for section in sections if section.things]}
+    context = {"words": words, "sections": [section for section in sections if section.results]}
     template = "listings/find.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
 
 
-def _pages(frame: Frame, is_admin: bool, words: str) -> tuple[Thing, ...]:
-    """The pages that the person may open and whose names have all the words."""
+def _pages(frame: Frame, is_admin: bool, words: str) -> tuple[Result, ...]:
+    """Return the pages whose label and keywords contain all the words."""
     places = [(place.url_name, place.label, place.icon, "") for place in frame.places]
-    rows = [*places, *FURTHER, *(FURTHER_OF_ADMINS if is_admin else ())]
+    rows = [*places, *MORE_PAGES, *(MORE_ADMIN_PAGES if is_admin else ())]
     return tuple(
-        Thing(label, icon, reverse(url_name))
+        Result(label, icon, reverse(url_name))
         for url_name, label, icon, more in rows
         if all(word in f"{label} {more}".lower() for word in words.lower().split())
     )
 
 
-def _found(viewer: Viewer, words: str) -> tuple[Section, Section]:
+def _find_tools_and_listings(viewer: Viewer, words: str) -> tuple[Section, Section]:
     tools = tuple(
-        Thing(
+        Result(
             tool.display_name,
             category_icon(tool.category, tool.kind),
             reverse("tool", args=[tool.full_name]),
@@ -102,7 +102,7 @@ def _found(viewer: Viewer, words: str) -> tuple[Section, Section]:
         for tool in find_tools(viewer=viewer, words=words)
     )
     listings = tuple(
-        Thing(
+        Result(
             listing.title,
             category_icon(listing.category, listing.kind),
             reverse("listing", args=[listing.slug]),

@@ -1,4 +1,4 @@
-"""A listing's README as HTML that cannot do harm."""
+"""Listing READMEs, rendered to safe HTML."""
 
 from functools import lru_cache
 
@@ -6,13 +6,13 @@ from django.utils.safestring import SafeString
 
 from acl.pages.markdown import safe_html
 
-# Hostile Markdown takes time that grows with its square: half a second at this length, once.
+# Rendering hostile Markdown takes quadratic time: half a second at this length, then cached.
 LONGEST = 16_000
 
 
 @lru_cache(maxsize=256)
 def readme_html(markdown: str) -> SafeString:
-    """The beginning of the text, cut at a line; links lead to https only, pictures are left out."""
+    """Render the README, cut at a line if too long. Only https links and no images survive."""
     if len(markdown) > LONGEST:
         markdown = markdown[:LONGEST].rpartition("\n")[0] or markdown[:LONGEST]
     return safe_html(markdown)

@@ -1,4 +1,4 @@
-"""The MCP registry's own API (v0.1), read only: what the caller may use, for MCP clients."""
+"""The MCP registry API (v0.1), read only, with the integrations that the caller may use."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from acl.http.caller_serializer import CallerSerializer
 from acl.http.caller_view import CallerView
 from acl.http.strict_serializer import Text
-from marketplace.listings.served_registry import WantedServers, list_servers, versions_of
+from marketplace.listings.served_registry import ServersQuery, list_servers, versions_of
 
 _NAME = OpenApiParameter(
     "name",
@@ -24,7 +24,7 @@ _NAME = OpenApiParameter(
 
 
 class ServersQuerySerializer(CallerSerializer):
-    """Which servers, and for whom."""
+    """Query parameters of the server list."""
 
     cursor = Text(
         max_length=100, default="", allow_blank=True, help_text="`nextCursor` of the page before."
@@ -38,14 +38,14 @@ class ServersQuerySerializer(CallerSerializer):
 
 
 class RegistryEntrySerializer(serializers.Serializer[Any]):
-    """A server.json, and beside it what the registry says of it."""
+    """A server.json with the registry's metadata."""
 
     server = serializers.DictField()
     _meta = serializers.DictField()
 
 
 class RegistryMetadataSerializer(serializers.Serializer[Any]):
-    """How many entries this page has, and where the next one begins."""
+    """Number of entries on this page, and the cursor of the next page."""
 
     count = serializers.IntegerField()
     nextCursor = serializers.CharField(required=False)
@@ -59,7 +59,7 @@ class ServersSerializer(serializers.Serializer[Any]):
 
 
 class ServersView(CallerView):
-    """The list."""
+    """The list of servers."""
 
     @extend_schema(
         operation_id="list_registry_servers",
@@ -69,16 +69,14 @@ class ServersView(CallerView):
         responses={200: ServersSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Every integration of which the caller may use something, by name."""
+        """Return integrations with at least one usable capability, by name."""
         caller, wanted = self.asked(request, request.query_params.dict(), ServersQuerySerializer)
-        page = list_servers(
-            caller=caller, address=_address(request), wanted=WantedServers(**wanted)
-        )
+        page = list_servers(caller=caller, address=_address(request), wanted=ServersQuery(**wanted))
         return Response(_page(page.servers, page.next_cursor))
 
 
 class VersionsView(CallerView):
-    """One server's versions."""
+    """Versions of one server."""
 
     @extend_schema(
         operation_id="list_registry_versions",
@@ -88,7 +86,7 @@ class VersionsView(CallerView):
         responses={200: ServersSerializer},
     )
     def get(self, request: Request, name: str) -> Response:
-        """The one that is installed; 404 alike for an unknown server and somebody else's."""
+        """Return the installed version; 404 for unknown servers and for those of others."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         found = versions_of(caller=caller, address=_address(request), name=name)
         if not found:
@@ -97,7 +95,7 @@ class VersionsView(CallerView):
 
 
 class VersionView(CallerView):
-    """One version of one server."""
+    """A version of a server."""
 
     @extend_schema(
         operation_id="get_registry_version",
@@ -107,7 +105,7 @@ class VersionView(CallerView):
         responses={200: RegistryEntrySerializer},
     )
     def get(self, request: Request, name: str, version: str) -> Response:
-        """By its number, or `latest`."""
+        """Return a version by its number, or `latest`."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         found = versions_of(caller=caller, address=_address(request), name=name, version=version)
         if not found:

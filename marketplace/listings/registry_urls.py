@@ -1,4 +1,4 @@
-"""Where Pegboard answers as an MCP registry, below v0.1/."""
+"""URLs of Pegboard's MCP registry, below v0.1/."""
 
 from django.urls import path
 

@@ -1,7 +1,7 @@
-"""Listings made findable: their words when they are stored, their vectors by the sweep.
+"""Search index of listings: words are written with the listing, vectors later by the sweep.
 
-Capabilities go first: what somebody installs is waited for, what could be installed is found by its
-words meanwhile. So a sweep embeds only some listings, and nothing is sent when they are stored.
+Capabilities go first, because users wait for what they install, and can already find listings by
+their words. So each sweep embeds a limited number of listings, and storing them queues no task.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,14 +22,14 @@ from marketplace.listings.search_text import listing_hash, listing_terms, listin
 from marketplace.models import Listing, ListingVector, ListingWords
 
 log = structlog.get_logger(__name__)
-# Of a sweep: some seconds of work, so that a new tool's vector waits no longer than that.
-EMBEDDED_AT_ONCE = 200
-DESCRIBED_AT_ONCE = 500
+# Listings embedded per sweep: a few seconds of work, so that new tools do not wait longer.
+EMBEDDED_PER_SWEEP = 200
+INDEX_BATCH = 500
 
 
 @transaction.atomic
 def describe_listings(rows: Sequence[Listing]) -> None:
-    """Write their words, and promise a vector by each model for those whose text is new."""
+    """Index the words of listings, and queue vectors by each model for changed texts."""
     ListingWords.objects.bulk_create(
         [ListingWords(listing=row, terms=listing_terms(row), of=row.updated_at) for row in rows],
         update_conflicts=True,
@@ -38,10 +38,10 @@ def describe_listings(rows: Sequence[Listing]) -> None:
     )
     hashes = {row.pk: listing_hash(row) for row in rows}
     with connection.cursor() as cursor:
-        cursor.execute(_PROMISE, [list(hashes), list(hashes.values())])
+        cursor.execute(_QUEUE_VECTORS, [list(hashes), list(hashes.values())])
 
 
-_PROMISE = """
+_QUEUE_VECTORS = """
 INSERT INTO marketplace_listingvector AS v
   (listing_id, model_id, text_hash, vector_hash, attempts, failure, sent_at)
 SELECT l.id, m.id, l.hash, '', 0, '', now()
@@ -54,13 +54,13 @@ ON CONFLICT (listing_id, model_id) DO UPDATE
 
 
 def describe_missing() -> int:
-    """Describe what has changed without it, or is new to a kept model; how many."""
+    """Index changed listings, and those without a row for a kept model. Return the count."""
     own = {"listing": OuterRef("pk")}
     missing = Q(~Exists(ListingWords.objects.filter(of=OuterRef("updated_at"), **own)))
     for model in kept_models():
         missing |= Q(~Exists(ListingVector.objects.filter(model=model, **own)))
     keys = list(Listing.objects.filter(missing).order_by("pk").values_list("pk", flat=True))
-    for some in chunks(keys, DESCRIBED_AT_ONCE):
+    for some in chunks(keys, INDEX_BATCH):
         with transaction.atomic():
             rows = Listing.objects.filter(pk__in=some).order_by("pk").defer("readme", "details")
             describe_listings(list(rows.select_for_update(of=("self",))))
@@ -68,23 +68,24 @@ def describe_missing() -> int:
 
 
 def pending_listings() -> QuerySet[ListingVector]:
-    """Promises that are open and have not failed too often."""
+    """Return vector rows to embed that have not failed too often."""
     return ListingVector.objects.exclude(vector_hash=F("text_hash")).filter(
         attempts__lt=settings.PEGBOARD_EMBEDDING_ATTEMPTS
     )
 
 
-def embed_listings(most: int = EMBEDDED_AT_ONCE) -> int:
-    """Embed some of what waits, by each model; how many vectors were written."""
+def embed_listings(most: int = EMBEDDED_PER_SWEEP) -> int:
+    """Embed up to `most` pending listings with each model. Return the number of vectors written."""
     gave_up = ListingVector.objects.exclude(vector_hash=F("text_hash"))
     gave_up.filter(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS, failure="").update(
         failure=DIED
     )
-    return sum(_embed_by(model, most) for model in kept_models())
+    return sum(_embed_with(model, most) for model in kept_models())
 
 
-def _embed_by(model: EmbeddingModel, most: int) -> int:
-    """In batches of new ones; alone what was begun before, since it may have ended the worker."""
+def _embed_with(model: EmbeddingModel, most: int) -> int:
+    """Embed pending listings: new ones in batches, retries one by one."""
+    # An earlier attempt may have killed the worker: alone it cannot take others down with it.
     stale = Now() - timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
     waiting = pending_listings().filter(Q(attempts=0) | Q(sent_at__lt=stale), model=model)
     rows = list(waiting.order_by("attempts", "listing")[:most].values_list("pk", "attempts"))
@@ -100,36 +101,37 @@ def _embed_by(model: EmbeddingModel, most: int) -> int:
 
 
 def _embed_batch(batch: Sequence[int], embedder: Embedder) -> int:
-    """Embed the batch, or its halves where it fails, down to the one that cannot be embedded."""
-    promises = _claim(batch)
-    if not promises:
+    """Embed the batch. On failure, bisect it to find the text that cannot be embedded."""
+    pending = _claim(batch)
+    if not pending:
         return 0
     try:
-        texts = [listing_text(promise.listing) for promise in promises]
+        texts = [listing_text(row.listing) for row in pending]
         vectors = embed_documents(embedder, texts)
     except Exception as problem:
-        if len(promises) == 1 and not _is_away(problem):
-            _note_failure(promises[0], str(problem) or type(problem).__name__)
+        if len(pending) == 1 and not _is_unavailable(problem):
+            _note_failure(pending[0], str(problem) or type(problem).__name__)
             return 0
-        _give_back(promises)
-        if _is_away(problem):
+        _release(pending)
+        if _is_unavailable(problem):
             raise
-        keys = [promise.pk for promise in promises]
+        keys = [row.pk for row in pending]
         return sum(_embed_batch(half, embedder) for half in chunks(keys, (len(keys) + 1) // 2))
-    return _store(promises, vectors)
+    return _store(pending, vectors)
 
 
-def _note_failure(promise: ListingVector, reason: str) -> None:
-    same = ListingVector.objects.filter(pk=promise.pk, text_hash=promise.text_hash)
+def _note_failure(row: ListingVector, reason: str) -> None:
+    same = ListingVector.objects.filter(pk=row.pk, text_hash=row.text_hash)
     same.update(failure=reason[:300])
 
 
-def _is_away(problem: Exception) -> bool:
+def _is_unavailable(problem: Exception) -> bool:
     return isinstance(problem, EmbedderUnavailable) and not isinstance(problem, TextRefused)
 
 
 def _claim(batch: Sequence[int]) -> list[ListingVector]:
-    """Count the attempt, committed before work that may end the process; then read the texts."""
+    """Count the attempt, then read the texts."""
+    # Committed before the work, which may kill the process.
     with transaction.atomic():
         rows = pending_listings().filter(pk__in=batch)
         keys = list(
@@ -140,19 +142,18 @@ def _claim(batch: Sequence[int]) -> list[ListingVector]:
     return list(claimed.order_by("listing").defer("listing__readme", "listing__details"))
 
 
-def _give_back(promises: Iterable[ListingVector]) -> None:
-    """Take the attempt back: it says nothing about these texts."""
-    begun = ListingVector.objects.filter(pk__in=[row.pk for row in promises], attempts__gt=0)
+def _release(pending: Iterable[ListingVector]) -> None:
+    """Undo the attempt count of a batch."""
+    # The embedder was unavailable, or another text of the batch failed: that says nothing of these.
+    begun = ListingVector.objects.filter(pk__in=[row.pk for row in pending], attempts__gt=0)
     begun.update(attempts=F("attempts") - 1)
 
 
-def _store(promises: Sequence[ListingVector], vectors: Vectors) -> int:
-    """Write each vector, unless the text has changed since it was read."""
+def _store(pending: Sequence[ListingVector], vectors: Vectors) -> int:
+    """Write each vector, unless its text changed in the meantime."""
     written = 0
     with transaction.atomic():
-        for promise, vector in zip(promises, vectors, strict=True):
-            same = ListingVector.objects.filter(pk=promise.pk, text_hash=promise.text_hash)
-            written += same.update(
-                vector=vector, vector_hash=promise.text_hash, attempts=0, failure=""
-            )
+        for row, vector in zip(pending, vectors, strict=True):
+            same = ListingVector.objects.filter(pk=row.pk, text_hash=row.text_hash)
+            written += same.update(vector=vector, vector_hash=row.text_hash, attempts=0, failure="")
     return written

@@ -1,4 +1,4 @@
-"""A listing as the text that it is found by: the same readings and words as a capability's."""
+"""Texts of a listing for search, built like those of a capability."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,7 @@ _MOST_TOOLS = 40
 
 @dataclass(frozen=True, slots=True)
 class DescribedListing:
-    """What the catalogue's own texts are made from, told of a listing: its tools take the place of
-    parameters, since they say what it is good for."""
+    """A listing, with the attributes from which the catalogue builds search texts."""
 
     integration: str
     action: str
@@ -32,8 +31,8 @@ class DescribedListing:
     required_tools: Sequence[str]
 
 
-def described(listing: Listing) -> DescribedListing:
-    """The listing in the terms of a capability."""
+def describe_as_capability(listing: Listing) -> DescribedListing:
+    """Describe the listing as a capability."""
     names = [str(tool.get("name", "")) for tool in listing.tools[:_MOST_TOOLS]]
     return DescribedListing(
         integration=listing.publisher,
@@ -45,21 +44,22 @@ def described(listing: Listing) -> DescribedListing:
         category_inferred=False,
         tags=listing.tags,
         examples=(),
+        # Tool names stand in for parameters, since they say what the server is good for.
         input_schema={"properties": dict.fromkeys(names)},
         required_tools=(),
     )
 
 
 def listing_text(listing: Listing) -> str:
-    """What it is embedded by."""
-    return embedding_text(described(listing))
+    """Return the text to embed."""
+    return embedding_text(describe_as_capability(listing))
 
 
 def listing_hash(listing: Listing) -> str:
-    """Of the text that it is embedded by."""
+    """Return the digest of the text to embed."""
     return hashlib.sha256(listing_text(listing).encode()).hexdigest()
 
 
 def listing_terms(listing: Listing) -> SparseVector:
-    """Its side of BM25, as it is stored."""
-    return SparseVector(document_vector(described(listing)), DIMENSIONS)
+    """Return the BM25 document vector."""
+    return SparseVector(document_vector(describe_as_capability(listing)), DIMENSIONS)

@@ -1,7 +1,7 @@
-"""Pegboard's own catalogue as an MCP registry: the integrations that a caller may use.
+"""Pegboard's catalogue as an MCP registry: the integrations that a caller may use.
 
-Each is told with Pegboard's own address and no other: whoever connects there has their rights with
-every call, and learns no command, host, path or secret of the server behind it.
+Every entry has Pegboard's own MCP address. So each call is checked against the caller's rights, and
+no command, host, path or secret of the server behind it is disclosed.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ NAMESPACE = "pegboard"
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json"
 _META = "io.modelcontextprotocol.registry/official"
 _UNKNOWN_VERSION = "0.0.0"
-_MOST_DESCRIPTION = 100  # of the registry's schema
+_MOST_DESCRIPTION = 100  # maxLength in the registry's schema
 LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
-class WantedServers:
-    """What of the list is wanted."""
+class ServersQuery:
+    """Filters and cursor of the server list."""
 
     cursor: str = ""
     limit: int = 30
@@ -36,38 +36,38 @@ class WantedServers:
 
 @dataclass(frozen=True, slots=True)
 class ServersPage:
-    """Some of the servers, and the cursor of those after them."""
+    """A page of servers, and the cursor of the next one."""
 
     servers: tuple[dict[str, Any], ...]
     next_cursor: str = ""
 
 
-def list_servers(*, caller: Caller, address: str, wanted: WantedServers) -> ServersPage:
-    """The integrations by name, a page at a time; `address` is that of our own MCP server."""
+def list_servers(*, caller: Caller, address: str, wanted: ServersQuery) -> ServersPage:
+    """Return one page of servers, by name. `address` is the URL of Pegboard's MCP server."""
     found = _usable(caller).filter(slug__gt=wanted.cursor)
     if wanted.search:
         found = found.filter(Q(slug__icontains=wanted.search) | Q(title__icontains=wanted.search))
     if wanted.updated_since:
         found = found.filter(updated_at__gte=wanted.updated_since)
     if wanted.version not in ("", LATEST):
-        found = found.filter(_of_version(wanted.version))
+        found = found.filter(_has_version(wanted.version))
     rows = list(found.order_by("slug", "pk")[: wanted.limit + 1])
     shown = rows[: wanted.limit]
     cursor = shown[-1].slug if len(rows) > len(shown) else ""
-    return ServersPage(tuple(_told(shown, address)), cursor)
+    return ServersPage(tuple(_server_entries(shown, address)), cursor)
 
 
 def versions_of(
     *, caller: Caller, address: str, name: str, version: str = ""
 ) -> tuple[dict[str, Any], ...]:
-    """The one version that is installed of an integration; nothing where there is none such."""
+    """Return the installed version of a server, or nothing if it does not match."""
     namespace, _, slug = name.rpartition("/")
     if namespace != NAMESPACE:
         slug = ""
     found = _usable(caller).filter(slug=slug)
     if version not in ("", LATEST):
-        found = found.filter(_of_version(version))
-    return tuple(_told(found.order_by("slug", "pk"), address))
+        found = found.filter(_has_version(version))
+    return tuple(_server_entries(found.order_by("slug", "pk"), address))
 
 
 def _usable(caller: Caller) -> QuerySet[Integration]:
@@ -75,11 +75,11 @@ def _usable(caller: Caller) -> QuerySet[Integration]:
     return Integration.objects.filter(pk__in=usable)
 
 
-def _of_version(version: str) -> Q:
+def _has_version(version: str) -> Q:
     return Q(version=version) | Q(version="" if version == _UNKNOWN_VERSION else version)
 
 
-def _told(rows: Iterable[Integration], address: str) -> Iterable[dict[str, Any]]:
+def _server_entries(rows: Iterable[Integration], address: str) -> Iterable[dict[str, Any]]:
     for row in rows:
         published, updated = (moment.isoformat() for moment in (row.created_at, row.updated_at))
         server = {

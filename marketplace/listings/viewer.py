@@ -1,9 +1,8 @@
-"""Who looks at the marketplace, and what of it is there for them.
+"""Visibility of sources, listings and installed integrations in the marketplace.
 
-Everybody who has signed in may browse what is on offer to the public. What an admin has loaded from
-this machine, from a command or from a client's configuration tells of the organisation: admins see
-that, and which version of what is installed. Others are told that something is installed only
-where they may use it.
+Every signed-in user sees public sources. Sources on this machine, from commands or from client
+configurations disclose internals of the organisation: only admins see those, and the versions that
+are installed. Others see an installation only if they may use something of it.
 """
 
 from collections.abc import Iterable
@@ -17,42 +16,42 @@ from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
 from marketplace.models import Listing, Source
 
-_TELLING = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
-# `listings_for` in statements that are written by hand, where `l` is the listing.
-OFFERED = """
+_ADMIN_ONLY_KINDS = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
+# The condition of `visible_listings` for raw SQL, where `l` is the listing.
+VISIBLE = """
 l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s::bigint[]))
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who looks: an admin, or a caller whose rights decide; nobody's rights without."""
+    """An admin, or a caller whose rights decide. Without a caller, nobody's rights."""
 
     is_admin: bool
     caller: Caller | None = None
 
 
-def sources_for(viewer: Viewer) -> QuerySet[Source]:
-    """The sources whose listings the viewer may see."""
+def visible_sources(viewer: Viewer) -> QuerySet[Source]:
+    """Return the sources whose listings the viewer may see."""
     sources = Source.objects.order_by("title", "pk")
     if viewer.is_admin:
         return sources
-    return sources.exclude(Q(kind__in=_TELLING) | Q(location__startswith="/"))
+    return sources.exclude(Q(kind__in=_ADMIN_ONLY_KINDS) | Q(location__startswith="/"))
 
 
-def listings_for(viewer: Viewer) -> QuerySet[Listing]:
-    """What is on offer, to this viewer. What lost its source is there for admins only."""
+def visible_listings(viewer: Viewer) -> QuerySet[Listing]:
+    """Return listings that the viewer may see. Only admins see those that lost their source."""
     offered = Listing.objects.filter(vanished_at=None)
-    return offered if viewer.is_admin else offered.filter(source__in=sources_for(viewer))
+    return offered if viewer.is_admin else offered.filter(source__in=visible_sources(viewer))
 
 
-def offered_to(viewer: Viewer, sources: Iterable[Source]) -> dict[str, Any]:
-    """The parameters of `OFFERED`, with the viewer's sources as they have been read."""
+def visibility_parameters(viewer: Viewer, sources: Iterable[Source]) -> dict[str, Any]:
+    """Return the parameters of `VISIBLE`, from sources that were read already."""
     return {"everywhere": viewer.is_admin, "sources": [source.pk for source in sources]}
 
 
-def installed_for(viewer: Viewer) -> QuerySet[Integration]:
-    """What has been installed from a listing, as far as the viewer may know."""
+def visible_integrations(viewer: Viewer) -> QuerySet[Integration]:
+    """Return the integrations installed from listings that the viewer may know of."""
     installed = Integration.objects.exclude(listing="").exclude(state=ReviewState.PENDING)
     if viewer.is_admin:
         return installed

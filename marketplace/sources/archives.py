@@ -1,8 +1,8 @@
-"""Unpacking archives that strangers made, zip or tar.gz, into a folder of our own.
+"""Safe extraction of untrusted zip and tar.gz archives into a folder.
 
-Each member is written by us, never by the archive's library: a name that leads elsewhere, a
-device, a repetition or a bomb refuses the archive. Links are left out and told, since repositories
-have them.
+We write every member ourselves instead of the archive library. Path traversal, devices, duplicate
+names and decompression bombs refuse the whole archive. Links are skipped and reported, because
+ordinary repositories contain them.
 """
 
 import gzip
@@ -25,8 +25,8 @@ _PART = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How much an archive may unpack to."""
+class ArchiveLimits:
+    """Limits for extracting an archive; sizes in bytes."""
 
     members: int = 20_000
     total: int = 200 * MB
@@ -36,7 +36,7 @@ class Room:
     depth: int = 24
 
 
-ROOM = Room()
+ARCHIVE_LIMITS = ArchiveLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,19 @@ class _Member:
 
 
 class _Archive(Protocol):
-    """What both kinds have in common: members in order, and the bytes of one."""
+    """The interface of both formats: members in order, with the content of regular files."""
 
     def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]: ...
 
 
-def unpack(body: bytes, folder: Path, *, room: Room = ROOM) -> list[Defect]:
-    """Write the archive's files below `folder`; what was left out. RefusedError refuses it all."""
-    budget = _Budget(room, len(body))
+def unpack(body: bytes, folder: Path, *, limits: ArchiveLimits = ARCHIVE_LIMITS) -> list[Defect]:
+    """Extract the files below `folder` and return what was skipped. Raises RefusedError."""
+    budget = _Budget(limits, len(body))
     left_out: list[Defect] = []
     names: set[str] = set()
     try:
-        for member, content in _opened(body, budget).members():
-            path = _checked(member, names, room)
+        for member, content in _open_archive(body, budget).members():
+            path = _safe_path(member, names, limits)
             if member.is_link:
                 left_out.append(Defect(str(path), "file", "is a link, and links are not followed"))
             elif member.is_file and content is not None:
@@ -71,31 +71,31 @@ def unpack(body: bytes, folder: Path, *, room: Room = ROOM) -> list[Defect]:
     return left_out
 
 
-def only_folder(folder: Path) -> Path:
-    """The one folder that forges put around a repository's files, or the folder itself."""
+def strip_top_folder(folder: Path) -> Path:
+    """Return the single folder that forges wrap repositories in, or the folder itself."""
     inside = sorted(folder.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
 
 
 class _Budget:
-    """Counts what comes out, against what went in."""
+    """Counts extracted members and bytes, limited by the archive's own size."""
 
-    def __init__(self, room: Room, packed: int) -> None:
-        self.room = room
-        self._most = min(room.total, max(packed, 1024) * room.ratio)
+    def __init__(self, limits: ArchiveLimits, packed: int) -> None:
+        self.limits = limits
+        self._most_bytes = min(limits.total, max(packed, 1024) * limits.ratio)
         self._taken = 0
         self._members = 0
 
     def member(self) -> None:
-        """One more member."""
+        """Count a member."""
         self._members += 1
-        if self._members > self.room.members:
-            raise RefusedError(f"has more than {self.room.members:,} files")
+        if self._members > self.limits.members:
+            raise RefusedError(f"has more than {self.limits.members:,} files")
 
     def take(self, size: int) -> None:
-        """That many more bytes."""
+        """Count extracted bytes."""
         self._taken += size
-        if self._taken > self._most:
+        if self._taken > self._most_bytes:
             raise RefusedError("unpacks to far more than it is packed")
 
 
@@ -111,7 +111,7 @@ class _Zip:
             if info.flag_bits & 1:
                 raise RefusedError("is encrypted")
             member = _Member(
-                # As it is written: ZipFile itself makes backslashes and null bytes harmless.
+                # The name as stored: `filename` has backslashes replaced and is cut at a null byte.
                 info.orig_filename,
                 info.file_size,
                 is_folder=info.is_dir(),
@@ -131,9 +131,9 @@ class _Tar:
         self._budget = budget
 
     def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]:
-        # As a stream: what has not been counted has not been unpacked, headers included.
-        budget = _Budget(self._budget.room, len(self._packed))
-        stream = _Counted(gzip.GzipFile(fileobj=io.BytesIO(self._packed)), budget)
+        # Read as a stream with its own budget, so that oversized headers count as well.
+        budget = _Budget(self._budget.limits, len(self._packed))
+        stream = _CountingStream(gzip.GzipFile(fileobj=io.BytesIO(self._packed)), budget)
         with tarfile.open(fileobj=stream, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
             for info in tar:
                 self._budget.member()
@@ -149,8 +149,8 @@ class _Tar:
                 )
 
 
-class _Counted:
-    """A stream of which every byte counts."""
+class _CountingStream:
+    """Stream wrapper that counts every byte against a budget."""
 
     def __init__(self, inner: IO[bytes] | gzip.GzipFile, budget: _Budget) -> None:
         self._inner = inner
@@ -162,7 +162,7 @@ class _Counted:
         return part
 
 
-def _opened(body: bytes, budget: _Budget) -> _Archive:
+def _open_archive(body: bytes, budget: _Budget) -> _Archive:
     if body.startswith(b"PK"):
         return _Zip(body, budget)
     if body.startswith(b"\x1f\x8b"):
@@ -170,18 +170,18 @@ def _opened(body: bytes, budget: _Budget) -> _Archive:
     raise RefusedError("is neither a zip nor a tar.gz archive")
 
 
-def _checked(member: _Member, names: set[str], room: Room) -> PurePosixPath:
-    """Where the member goes, below the folder; RefusedError where its name is up to something."""
+def _safe_path(member: _Member, names: set[str], limits: ArchiveLimits) -> PurePosixPath:
+    """Return the member's path below the folder; RefusedError for unsafe names."""
     name = member.name.rstrip("/")
     parts = name.split("/")
     parts = [part for part in parts if part != "."]
     if not (member.is_file or member.is_folder or member.is_link):
         raise RefusedError("holds a device or a pipe")
-    if name.startswith("/") or ".." in parts or "" in parts or _is_odd(name):
+    if name.startswith("/") or ".." in parts or "" in parts or _has_odd_characters(name):
         raise RefusedError("holds a name that leads elsewhere")
-    if len(name) > room.name or len(parts) > room.depth:
+    if len(name) > limits.name or len(parts) > limits.depth:
         raise RefusedError("holds a name that is too long or too deep")
-    # Two names that some file system takes for one would overwrite each other there.
+    # Some file systems treat these two names as equal: one file would overwrite the other.
     folded = unicodedata.normalize("NFKC", "/".join(parts)).casefold()
     if folded in names and not member.is_folder:
         raise RefusedError("holds one name twice")
@@ -189,7 +189,7 @@ def _checked(member: _Member, names: set[str], room: Room) -> PurePosixPath:
     return PurePosixPath(*parts)
 
 
-def _is_odd(name: str) -> bool:
+def _has_odd_characters(name: str) -> bool:
     drive = len(name) > 1 and name[1] == ":"
     return drive or "\\" in name or any(unicodedata.category(one) == "Cc" for one in name)
 
@@ -197,8 +197,8 @@ def _is_odd(name: str) -> bool:
 def _write(
     path: Path, content: IO[bytes], member: _Member, budget: _Budget, left_out: list[Defect]
 ) -> None:
-    if member.size > budget.room.file:
-        reason = f"has {member.size:,} bytes; the limit is {budget.room.file:,}"
+    if member.size > budget.limits.file:
+        reason = f"has {member.size:,} bytes; the limit is {budget.limits.file:,}"
         left_out.append(Defect(member.name, "file", reason))
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ def _write(
         taken = 0
         while part := content.read(_PART):
             taken += len(part)
-            if taken > budget.room.file:
+            if taken > budget.limits.file:
                 raise RefusedError("holds a file that is larger than it says")
             budget.take(len(part))
             written.write(part)
@@ -218,7 +218,7 @@ _BROKEN = (
     EOFError,
     OSError,
     zlib.error,
-    NotImplementedError,  # zipfile's, for a way of packing that it does not know
+    NotImplementedError,  # from zipfile, for an unknown compression method
     UnicodeError,
     ValueError,
     RuntimeError,

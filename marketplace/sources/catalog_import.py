@@ -1,4 +1,4 @@
-"""Loading a source: what brings capabilities goes into the catalogue, the rest into the shop."""
+"""Importing a source: capabilities go into the catalogue, other integrations become listings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,19 +12,19 @@ from marketplace.listings.listing_store import StoredListings, store_listings
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a source's capabilities and listings."""
+    """Result of an import: registered capabilities, and stored listings."""
 
     registered: Registered
     listings: StoredListings
 
     @property
     def loaded(self) -> int:
-        """How many capabilities and listings of the source are stored now."""
+        """Number of capabilities and listings of the source that are stored now."""
         return self.registered.loaded + self.listings.loaded
 
     @property
     def defects(self) -> list[Defect]:
-        """Everything that could not be loaded, each with its reason."""
+        """Entries that could not be loaded, each with its reason."""
         return [*self.registered.defects, *self.listings.defects]
 
 
@@ -38,7 +38,7 @@ def import_loaded(
     prune: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Imported:
-    """Store what a source gave; an integration without capabilities is there to be installed."""
+    """Store what a source contains. Integrations without capabilities become listings."""
     providing = {capability.integration for capability in loaded.capabilities}
     offered = [one for one in loaded.integrations if one.slug not in providing]
     kept = tuple(one for one in loaded.integrations if one.slug in providing)

@@ -1,4 +1,4 @@
-"""What a source offers no longer, or under another name."""
+"""Listings that their source removed or renamed."""
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -8,11 +8,13 @@ from marketplace.models import Listing, Source
 
 
 def mark_vanished(source: Source, *, kept: set[str]) -> int:
-    """How many listings this reading has not seen. Those that are installed are marked, so that
-    nobody wonders where they came from; the others go. Parts of plugins in `kept` were not looked
-    at."""
+    """Mark listings that this run has not seen, and return their number.
+
+    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `kept` were
+    not fetched in this run, so they are left alone.
+    """
     own = Listing.objects.filter(source=source).exclude(run=source.run)
-    # A missing key of JSON is neither in a list nor outside of it: `exclude` would lose those rows.
+    # NULL IN (...) is neither true nor false in SQL: `exclude` would drop rows without that key.
     gone = own.filter(Q(details__plugin=None) | ~Q(details__plugin__in=kept)) if kept else own
     installed = Integration.objects.exclude(listing="").values("listing")
     marked = gone.filter(slug__in=installed, vanished_at=None).update(vanished_at=Now())
@@ -21,11 +23,10 @@ def mark_vanished(source: Source, *, kept: set[str]) -> int:
 
 
 def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:
-    """Give listings the names that the source has for them now; their addresses stay, and with
-    them what is installed of them."""
+    """Rename the keys of listings; slugs and installations stay. Return the old keys."""
     if not renames:
         return []
-    wanted = {old: _last(old, renames) for old in renames}
+    wanted = {old: _follow(old, renames) for old in renames}
     names = {*wanted, *wanted.values()}
     rows = {row.key: row for row in Listing.objects.filter(source=source, key__in=names)}
     followed = []
@@ -38,8 +39,8 @@ def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:
     return followed
 
 
-def _last(name: str, renames: dict[str, str]) -> str:
-    """Where a chain of renames ends; one that leads round ends before it does."""
+def _follow(name: str, renames: dict[str, str]) -> str:
+    """Follow a chain of renames to its end; stop before a cycle closes."""
     seen = {name}
     while (following := renames.get(name)) and following not in seen:
         seen.add(following)

@@ -1,11 +1,11 @@
-"""Repositories as archives: no `git` is run, since only the guarded client goes out."""
+"""Archive URLs of repositories. We never run `git`: only the guarded HTTP client goes out."""
 
 import re
 from urllib.parse import quote, urlsplit
 
 from catalog.formats.files import RefusedError
 
-# How forges offer a state of a repository as an archive, by host.
+# URL templates for the archive of a commit or branch, by host.
 _FORGES = {
     "github.com": "https://codeload.github.com/{path}/tar.gz/{ref}",
     "gitlab.com": "https://gitlab.com/{path}/-/archive/{ref}/archive.tar.gz",
@@ -15,12 +15,12 @@ _FORGES = {
 NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 _TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>(?s:.+)))?\Z")
-# Names that are nothing but dots would lead to another repository.
+# Names of dots only ("..") would lead to another repository.
 _PART = re.compile(r"(?!\.+$)[\w.-]{1,100}")
 
 
-def archive_of(address: str, *, ref: str = "") -> str:
-    """The archive's address: of a repository at a known forge, or the archive itself."""
+def archive_url(address: str, *, ref: str = "") -> str:
+    """Return the URL of the archive: of a repository at a known forge, or the address itself."""
     parts = urlsplit(address)
     if parts.path.endswith(ARCHIVES):
         return address
@@ -36,7 +36,7 @@ def archive_of(address: str, *, ref: str = "") -> str:
     return form.format(path=path, ref=quote(wanted, safe="/.-_"))
 
 
-def folder_of(address: str) -> str:
-    """The folder within the repository that the address points to, or nothing."""
+def folder_in_url(address: str) -> str:
+    """Return the folder within the repository that the address points to, or ""."""
     tree = _TREE.search(urlsplit(address).path)
     return (tree["folder"] or "").strip("/") if tree else ""

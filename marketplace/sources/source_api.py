@@ -1,4 +1,4 @@
-"""Where the marketplace's listings come from, for admins: add, look, refresh, change, remove."""
+"""REST endpoints of listing sources, for admins."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ from marketplace.models import Source
 from marketplace.models.source import ADDED_KINDS
 from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
+    BuiltInSourceError,
     NotRefreshableError,
-    SourceOfOursError,
     add_source,
     change_source,
     remove_source,
@@ -32,7 +32,7 @@ MOST_HOURS = 8_760
 
 
 class SourceSerializer(serializers.ModelSerializer[Source]):
-    """A source, how it stands, and how far it is while it is being read."""
+    """A source with its state, and its progress while it is being read."""
 
     listings = serializers.IntegerField(source="listing_count", help_text="How many it offers.")
 
@@ -58,7 +58,7 @@ class SourceSerializer(serializers.ModelSerializer[Source]):
 
 
 class SourceDefectSerializer(serializers.Serializer[Any]):
-    """Why an entry was not taken, or not wholly."""
+    """A fault in an entry, with its reason."""
 
     file = serializers.CharField()
     field = serializers.CharField()
@@ -66,7 +66,7 @@ class SourceDefectSerializer(serializers.Serializer[Any]):
 
 
 class SourceReportSerializer(serializers.Serializer[Any]):
-    """What the last reading found."""
+    """The result of the last reading."""
 
     created = serializers.IntegerField(default=0)
     changed = serializers.IntegerField(default=0)
@@ -88,7 +88,7 @@ class SourceDetailSerializer(SourceSerializer):
 
 
 class AddSourceSerializer(StrictSerializer):
-    """A new source."""
+    """Fields of a new source."""
 
     kind = serializers.ChoiceField(ADDED_KINDS)
     location = Text(
@@ -100,14 +100,14 @@ class AddSourceSerializer(StrictSerializer):
 
 
 class ChangeSourceSerializer(StrictSerializer):
-    """What of a source can be changed."""
+    """Fields of a source that can be changed."""
 
     enabled = Flag(required=False)
     schedule_hours = Number(min_value=0, max_value=MOST_HOURS, required=False)
 
 
 class SourcesView(APIView):
-    """All sources, and new ones."""
+    """Sources: list and add."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -118,9 +118,9 @@ class SourcesView(APIView):
         responses={200: SourceSerializer(many=True)},
     )
     def get(self, request: Request) -> Response:
-        """By title. For admins themselves, or keys that are an admin's own."""
+        """Return sources by title. Requires an admin or an admin's own key."""
         installation_admin(request)
-        return Response(SourceSerializer(_sources().defer("report"), many=True).data)
+        return Response(SourceSerializer(_query_sources().defer("report"), many=True).data)
 
     @extend_schema(
         operation_id="add_source",
@@ -130,7 +130,7 @@ class SourcesView(APIView):
         responses={201: SourceDetailSerializer},
     )
     def post(self, request: Request) -> Response:
-        """It is read as soon as a worker comes to it."""
+        """Add a source. A worker then reads it in the background."""
         admin = installation_admin(request)
         serializer = AddSourceSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -140,11 +140,11 @@ class SourcesView(APIView):
             raise ValidationError({"location": f"{refused.code}: {refused}"}) from None
         except RefusedError as refused:
             raise ValidationError({"location": refused.reason}) from None
-        return Response(SourceDetailSerializer(_one(source.slug)).data, status=201)
+        return Response(SourceDetailSerializer(_get_source(source.slug)).data, status=201)
 
 
 class SourceView(APIView):
-    """One source."""
+    """A source: look up, change and remove."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -155,9 +155,9 @@ class SourceView(APIView):
         responses={200: SourceDetailSerializer},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """With a line for every entry that was not taken, or not wholly."""
+        """Return the source with the defects of its last reading."""
         installation_admin(request)
-        return Response(SourceDetailSerializer(_one(slug)).data)
+        return Response(SourceDetailSerializer(_get_source(slug)).data)
 
     @extend_schema(
         operation_id="change_source",
@@ -167,16 +167,16 @@ class SourceView(APIView):
         responses={200: SourceDetailSerializer},
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Switch it on or off, or have it read at other times."""
-        admin, source = installation_admin(request), _one(slug)
+        """Enable or disable a source, or change its schedule."""
+        admin, source = installation_admin(request), _get_source(slug)
         serializer = ChangeSourceSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         now = {"enabled": source.enabled, "schedule_hours": source.schedule_hours}
         try:
             change_source(by=admin, source=source, **{**now, **serializer.validated_data})
-        except SourceOfOursError as refused:
+        except BuiltInSourceError as refused:
             raise PermissionDenied(str(refused)) from None
-        return Response(SourceDetailSerializer(_one(slug)).data)
+        return Response(SourceDetailSerializer(_get_source(slug)).data)
 
     @extend_schema(
         operation_id="remove_source",
@@ -185,17 +185,17 @@ class SourceView(APIView):
         responses={204: None},
     )
     def delete(self, request: Request, slug: str) -> Response:
-        """Its listings go with it; what is installed stays."""
-        admin, source = installation_admin(request), _one(slug)
+        """Remove a source and its listings. Installed integrations stay."""
+        admin, source = installation_admin(request), _get_source(slug)
         try:
             remove_source(by=admin, source=source)
-        except SourceOfOursError as refused:
+        except BuiltInSourceError as refused:
             raise PermissionDenied(str(refused)) from None
         return Response(status=204)
 
 
 class RefreshSourceView(APIView):
-    """Reading a source now."""
+    """Requests to read a source now."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -207,18 +207,18 @@ class RefreshSourceView(APIView):
         responses={202: SourceDetailSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Asks for it; one that is under way already goes on. The source tells how far it is."""
-        admin, source = installation_admin(request), _one(slug)
+        """Queue a reading, unless one is under way. The source shows its progress."""
+        admin, source = installation_admin(request), _get_source(slug)
         try:
             request_refresh(by=admin, source=source)
         except NotRefreshableError as refused:
             raise PermissionDenied(str(refused)) from None
-        return Response(SourceDetailSerializer(_one(slug)).data, status=202)
+        return Response(SourceDetailSerializer(_get_source(slug)).data, status=202)
 
 
-def _sources() -> QuerySet[Source]:
+def _query_sources() -> QuerySet[Source]:
     return Source.objects.annotate(listing_count=Count("listings")).order_by("title", "pk")
 
 
-def _one(slug: str) -> Source:
-    return get_object_or_404(_sources(), slug=slug)
+def _get_source(slug: str) -> Source:
+    return get_object_or_404(_query_sources(), slug=slug)

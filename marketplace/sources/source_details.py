@@ -1,4 +1,4 @@
-"""Sources as admins look at them."""
+"""Read models of sources for the admin pages."""
 
 from dataclasses import dataclass
 
@@ -13,23 +13,23 @@ _PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class SourceDetails:
-    """One source with what it offers and what was wrong."""
+    """A source with counts of its listings, and a page of defects."""
 
     source: Source
     listings: int
     installed: int
     vanished: int
-    defects: Page  # of plain rows of the report
+    defects: Page  # rows of `Source.report`
 
 
 def list_sources() -> QuerySet[Source]:
-    """All sources with how much they offer; without their reports, which may be long."""
+    """Return all sources with their number of listings, without their possibly long reports."""
     offered = Count("listings", filter=Q(listings__vanished_at=None))
     return Source.objects.annotate(offered=offered).defer("report").order_by("title", "pk")
 
 
 def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
-    """One source; None where there is none of this name."""
+    """Return one source, or None."""
     source = Source.objects.select_related("by").filter(slug=slug).first()
     if source is None:
         return None
@@ -39,8 +39,8 @@ def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
         vanished=Count("pk", filter=~Q(vanished_at=None)),
     )
     defects = Paginator(source.report.get("defects", []), _PER_PAGE).get_page(page)
-    return SourceDetails(source, installed=_installed(own), defects=defects, **figures)
+    return SourceDetails(source, installed=_count_installed(own), defects=defects, **figures)
 
 
-def _installed(own: QuerySet[Listing]) -> int:
+def _count_installed(own: QuerySet[Listing]) -> int:
     return Integration.objects.filter(listing__in=own.values("slug")).count()

@@ -1,10 +1,10 @@
-"""What admins type about sources."""
+"""Forms for sources."""
 
 from django import forms
 
 from marketplace.models.source import ADDED_KINDS
 
-# How often people want to be told what is new.
+# Choices of the refresh interval, in hours.
 SCHEDULES = [
     ("1", "every hour"),
     ("6", "every six hours"),
@@ -12,7 +12,7 @@ SCHEDULES = [
     ("168", "every week"),
     ("0", "only by hand"),
 ]
-# What each kind takes, in words beside the choice.
+# Hints shown beside each kind of source.
 HINTS = {
     "registry": "An API such as https://registry.example.com, or a JSON file.",
     "docker": "An archive, a repository at a known forge, or a folder.",
@@ -20,8 +20,8 @@ HINTS = {
     "plugins": "A repository at a known forge, an archive, a marketplace.json, or a folder.",
     "mcp_json": "A file with mcpServers, at an address or on this machine.",
 }
-# Places that many begin with; nothing of them is read before somebody adds them.
-SUGGESTED = [
+# Well-known sources to start with. None of them is read before an admin adds it.
+SUGGESTED_SOURCES = [
     ("registry", "MCP registry", "https://registry.modelcontextprotocol.io"),
     ("docker", "Docker's MCP catalogue", "https://github.com/docker/mcp-registry"),
     ("skills", "Superpowers, skills", "https://github.com/obra/superpowers"),
@@ -30,7 +30,7 @@ SUGGESTED = [
 
 
 class AddSourceForm(forms.Form):
-    """A new source."""
+    """Form for a new source."""
 
     kind = forms.ChoiceField(choices=ADDED_KINDS)
     location = forms.CharField(max_length=500)
@@ -39,7 +39,7 @@ class AddSourceForm(forms.Form):
 
 
 class ChangeSourceForm(forms.Form):
-    """What of a source can be changed."""
+    """Form for the settings of a source."""
 
     enabled = forms.BooleanField(required=False)
     schedule_hours = forms.IntegerField(min_value=0, max_value=8_760)

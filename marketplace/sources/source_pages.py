@@ -1,4 +1,4 @@
-"""Where listings come from, for admins: which sources there are, adding one, what it gave."""
+"""Admin pages of sources: list, add, details, refresh, remove."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -11,34 +11,39 @@ from catalog.formats.files import RefusedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.models import Source
 from marketplace.sources.source_details import list_sources, source_details
-from marketplace.sources.source_forms import HINTS, SUGGESTED, AddSourceForm, ChangeSourceForm
+from marketplace.sources.source_forms import (
+    HINTS,
+    SUGGESTED_SOURCES,
+    AddSourceForm,
+    ChangeSourceForm,
+)
 from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
+    BuiltInSourceError,
     NotRefreshableError,
-    SourceOfOursError,
     add_source,
     change_source,
     remove_source,
     request_refresh,
 )
 
-FOLDER = "sources/"
+TEMPLATES = "sources/"
 
 
 @admins_only
 @require_GET
 def sources(request: PageRequest) -> HttpResponse:
-    """All of them; htmx takes only the list, while something is being read."""
+    """Show all sources. While one is being read, htmx polls for the list only."""
     found = list(list_sources())
     context = {"sources": found, "busy": any(one.is_under_way for one in found)}
-    template = f"{FOLDER}list.html" + ("#found" if request.htmx else "")
+    template = f"{TEMPLATES}list.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: PageRequest) -> HttpResponse:
-    """The form; or the new source, which is read at once."""
+    """Show the form, or add the source and start reading it."""
     usual = {name: request.GET.get(name, "") for name in ("kind", "location", "title")}
     form = AddSourceForm(request.POST if request.method == "POST" else None, initial=usual)
     if form.is_bound and form.is_valid():
@@ -51,17 +56,17 @@ def add(request: PageRequest) -> HttpResponse:
         else:
             return redirect("source", slug=source.slug)
     kinds = [(value, label, HINTS[value]) for value, label in form.fields["kind"].choices]  # type: ignore[attr-defined]
-    context = {"form": form, "kinds": kinds, "suggested": SUGGESTED}
+    context = {"form": form, "kinds": kinds, "suggested": SUGGESTED_SOURCES}
     status = 422 if form.errors else 200
     return render_page(
-        request, f"{FOLDER}add.html", context, frame=frame_of(request), status=status
+        request, f"{TEMPLATES}add.html", context, frame=frame_of(request), status=status
     )
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def source(request: PageRequest, slug: str) -> HttpResponse:
-    """How it stands, and every entry that was not taken; or it is changed."""
+    """Show a source with its defects, or change its settings."""
     details = source_details(slug=slug, page=request.GET.get("page", ""))
     if details is None:
         raise Http404
@@ -69,7 +74,7 @@ def source(request: PageRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             change_source(by=request.user, source=details.source, **form.cleaned_data)
-        except SourceOfOursError as refused:
+        except BuiltInSourceError as refused:
             messages.error(request, str(refused))
         return redirect("source", slug=slug)
     context = {
@@ -78,7 +83,7 @@ def source(request: PageRequest, slug: str) -> HttpResponse:
         "form": form,
         "schedules": AddSourceForm.base_fields["schedule_hours"].choices,  # type: ignore[attr-defined]
     }
-    template = f"{FOLDER}source.html" + ("#standing" if request.htmx else "")
+    template = f"{TEMPLATES}source.html" + ("#standing" if request.htmx else "")
     status = 422 if form.errors else 200
     return render_page(request, template, context, frame=frame_of(request), status=status)
 
@@ -86,19 +91,21 @@ def source(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def refresh(request: PageRequest, slug: str) -> HttpResponse:
-    """Have it read now, and go back to where one was."""
+    """Queue a reading, and return to the page it was requested from."""
     found = get_object_or_404(Source, slug=slug)
     try:
         request_refresh(by=request.user, source=found)
     except NotRefreshableError as refused:
         messages.error(request, str(refused))
-    return redirect("sources" if "list" in request.POST else "source", *_place(request, slug))
+    return redirect(
+        "sources" if "list" in request.POST else "source", *_url_arguments(request, slug)
+    )
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: PageRequest, slug: str) -> HttpResponse:
-    """Asks once, saying what is lost; then it is gone with all that it offers."""
+    """Ask for confirmation with what will be lost, then remove the source."""
     details = source_details(slug=slug)
     if details is None or not details.source.is_added:
         raise Http404
@@ -107,8 +114,8 @@ def remove(request: PageRequest, slug: str) -> HttpResponse:
         messages.success(request, f"{details.source.title} is removed.")
         return redirect("sources")
     context = {"details": details, "source": details.source}
-    return render_page(request, f"{FOLDER}remove.html", context, frame=frame_of(request))
+    return render_page(request, f"{TEMPLATES}remove.html", context, frame=frame_of(request))
 
 
-def _place(request: PageRequest, slug: str) -> tuple[str, ...]:
+def _url_arguments(request: PageRequest, slug: str) -> tuple[str, ...]:
     return () if "list" in request.POST else (slug,)

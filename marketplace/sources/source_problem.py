@@ -1,8 +1,8 @@
-"""Why a source could not be read, in words that say what to do."""
+"""Errors of reading a source, with messages that say what to do."""
 
 
 class SourceProblemError(Exception):
-    """The source as a whole; `reason` is for machines."""
+    """The source as a whole cannot be read. `reason` is a code for machines."""
 
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(words)
@@ -10,11 +10,11 @@ class SourceProblemError(Exception):
 
 
 class NotModifiedError(Exception):
-    """It is what it was at the last reading."""
+    """The source did not change since the last reading."""
 
 
 class LocationNotAllowedError(Exception):
-    """A path that is below no folder which the operator has opened, or is none."""
+    """Path that does not exist, or is not below a folder in PEGBOARD_SOURCE_DIRS."""
 
     code = "location_not_allowed"
 

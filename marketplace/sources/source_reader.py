@@ -1,6 +1,6 @@
-"""Reading one source: what is fetched and unpacked for it, what was wrong, and how far it is.
+"""Fetching and unpacking one source, with its defects and progress.
 
-Talks to whatever address an admin has given, through the guarded client alone, without any secret.
+Connects to whatever address an admin entered: only through the guarded client, and without secrets.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,16 +14,16 @@ from catalog.formats.files import RefusedError, decode, parse_json, read_bytes
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.servers.net.guarded_fetch import Bounds, Document, fetch
 from marketplace.models import Source
-from marketplace.sources.archives import only_folder, unpack
-from marketplace.sources.repositories import archive_of, folder_of
-from marketplace.sources.source_location import allowed_path
+from marketplace.sources.archives import strip_top_folder, unpack
+from marketplace.sources.repositories import archive_url, folder_in_url
+from marketplace.sources.source_location import resolve_allowed_path
 from marketplace.sources.source_problem import NotModifiedError, SourceProblemError
 
 MB = 1024 * 1024
 DOCUMENT = Bounds(most_bytes=20 * MB, seconds=60)
 ARCHIVE = Bounds(most_bytes=60 * MB, seconds=300)
 _MOST_DEFECTS = 1_000
-_WORDS = {
+_STATUS_MESSAGES = {
     401: "It wants somebody to sign in, which sources cannot.",
     403: "It wants somebody to sign in, which sources cannot.",
     404: "There is nothing at this address.",
@@ -35,11 +35,14 @@ Fetch = Callable[..., Document]
 
 
 class Reading:
-    """One pass over a source. `complete` is False where an end was not reached: then nothing that
-    was not seen counts as gone. What comes from a plugin in `kept` was not looked at again."""
+    """A pass over a source.
+
+    `complete` is False if the end was not reached: then unseen listings do not count as removed.
+    Plugins in `kept` were not fetched again in this pass.
+    """
 
     def __init__(
-        self, source: Source, *, fetch: Fetch = fetch, alive: Callable[[], None] = lambda: None
+        self, source: Source, *, fetch: Fetch = fetch, heartbeat: Callable[[], None] = lambda: None
     ) -> None:
         self.source = source
         self.kept: set[str] = set()
@@ -49,10 +52,10 @@ class Reading:
         self.total: int | None = None
         self.etag = self.last_modified = ""
         self._fetch = fetch
-        self._alive = alive
+        self._heartbeat = heartbeat
 
     def report(self, *defects: Defect) -> None:
-        """Note what could not be read; past the cap, that there is more."""
+        """Record defects up to the limit, then a last one saying that there are more."""
         for defect in defects:
             if len(self.defects) < _MOST_DEFECTS:
                 self.defects.append(defect)
@@ -60,32 +63,31 @@ class Reading:
                 self.defects.append(Defect("", "source", "has more faults than are listed"))
 
     def cut_short(self, reason: str) -> None:
-        """Note that the end was not reached, and why."""
+        """Record that the pass ends early, and why."""
         self.complete = False
         self.report(Defect(self.source.location, "source", reason))
 
-    def body(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
-        """What is at the address."""
-        return self._asked(url, {}, bounds).body
+    def fetch_body(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
+        """Fetch the body at a URL."""
+        return self._request(url, {}, bounds).body
 
-    def json(self, url: str) -> Any:
-        """The JSON value at the address."""
-        return parsed(self.body(url))
+    def fetch_json(self, url: str) -> Any:
+        """Fetch the JSON value at a URL."""
+        return parse_source_json(self.fetch_body(url))
 
-    def whole(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
-        """What is at the address that is all of the source; NotModifiedError where it is what it
-        was."""
+    def fetch_source(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
+        """Fetch the document at the source's own URL; NotModifiedError if it has not changed."""
         known = {"If-None-Match": self.source.etag, "If-Modified-Since": self.source.last_modified}
-        document = self._asked(url, {k: v for k, v in known.items() if v}, bounds)
+        document = self._request(url, {k: v for k, v in known.items() if v}, bounds)
         self.etag = document.headers.get("etag", "")[:200]
         self.last_modified = document.headers.get("last-modified", "")[:80]
         return document.body
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """The source's folder: the one on this machine, or its archive unpacked for a while."""
+        """Yield the source's local folder, or a temporary folder with its archive unpacked."""
         if self.source.is_local:
-            path = allowed_path(self.source.location)
+            path = resolve_allowed_path(self.source.location)
             if path.is_dir():
                 yield path
                 return
@@ -93,31 +95,31 @@ class Reading:
                 yield folder
             return
         location = self.source.location
-        body = self.whole(archive_of(location), bounds=ARCHIVE)
-        with self.unpacked(body, folder=folder_of(location)) as folder:
+        body = self.fetch_source(archive_url(location), bounds=ARCHIVE)
+        with self.unpacked(body, folder=folder_in_url(location)) as folder:
             yield folder
 
     @contextmanager
     def unpacked(self, body: bytes, *, folder: str = "") -> Iterator[Path]:
-        """The archive's files, for a while; only those below `folder` if one is named."""
+        """Yield a temporary folder with the archive's files, or its subfolder `folder`."""
         with TemporaryDirectory(prefix="pegboard-source-") as scratch:
             try:
                 self.report(*unpack(body, Path(scratch)))
             except RefusedError as refused:
                 words = f"The archive {refused.reason}."
                 raise SourceProblemError("archive_refused", words) from None
-            root = only_folder(Path(scratch)) / folder
+            root = strip_top_folder(Path(scratch)) / folder
             if not root.is_dir():
                 raise SourceProblemError("no_such_folder", f"It has no folder {folder}.")
             yield root
 
-    def _asked(self, url: str, headers: Mapping[str, str], bounds: Bounds) -> Document:
-        self._alive()
+    def _request(self, url: str, headers: Mapping[str, str], bounds: Bounds) -> Document:
+        self._heartbeat()
         document = self._fetch(url, headers=headers, bounds=bounds)
         if document.status == 304 and headers:
             raise NotModifiedError
         if document.status != 200:
-            words = _WORDS.get(document.status, "It cannot answer at the moment.")
+            words = _STATUS_MESSAGES.get(document.status, "It cannot answer at the moment.")
             raise SourceProblemError(f"status_{document.status}", words)
         return document
 
@@ -129,8 +131,8 @@ def _local_archive(path: Path) -> bytes:
         raise SourceProblemError("archive_refused", f"The file {refused.reason}.") from None
 
 
-def parsed(body: bytes) -> Any:
-    """JSON from outside; SourceProblemError where it is none."""
+def parse_source_json(body: bytes) -> Any:
+    """Parse JSON from outside; SourceProblemError if it is invalid."""
     try:
         return parse_json(decode(body), max_depth=DEFAULT_LIMITS.json_depth)
     except RefusedError as refused:

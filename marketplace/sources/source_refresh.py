@@ -1,6 +1,6 @@
-"""The worker's part of a source: read it, store what it offers, mark what it offers no longer.
+"""Refreshing a source in a worker: read it, store its offers, mark removed listings.
 
-Of two workers, one reads: each pass has a number, and whoever has an older one writes nothing more.
+Every pass gets a run number. A worker whose number is no longer current writes nothing.
 """
 
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ from marketplace.sources.source_reader import Fetch, Reading
 
 State = Source.State
 MOST_ATTEMPTS = 3
-# Longer than anything that a pass does without telling that it lives, such as a slow archive.
+# Longer than the longest step without a heartbeat, such as fetching a slow archive.
 STEP_SECONDS = 420
 RETRY_HOURS = 1
 _BATCH = 200
-_TELL_SECONDS = 2.0
+_HEARTBEAT_SECONDS = 2.0
 
 
 class OvertakenError(Exception):
@@ -45,7 +45,7 @@ class OvertakenError(Exception):
 
 
 def refresh_source(pk: int, *, fetch: Fetch = guarded_fetch) -> None:
-    """Read a source that waits for it. What goes wrong is told in its row."""
+    """Read a queued source. Problems are recorded in its row."""
     source = _claim(pk)
     if source is None:
         return
@@ -55,13 +55,13 @@ def refresh_source(pk: int, *, fetch: Fetch = guarded_fetch) -> None:
     except OvertakenError:
         return
     except NotModifiedError:
-        _end(source, "Nothing has changed since it was last read.")
-    except _KNOWN as problem:
+        _finish(source, "Nothing has changed since it was last read.")
+    except _EXPECTED as problem:
         pass_.fail(problem)
 
 
 def _claim(pk: int) -> Source | None:
-    """The source, its attempt counted before the work that may end the process."""
+    """Take a queued source, counting the attempt before the work, which may kill the process."""
     waiting = Source.objects.filter(pk=pk, state=State.QUEUED)
     with transaction.atomic():
         source = waiting.select_for_update(skip_locked=True).first()
@@ -80,30 +80,30 @@ def _claim(pk: int) -> Source | None:
 
 
 class _Pass:
-    """One reading from the first entry to the report."""
+    """A pass over a source, from the first entry to the report."""
 
     def __init__(self, source: Source, fetch: Fetch) -> None:
         self._source = source
-        self._reading = Reading(source, fetch=fetch, alive=self._alive)
+        self._reading = Reading(source, fetch=fetch, heartbeat=self._heartbeat)
         self._stored = StoredListings()
         self._seen: dict[tuple[str, str], bytes] = {}
         self._done = 0
-        self._told_at = monotonic()
+        self._reported_at = monotonic()
 
     def run(self) -> None:
-        """Read and store in batches, so that an end on the way loses nothing."""
+        """Read and store in batches: a crash loses only the last batch."""
         reading, source = self._reading, self._source
-        for batch in _batches(self._distinct(READERS[source.kind].offers(reading))):
+        for batch in _batches(self._without_repeats(READERS[source.kind].offers(reading))):
             with transaction.atomic():
-                self._hold()
+                self._lock()
                 follow_renames(source, reading.renames)
                 self._stored.add(store_offers(batch, source=source))
-            self._tell()
+            self._report_progress()
         with transaction.atomic():
-            self._hold()
+            self._lock()
             follow_renames(source, reading.renames)
             vanished = mark_vanished(source, kept=reading.kept) if reading.complete else 0
-            _end(
+            _finish(
                 source,
                 f"{self._done:,} entries read.",
                 report=self._report(vanished),
@@ -113,7 +113,7 @@ class _Pass:
             )
 
     def fail(self, problem: Exception) -> None:
-        """Say why it ended. What was stored until then stays, and nothing counts as gone."""
+        """Record the failure. Stored offers stay, and no listing counts as removed."""
         words = str(problem)
         if self._done:
             words = f"{words} {self._done:,} entries were read before."
@@ -123,8 +123,8 @@ class _Pass:
         report = self._report(0)
         _set(self._source, State.FAILED, reason=reason[:32], message=words, report=report)
 
-    def _distinct(self, offers: Iterator[Offer]) -> Iterator[Offer]:
-        """Every version once; one that says something else of itself a second time is told."""
+    def _without_repeats(self, offers: Iterator[Offer]) -> Iterator[Offer]:
+        """Yield each version once; report versions that come again with different content."""
         for offer in offers:
             at = (offer.key, offer.descriptor.version)
             said = _digest(offer)
@@ -137,23 +137,23 @@ class _Pass:
                 reason = f"{offer.key} is offered before with another content"
                 self._reading.report(Defect(file, "name", reason))
 
-    def _alive(self) -> None:
-        """Say that it lives, and how far it is, unless it just did."""
-        if monotonic() - self._told_at > _TELL_SECONDS:
-            self._tell()
+    def _heartbeat(self) -> None:
+        """Update the row's heartbeat and progress, unless that was done just now."""
+        if monotonic() - self._reported_at > _HEARTBEAT_SECONDS:
+            self._report_progress()
 
-    def _tell(self) -> None:
-        self._told_at = monotonic()
-        own = self._own().update(done=self._done, total=self._reading.total, sent_at=Now())
+    def _report_progress(self) -> None:
+        self._reported_at = monotonic()
+        own = self._own_row().update(done=self._done, total=self._reading.total, sent_at=Now())
         if not own:
             raise OvertakenError
 
-    def _hold(self) -> None:
-        """Keep others from beginning a pass until this transaction ends."""
-        if not self._own().select_for_update().exists():
+    def _lock(self) -> None:
+        """Lock the source, so that no other pass can begin before this transaction ends."""
+        if not self._own_row().select_for_update().exists():
             raise OvertakenError
 
-    def _own(self) -> QuerySet[Source]:
+    def _own_row(self) -> QuerySet[Source]:
         source = self._source
         return Source.objects.filter(pk=source.pk, run=source.run, state=State.REFRESHING)
 
@@ -178,24 +178,25 @@ def _batches(offers: Iterator[Offer]) -> Iterator[list[Offer]]:
 
 
 def _digest(offer: Offer) -> bytes:
-    """Of all that an offer says of itself, but for where it was read."""
-    told = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
-    return sha256(told.encode()).digest()
+    """Hash what an offer says of itself."""
+    # `source_ref` names the file that it was read from, which may differ between equal offers.
+    content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
+    return sha256(content.encode()).digest()
 
 
-def _end(source: Source, message: str, **columns: object) -> None:
-    """It was read to its end."""
+def _finish(source: Source, message: str, **columns: object) -> None:
+    """Record that the source was read to its end."""
     _set(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
 
 
 def _set(source: Source, state: State, **columns: object) -> None:
-    """Where it stands now, unless another pass has begun."""
+    """Set state and columns, unless another pass has begun."""
     own = Source.objects.filter(pk=source.pk, run=source.run, state__in=Source.UNDER_WAY)
     own.update(state=state, attempts=0, **columns)
 
 
-def sources_to_read() -> list[int]:
-    """Sources to be sent to a worker: whose hour has come, and whose task or worker was lost."""
+def queue_due_sources() -> list[int]:
+    """Queue sources that are due by their schedule, or whose task or worker was lost."""
     now = Now()
     with transaction.atomic():
         waiting = Source.objects.select_for_update(skip_locked=True).filter(_lost() | _due())
@@ -205,14 +206,14 @@ def sources_to_read() -> list[int]:
 
 
 def _lost() -> Q:
-    patience = settings.PEGBOARD_SWEEP_AFTER_SECONDS
-    queued = Q(state=State.QUEUED, sent_at__lt=Now() - timedelta(seconds=patience))
-    within = timedelta(seconds=max(patience, STEP_SECONDS))
+    lost_after = settings.PEGBOARD_SWEEP_AFTER_SECONDS
+    queued = Q(state=State.QUEUED, sent_at__lt=Now() - timedelta(seconds=lost_after))
+    within = timedelta(seconds=max(lost_after, STEP_SECONDS))
     return queued | Q(state=State.REFRESHING, sent_at__lt=Now() - within)
 
 
 def _due() -> Q:
-    """By its schedule; what failed is tried again sooner."""
+    """Match sources due by their schedule; failed ones are retried after RETRY_HOURS."""
     hours = F("schedule_hours") * Value(timedelta(hours=1))
     rest = ExpressionWrapper(hours, output_field=DurationField())
     due = Q(tried_at=None) | Q(tried_at__lt=Now() - rest)
@@ -221,4 +222,4 @@ def _due() -> Q:
     return resting & Q(schedule_hours__gt=0) & (due | again)
 
 
-_KNOWN = (SourceProblemError, OutgoingError, LocationNotAllowedError, RefusedError)
+_EXPECTED = (SourceProblemError, OutgoingError, LocationNotAllowedError, RefusedError)

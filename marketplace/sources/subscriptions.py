@@ -1,4 +1,4 @@
-"""Sources, as people ask for them. Workers read them; here only rows are written."""
+"""Adding, changing and removing sources. Workers read them; this module only writes rows."""
 
 from functools import partial
 
@@ -15,18 +15,18 @@ from marketplace.models import Listing, Source
 from marketplace.sources.source_location import check_location
 
 log = structlog.get_logger(__name__)
-TASK = "servers.refresh_source"
+REFRESH_TASK = "servers.refresh_source"
 
 
 class NotRefreshableError(Exception):
-    """What a command has loaded is nowhere to be read again."""
+    """An imported source has no location to read again."""
 
     def __init__(self) -> None:
         super().__init__("This was loaded by a command: run the command again.")
 
 
-class SourceOfOursError(Exception):
-    """What is there by itself is not anybody's to change or remove."""
+class BuiltInSourceError(Exception):
+    """Built-in sources cannot be changed or removed."""
 
     def __init__(self) -> None:
         super().__init__("This source belongs to Pegboard and cannot be changed or removed.")
@@ -36,11 +36,11 @@ class SourceOfOursError(Exception):
 def add_source(
     *, by: User, kind: str, location: str, title: str = "", schedule_hours: int = 24
 ) -> Source:
-    """Add a source and begin to read it. Raises what `check_location` raises."""
+    """Add a source and queue its first reading. Raises like `check_location`."""
     check_location(kind, location)
-    shown = title or _named(location)
+    shown = title or _title_from(location)
     source = Source.objects.create(
-        slug=_free(slug_for(shown)),
+        slug=_unused_slug(slug_for(shown)),
         title=shown[:200],
         kind=kind,
         location=location,
@@ -55,9 +55,9 @@ def add_source(
 
 @transaction.atomic
 def change_source(*, by: User, source: Source, enabled: bool, schedule_hours: int) -> bool:
-    """Switch it on or off, or read it more or less often; False where it is so already."""
+    """Change settings of a source. Return False if nothing changes."""
     if not source.is_added:
-        raise SourceOfOursError
+        raise BuiltInSourceError
     wanted = {"enabled": enabled, "schedule_hours": schedule_hours}
     if all(getattr(source, name) == value for name, value in wanted.items()):
         return False
@@ -69,7 +69,7 @@ def change_source(*, by: User, source: Source, enabled: bool, schedule_hours: in
 
 @transaction.atomic
 def request_refresh(*, by: User, source: Source) -> bool:
-    """Have a source read as soon as a worker comes to it; False where it is under way already."""
+    """Queue a reading. Return False if one is under way already."""
     if source.kind == Source.Kind.IMPORT:
         raise NotRefreshableError
     resting = Source.objects.filter(pk=source.pk).exclude(state__in=Source.UNDER_WAY)
@@ -78,15 +78,15 @@ def request_refresh(*, by: User, source: Source) -> bool:
         return False
     source.refresh_from_db()
     record(by=by, action="source.refresh", target=source.slug)
-    transaction.on_commit(partial(send_task, TASK, source.pk), robust=True)
+    transaction.on_commit(partial(send_task, REFRESH_TASK, source.pk), robust=True)
     return True
 
 
 @transaction.atomic
 def remove_source(*, by: User, source: Source) -> None:
-    """Remove a source and its listings; of what is installed the listing stays, marked as gone."""
+    """Remove a source and its listings, except installed ones: these are marked as vanished."""
     if not source.is_added:
-        raise SourceOfOursError
+        raise BuiltInSourceError
     installed = Integration.objects.exclude(listing="").values("listing")
     own = Listing.objects.filter(source=source)
     kept = own.filter(slug__in=installed).update(vanished_at=Now())
@@ -97,15 +97,15 @@ def remove_source(*, by: User, source: Source) -> None:
     source.delete()
 
 
-def _named(location: str) -> str:
-    """A name from the address: its host, or its last folder."""
+def _title_from(location: str) -> str:
+    """Derive a title from the location: its last folder, or its host."""
     plain = location.rstrip("/").removesuffix(".git")
     host, _, path = plain.partition("://")[2].partition("/")
     return path.rpartition("/")[2] or host or plain.rpartition("/")[2]
 
 
-def _free(slug: str) -> str:
-    """The slug, with a number where there is one already."""
+def _unused_slug(slug: str) -> str:
+    """Return the slug, with a number appended if it is taken."""
     taken = set(Source.objects.filter(slug__startswith=slug[:44]).values_list("slug", flat=True))
     numbered = (f"{slug[:44]}-{number}" for number in range(2, len(taken) + 3))
     return slug if slug not in taken else next(one for one in numbered if one not in taken)

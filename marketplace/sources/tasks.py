@@ -1,18 +1,18 @@
-"""Tasks of reading sources, in the process that goes out; the web sends them by name."""
+"""Celery tasks of sources. They run in the outgoing worker; the web sends them by name."""
 
 from celery import shared_task
 
-from marketplace.sources.source_refresh import refresh_source, sources_to_read
+from marketplace.sources.source_refresh import queue_due_sources, refresh_source
 
 
 @shared_task(name="servers.refresh_source")  # type: ignore[untyped-decorator]
 def refresh_one_source(pk: int) -> None:
-    """Read a source, unless another task does."""
+    """Read a queued source."""
     refresh_source(pk)
 
 
 @shared_task(name="servers.sweep_sources")  # type: ignore[untyped-decorator]
 def sweep_sources() -> None:
-    """Send sources whose hour has come, and whose task was lost."""
-    for pk in sources_to_read():
+    """Send tasks for sources that are due, and for those whose task was lost."""
+    for pk in queue_due_sources():
         refresh_one_source.delay(pk)

@@ -9,9 +9,9 @@ from catalog.embedding.model_switch import register_configured_model
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.lexical import DIMENSIONS
 from catalog.models import EmbeddingModel, Integration
-from marketplace.listings.browse import Shelf, browse_listings, find_listing
-from marketplace.listings.listing_filters import INSTALLED, UPDATES, Wanted
-from marketplace.listings.listing_store import source_named, store_offers
+from marketplace.listings.browse import ListingPage, browse_listings, find_listing
+from marketplace.listings.listing_filters import INSTALLED, UPDATES, ListingQuery
+from marketplace.listings.listing_store import built_in_source, store_offers
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
 from marketplace.listings.viewer import Viewer
@@ -42,7 +42,7 @@ TEXTS = {
 def shop() -> Source:
     """Four listings as their source offers them, not embedded yet."""
     register_configured_model()
-    source = source_named("starter")
+    source = built_in_source("starter")
     store_offers([offer(slug) for slug in TEXTS], source=source)
     return source
 
@@ -54,11 +54,11 @@ def offer(slug: str, description: str = "", version: str = "1.0") -> Offer:
     )
 
 
-def look(words: str = "", viewer: Viewer = ADMIN, **more: object) -> Shelf:
-    return browse_listings(viewer=viewer, wanted=Wanted(words=words, **more))  # type: ignore[arg-type]
+def look(words: str = "", viewer: Viewer = ADMIN, **more: object) -> ListingPage:
+    return browse_listings(viewer=viewer, wanted=ListingQuery(words=words, **more))  # type: ignore[arg-type]
 
 
-def slugs(shelf: Shelf) -> list[str]:
+def slugs(shelf: ListingPage) -> list[str]:
     return [card.listing.slug for card in shelf.cards]
 
 

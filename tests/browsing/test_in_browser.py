@@ -8,7 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 from acl.accounts.spaces import create_space
 from acl.models import Space
 from marketplace.installs.install_state import move
-from marketplace.listings.listing_store import source_named
+from marketplace.listings.listing_store import built_in_source
 from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
 from tests.pages.conftest import sign_in
@@ -69,7 +69,7 @@ def world(time: Listing) -> tuple[Installation, Installation]:
         required_secrets=[LONG.upper()[:60]],
         readme=f"# {LONG}\n\n{LONG * 5}\n\n[elsewhere](http://example.com)",
         tools=[{"name": LONG, "description": LONG * 4, "side_effect": "delete"}],
-        source=source_named("starter"),
+        source=built_in_source("starter"),
     )
     group = GroupFactory.create(name=LONG)
     root = Space.objects.get(group=group, parent=None)

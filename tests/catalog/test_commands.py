@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from catalog.embedding.embedding_jobs import pending
 from catalog.models import Capability, Embedding, LexicalVector
-from marketplace.listings.listing_store import source_named
+from marketplace.listings.listing_store import built_in_source
 from marketplace.models import Listing
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
@@ -103,7 +103,7 @@ def test_starter_collection_loads_once() -> None:
 
 def test_listing_of_another_source_stays_and_both_can_be_chosen(folder: Path) -> None:
     run("import_catalog", str(folder))
-    Listing.objects.update(source=source_named("starter"), title="Ours")
+    Listing.objects.update(source=built_in_source("starter"), title="Ours")
 
     report = run("import_catalog", str(folder))
 

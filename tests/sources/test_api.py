@@ -22,8 +22,8 @@ from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_fetch import Document, fetch
 from marketplace.models import Listing, Source
-from marketplace.sources.source_refresh import MOST_ATTEMPTS, refresh_source, sources_to_read
-from marketplace.sources.subscriptions import TASK
+from marketplace.sources.source_refresh import MOST_ATTEMPTS, queue_due_sources, refresh_source
+from marketplace.sources.subscriptions import REFRESH_TASK
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.outgoing.network import Names, RecordingNetwork, transport_on
 from tests.outgoing.test_guard import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
@@ -241,7 +241,7 @@ def test_schedule_lost_tasks_and_what_ends_its_worker(settings: Settings) -> Non
     SourceFactory.create(state="queued", sent_at=now)
     SourceFactory.create(state="refreshing", sent_at=now, tried_at=now)
 
-    first, second = sources_to_read(), sources_to_read()
+    first, second = queue_due_sources(), queue_due_sources()
 
     assert set(first) == {one.pk for one in (due, never, failed, lost, dead)}
     assert second == []
@@ -261,7 +261,7 @@ def test_process_that_goes_out_has_the_tasks_and_the_clock_asks_for_them() -> No
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603 - our own
 
-    assert ast.literal_eval(out.stdout.splitlines()[-1]) == [TASK, "servers.sweep_sources"]
+    assert ast.literal_eval(out.stdout.splitlines()[-1]) == [REFRESH_TASK, "servers.sweep_sources"]
     assert "servers.sweep_sources" in due
 
 

@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from catalog.formats.files import RefusedError
-from marketplace.sources.archives import Room, only_folder, unpack
+from marketplace.sources.archives import ArchiveLimits, strip_top_folder, unpack
 from tests.sources.places import MB, tar_of
 
-SMALL = Room(members=50, total=3 * MB, file=MB, ratio=100)
+SMALL = ArchiveLimits(members=50, total=3 * MB, file=MB, ratio=100)
 
 
 def zip_of(files: dict[str, bytes], *, link: str = "") -> bytes:
@@ -83,7 +83,7 @@ def test_hostile_archive_is_refused_and_writes_nothing_elsewhere(
     scratch.mkdir(parents=True)
 
     with pytest.raises(RefusedError):
-        unpack(body, scratch, room=SMALL)
+        unpack(body, scratch, limits=SMALL)
 
     outside = [path for path in tmp_path.rglob("*") if scratch not in path.parents]
     assert set(outside) == {tmp_path / "a", tmp_path / "a" / "b", scratch}
@@ -100,8 +100,10 @@ def test_links_and_large_files_are_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "tar").mkdir()
     (tmp_path / "zip").mkdir()
 
-    told = unpack(tar_of(files, *links), tmp_path / "tar", room=SMALL)
-    told_by_zip = unpack(zip_of({"SKILL.md": b"hello"}, link="/etc"), tmp_path / "zip", room=SMALL)
+    told = unpack(tar_of(files, *links), tmp_path / "tar", limits=SMALL)
+    told_by_zip = unpack(
+        zip_of({"SKILL.md": b"hello"}, link="/etc"), tmp_path / "zip", limits=SMALL
+    )
 
     assert [(one.file, one.reason.split()[-1]) for one in told] == [
         ("repo/large.bin", "1,048,576"),
@@ -109,5 +111,5 @@ def test_links_and_large_files_are_left_out_and_told(tmp_path: Path) -> None:
         ("repo/hard", "followed"),
     ]
     assert [one.file for one in told_by_zip] == ["link"]
-    assert [path.name for path in only_folder(tmp_path / "tar").iterdir()] == ["SKILL.md"]
+    assert [path.name for path in strip_top_folder(tmp_path / "tar").iterdir()] == ["SKILL.md"]
     assert (tmp_path / "zip" / "SKILL.md").read_bytes() == b"hello"

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.files import RefusedError
 from catalog.models import Integration
-from marketplace.listings.listing_store import source_named, store_listings
+from marketplace.listings.listing_store import built_in_source, store_listings
 from marketplace.models import Listing, ListingFile, Source
 from marketplace.sources import repositories
 from marketplace.sources.kinds import plugin_source
@@ -98,7 +98,7 @@ def test_starter_collection_is_a_source_like_any_other(read: Read) -> None:
 
     source = read("starter", "")
 
-    assert source == source_named("starter")
+    assert source == built_in_source("starter")
     assert source.report["unchanged"] == loaded.created == len(starter_listings())
     assert source.report["defects"] == []
 
@@ -220,7 +220,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     ],
 )
 def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
-    assert repositories.archive_of(address, ref=ref) == archive
+    assert repositories.archive_url(address, ref=ref) == archive
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
 )  # fmt: skip
 def test_what_is_no_repository_has_no_archive(address: str) -> None:
     with pytest.raises(RefusedError):
-        repositories.archive_of(address)
+        repositories.archive_url(address)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,3 @@
-"""The kinds of sources; `source_kinds` says which file reads which."""
+"""Readers of each kind of source; `source_kinds` maps kinds to readers."""
 
 __all__ = ["source_kinds", "starter_source"]

@@ -1,28 +1,28 @@
-"""Configurations of MCP clients: one document at an address, or files on this machine."""
+"""MCP client configurations: one document at a URL, or files on this machine."""
 
 from collections.abc import Iterator
 
 from catalog.formats.loader import load_value
 from catalog.formats.source_folders import shown
 from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources.source_files import loaded_files, of_formats
-from marketplace.sources.source_location import allowed_path
-from marketplace.sources.source_reader import Reading, parsed
+from marketplace.sources.source_files import keep_formats, load_files
+from marketplace.sources.source_location import resolve_allowed_path
+from marketplace.sources.source_reader import Reading, parse_source_json
 
 _FORMATS = frozenset({"mcp.json"})
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """Every server of every configuration; values of secrets never get in."""
+    """Yield the servers of every configuration, without any secret values."""
     location = reading.source.location
     if not reading.source.is_local:
         name = location.rpartition("/")[2] or "mcp.json"
-        loaded = load_value(parsed(reading.whole(location)), file=name)
+        loaded = load_value(parse_source_json(reading.fetch_source(location)), file=name)
         reading.report(*loaded.defects)
-        for one in of_formats(loaded, _FORMATS, name, reading).integrations:
+        for one in keep_formats(loaded, _FORMATS, name, reading).integrations:
             yield offer_of(one)
         return
-    root = allowed_path(location)
-    for path, loaded in loaded_files(root, reading):
-        for one in of_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
+    root = resolve_allowed_path(location)
+    for path, loaded in load_files(root, reading):
+        for one in keep_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
             yield offer_of(one)

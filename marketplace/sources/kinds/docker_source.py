@@ -1,19 +1,19 @@
-"""Docker's MCP catalogue, and ToolHive's registry: a folder for each server."""
+"""Docker's MCP catalogue and ToolHive's registry: one folder per server."""
 
 from collections.abc import Iterator
 
 from catalog.formats.source_folders import shown
 from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources.source_files import loaded_files, of_formats, readme_in
+from marketplace.sources.source_files import keep_formats, load_files, read_readme
 from marketplace.sources.source_reader import Reading
 
 _FORMATS = frozenset({"docker", "toolhive"})
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """Every server of the catalogue, with the tools that it says it has."""
+    """Yield the servers of the catalogue with their declared tools."""
     with reading.folder() as root:
-        for path, loaded in loaded_files(root, reading):
-            kept = of_formats(loaded, _FORMATS, shown(path, root), reading)
+        for path, loaded in load_files(root, reading):
+            kept = keep_formats(loaded, _FORMATS, shown(path, root), reading)
             for one in kept.integrations:
-                yield offer_of(one, loaded.capabilities, readme=readme_in(path.parent))
+                yield offer_of(one, loaded.capabilities, readme=read_readme(path.parent))

@@ -1,4 +1,4 @@
-"""What of a plugin's folder can be installed: servers of its MCP configuration, and its skills."""
+"""Installable parts of a plugin folder: the servers of its MCP configuration, and its skills."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,43 +13,43 @@ from catalog.formats.skill import FILE_NAME
 from catalog.formats.source_folders import shown
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.kinds.skill_source import skill_offers
-from marketplace.sources.source_files import loaded_files
+from marketplace.sources.source_files import load_files
 from marketplace.sources.source_reader import Reading
 
 _MANIFESTS = (".claude-plugin/plugin.json", ".github/plugin/plugin.json", "plugin.json")
 _CONFIGURATIONS = (".mcp.json", "mcp.json")
-# What other programs make of a plugin, and Pegboard does not: told, never run.
-_HELD = ("agents", "commands", "hooks", "lsp", "output-styles")
-_OWN_FILES = "PLUGIN_ROOT"
+# Parts of plugins for other programs. Pegboard lists their names, but never runs them.
+_UNSUPPORTED = ("agents", "commands", "hooks", "lsp", "output-styles")
+_PLUGIN_ROOT = "PLUGIN_ROOT"
 
 
-def parts_of(folder: Path, plugin: str, reading: Reading) -> Iterator[Offer]:
-    """The plugin's servers and skills, each under the plugin's name."""
-    for part in (*_servers(folder, plugin, reading), *_skills(folder, reading)):
+def plugin_parts(folder: Path, plugin: str, reading: Reading) -> Iterator[Offer]:
+    """Yield the plugin's servers and skills, with keys below the plugin's key."""
+    for part in (*_server_offers(folder, plugin, reading), *_skill_offers(folder, reading)):
         key = f"{plugin}/{part.key}"[:300]
         yield replace(part, key=key, details=part.details | {"plugin": plugin})
 
 
-def held_by(folder: Path) -> list[str]:
-    """What else the plugin brings."""
-    return [name for name in _HELD if (folder / name).exists()]
+def unsupported_parts(folder: Path) -> list[str]:
+    """Return the names of other parts that the folder contains."""
+    return [name for name in _UNSUPPORTED if (folder / name).exists()]
 
 
-def _skills(folder: Path, reading: Reading) -> Iterator[Offer]:
-    total = reading.total
-    for path, loaded in loaded_files(folder, reading, named=FILE_NAME):
+def _skill_offers(folder: Path, reading: Reading) -> Iterator[Offer]:
+    total = reading.total  # `load_files` overwrites the number of plugins
+    for path, loaded in load_files(folder, reading, named=FILE_NAME):
         yield from skill_offers(path, folder, loaded, reading)
     reading.total = total
 
 
-def _servers(folder: Path, plugin: str, reading: Reading) -> Iterator[Offer]:
+def _server_offers(folder: Path, plugin: str, reading: Reading) -> Iterator[Offer]:
     configuration, name = _configuration(folder, plugin, reading)
     if not configuration:
         return
     loaded = load_value(configuration, file=name)
     reading.report(*(replace(one, file=f"{plugin}/{one.file}") for one in loaded.defects))
     for one in loaded.integrations:
-        if any(_OWN_FILES in part for part in one.command):
+        if any(_PLUGIN_ROOT in part for part in one.command):
             words = f"{one.slug} starts a program of the plugin's own, which is not kept"
             reading.report(Defect(plugin, "mcpServers", words))
         elif one.source_ref.get("format") == "mcp.json":
@@ -57,16 +57,16 @@ def _servers(folder: Path, plugin: str, reading: Reading) -> Iterator[Offer]:
 
 
 def _configuration(folder: Path, plugin: str, reading: Reading) -> tuple[Any, str]:
-    """Its MCP configuration: in the manifest, or in the file that this or custom names."""
-    manifest = _first(folder, _MANIFESTS, plugin, reading)
+    """Return the MCP configuration and its file name: from the manifest, or a known file."""
+    manifest = _read_first(folder, _MANIFESTS, plugin, reading)
     declared = manifest.get("mcpServers") if isinstance(manifest, dict) else None
     if isinstance(declared, dict):
         return {"mcpServers": declared}, "plugin.json"
     names = (declared, *_CONFIGURATIONS) if isinstance(declared, str) else _CONFIGURATIONS
-    return _first(folder, names, plugin, reading), ".mcp.json"
+    return _read_first(folder, names, plugin, reading), ".mcp.json"
 
 
-def _first(folder: Path, names: tuple[str, ...], plugin: str, reading: Reading) -> Any:
+def _read_first(folder: Path, names: tuple[str, ...], plugin: str, reading: Reading) -> Any:
     for name in names:
         path = folder / name
         if not path.is_file():

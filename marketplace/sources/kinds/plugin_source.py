@@ -1,8 +1,8 @@
-"""Plugin marketplaces. A plugin is listed as an extension, and what of it can be installed, its
-servers and its skills, as listings of their own.
+"""Plugin marketplaces.
 
-A plugin's files are in the marketplace's repository, or in one of its own, which is fetched as an
-archive: a few in each refresh, and one with a commit to its name only once.
+A plugin is listed as an extension; its servers and skills get listings of their own.
+Plugin files are in the marketplace's repository, or in a repository of their own. Those are fetched
+as archives, a limited number per refresh, and only once if they are pinned to a commit.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from catalog.servers.net.guarded_fetch import Bounds
 from catalog.servers.net.outgoing_errors import OutgoingError
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.models import Listing
-from marketplace.sources.kinds.plugin_parts import held_by, parts_of
-from marketplace.sources.repositories import archive_of
-from marketplace.sources.source_files import loaded_files, of_formats, readme_in
-from marketplace.sources.source_location import allowed_path
+from marketplace.sources.kinds.plugin_parts import plugin_parts, unsupported_parts
+from marketplace.sources.repositories import archive_url
+from marketplace.sources.source_files import keep_formats, load_files, read_readme
+from marketplace.sources.source_location import resolve_allowed_path
 from marketplace.sources.source_problem import SourceProblemError
-from marketplace.sources.source_reader import MB, Reading, parsed
+from marketplace.sources.source_reader import MB, Reading, parse_source_json
 
-FILES = (
+MARKETPLACE_FILES = (
     ".claude-plugin/marketplace.json",
     ".github/plugin/marketplace.json",
     ".cursor-plugin/marketplace.json",
@@ -43,7 +43,7 @@ _FORMATS = frozenset({"marketplace.json", "plugin.json"})
 
 @dataclass(frozen=True, slots=True)
 class _Plugin:
-    """One plugin, and what was known of its files at the last reading."""
+    """A plugin, with what the last reading knew of its files."""
 
     integration: IntegrationDescriptor
     known: JSONObject
@@ -54,51 +54,53 @@ class _Plugin:
 
     @property
     def origin(self) -> JSONObject:
-        """Where its files are, as the marketplace says."""
+        """Location of its files, from the marketplace."""
         return dict(self.integration.source_ref.get("source") or {})
 
     @property
-    def is_apart(self) -> bool:
-        """Whether its files are in a repository of its own."""
+    def has_own_repository(self) -> bool:
+        """True if its files are in a repository of its own."""
         return bool(self.origin.get("url") or self.origin.get("repo"))
 
     @property
     def is_known(self) -> bool:
-        """Whether the very commit that it names has been read."""
+        """True if the commit that it is pinned to has been read."""
         return bool(self.origin.get("sha")) and self.known.get("read") == self.origin
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """Every plugin, and its parts."""
+    """Yield every plugin and its parts."""
     source = reading.source
     if not source.is_local and source.location.partition("?")[0].endswith(".json"):
         name = source.location.rpartition("/")[2]
-        yield from _marketplace(parsed(reading.whole(source.location)), name, None, reading)
-    elif source.is_local and allowed_path(source.location).is_file():
-        path = allowed_path(source.location)
-        yield from _file(path, path.parent, reading)
+        yield from _read_marketplace(
+            parse_source_json(reading.fetch_source(source.location)), name, None, reading
+        )
+    elif source.is_local and resolve_allowed_path(source.location).is_file():
+        path = resolve_allowed_path(source.location)
+        yield from _read_file(path, path.parent, reading)
     else:
         with reading.folder() as root:
-            yield from _folder(root, reading)
+            yield from _read_folder(root, reading)
 
 
-def _folder(root: Path, reading: Reading) -> Iterator[Offer]:
-    """The marketplace where one expects it; else every file that is one."""
-    expected = next((root / name for name in FILES if (root / name).is_file()), None)
+def _read_folder(root: Path, reading: Reading) -> Iterator[Offer]:
+    """Read the marketplace at a usual path; otherwise every marketplace file in the folder."""
+    expected = next((root / name for name in MARKETPLACE_FILES if (root / name).is_file()), None)
     if expected is not None:
-        yield from _file(expected, root, reading)
+        yield from _read_file(expected, root, reading)
         return
-    for path, loaded in loaded_files(root, reading):
-        for one in of_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
+    for path, loaded in load_files(root, reading):
+        for one in keep_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
             yield offer_of(one)
 
 
-def _file(path: Path, root: Path, reading: Reading) -> Iterator[Offer]:
-    value = _parsed_file(path, path.parent)
-    yield from _marketplace(value, shown(path, root), root, reading)
+def _read_file(path: Path, root: Path, reading: Reading) -> Iterator[Offer]:
+    value = _parse_file(path, path.parent)
+    yield from _read_marketplace(value, shown(path, root), root, reading)
 
 
-def _parsed_file(path: Path, root: Path) -> Any:
+def _parse_file(path: Path, root: Path) -> Any:
     try:
         text = read_text(path, root, limit=DEFAULT_LIMITS.file)
         return parse_json(text, max_depth=DEFAULT_LIMITS.json_depth)
@@ -106,49 +108,53 @@ def _parsed_file(path: Path, root: Path) -> Any:
         raise SourceProblemError("not_json", f"{path.name} {refused.reason}.") from None
 
 
-def _marketplace(value: Any, name: str, root: Path | None, reading: Reading) -> Iterator[Offer]:
+def _read_marketplace(
+    value: Any, name: str, root: Path | None, reading: Reading
+) -> Iterator[Offer]:
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
     reading.renames = _renames(value)
     known = dict(Listing.objects.filter(source=reading.source).values_list("key", "details"))
     plugins = [
         _Plugin(one, known.get(str(one.source_ref["name"]), {}))
-        for one in of_formats(loaded, _FORMATS, name, reading).integrations
+        for one in keep_formats(loaded, _FORMATS, name, reading).integrations
     ]
     reading.total = len(plugins)
-    base = _base(value)
+    base = _plugin_root(value)
     fetched = {plugin.key for plugin in _to_fetch(plugins)}
     for plugin in plugins:
-        if not plugin.is_apart:
-            yield from _beside(plugin, root, base, reading)
+        if not plugin.has_own_repository:
+            yield from _from_marketplace_folder(plugin, root, base, reading)
         elif plugin.key in fetched:
-            yield from _fetched(plugin, reading)
+            yield from _from_own_repository(plugin, reading)
         else:
-            yield _as_before(plugin, reading)
+            yield _unchanged_offer(plugin, reading)
 
 
 def _renames(value: Any) -> dict[str, str]:
-    told = value.get("renames") if isinstance(value, dict) else None
-    pairs = list(told.items())[:_MOST_RENAMES] if isinstance(told, dict) else []
+    renames = value.get("renames") if isinstance(value, dict) else None
+    pairs = list(renames.items())[:_MOST_RENAMES] if isinstance(renames, dict) else []
     return {str(old): clean_name(new).text for old, new in pairs if isinstance(new, str)}
 
 
-def _base(value: Any) -> str:
-    """The folder that paths of plugins begin at, if the marketplace names one."""
+def _plugin_root(value: Any) -> str:
+    """Return the folder that plugin paths are relative to, or "."."""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     base = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
     return base if isinstance(base, str) else "."
 
 
 def _to_fetch(plugins: list[_Plugin]) -> list[_Plugin]:
-    """Those whose files are fetched now: the longest not read come first."""
-    waiting = [plugin for plugin in plugins if plugin.is_apart and not plugin.is_known]
+    """Return plugins to fetch now, those not read for the longest time first."""
+    waiting = [plugin for plugin in plugins if plugin.has_own_repository and not plugin.is_known]
     waiting.sort(key=lambda plugin: int(plugin.known.get("read_in", 0)))
     return waiting[:MOST_ARCHIVES]
 
 
-def _beside(plugin: _Plugin, root: Path | None, base: str, reading: Reading) -> Iterator[Offer]:
-    """A plugin whose files lie in the marketplace's own folder."""
+def _from_marketplace_folder(
+    plugin: _Plugin, root: Path | None, base: str, reading: Reading
+) -> Iterator[Offer]:
+    """Yield a plugin whose files are in the marketplace's own folder."""
     if root is None:
         words = "its files are beside the marketplace: give the repository's address to have them"
         reading.report(Defect(plugin.key, "source", words))
@@ -161,41 +167,41 @@ def _beside(plugin: _Plugin, root: Path | None, base: str, reading: Reading) -> 
         reading.report(Defect(plugin.key, "source", refused.reason))
         yield offer_of(plugin.integration)
         return
-    yield from _with_parts(plugin, folder, {}, reading)
+    yield from _plugin_with_parts(plugin, folder, {}, reading)
 
 
 def _joined(root: Path, base: str, path: str) -> Path:
-    """Plain names are below the marketplace's base; what begins with a dot, or lies at the root,
-    says itself where it is."""
+    """Join the path of a plugin with the base folder."""
+    # Relative paths ("./x") and existing folders at the root do not use the base folder.
     return root / path if path.startswith(".") or (root / path).is_dir() else root / base / path
 
 
-def _fetched(plugin: _Plugin, reading: Reading) -> Iterator[Offer]:
-    """A plugin whose files lie in a repository of its own, read now."""
+def _from_own_repository(plugin: _Plugin, reading: Reading) -> Iterator[Offer]:
+    """Fetch a plugin's own repository and yield its parts."""
     origin = plugin.origin
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
     try:
-        archive = archive_of(address, ref=str(origin.get("sha") or origin.get("ref") or ""))
-        within = _within(origin)
-        body = reading.body(archive, bounds=_ARCHIVE)
+        archive = archive_url(address, ref=str(origin.get("sha") or origin.get("ref") or ""))
+        within = _repository_folder(origin)
+        body = reading.fetch_body(archive, bounds=_ARCHIVE)
         with reading.unpacked(body, folder=within) as folder:
             read = {"read": origin, "read_in": reading.source.run}
-            yield from _with_parts(plugin, folder, read, reading)
+            yield from _plugin_with_parts(plugin, folder, read, reading)
     except (RefusedError, SourceProblemError, OutgoingError) as problem:
         reading.report(Defect(plugin.key, "source", str(problem)))
-        # It was its turn: others come before it next time.
-        yield _as_before(plugin, reading, tried=reading.source.run)
+        # This was its turn: others are fetched before it next time.
+        yield _unchanged_offer(plugin, reading, tried=reading.source.run)
 
 
-def _within(origin: JSONObject) -> str:
+def _repository_folder(origin: JSONObject) -> str:
     path = str(origin.get("path") or "").removeprefix("./").strip("/")
     if ".." in path.split("/"):
         raise RefusedError("leads out of the repository")
     return "" if path == "." else path
 
 
-def _as_before(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
-    """The plugin with what was known of its files, which are not looked at now."""
+def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
+    """Return the plugin with what earlier readings knew of its files."""
     if not plugin.is_known and not tried:
         words = f"its files are read later: {MOST_ARCHIVES} repositories in each refresh"
         reading.report(Defect(plugin.key, "source", words))
@@ -205,20 +211,20 @@ def _as_before(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
     return offer_of(plugin.integration, details=details | ({"read_in": tried} if tried else {}))
 
 
-def _with_parts(
+def _plugin_with_parts(
     plugin: _Plugin, folder: Path, read: JSONObject, reading: Reading
 ) -> Iterator[Offer]:
-    whole = offer_of(plugin.integration)
-    parts = list(parts_of(folder, plugin.key, reading))
-    told = {"parts": [part.key for part in parts], "holds": held_by(folder), **read}
-    yield replace(whole, readme=readme_in(folder), details=told)
+    plugin_offer = offer_of(plugin.integration)
+    parts = list(plugin_parts(folder, plugin.key, reading))
+    details = {"parts": [part.key for part in parts], "holds": unsupported_parts(folder), **read}
+    yield replace(plugin_offer, readme=read_readme(folder), details=details)
     for part in parts:
-        yield _inherited(part, whole)
+        yield _inherit(part, plugin_offer)
 
 
-def _inherited(part: Offer, whole: Offer) -> Offer:
-    """A part has of its plugin what it does not say of itself."""
-    mine, theirs = part.descriptor, whole.descriptor
+def _inherit(part: Offer, plugin_offer: Offer) -> Offer:
+    """Fill the part's missing fields from its plugin."""
+    mine, theirs = part.descriptor, plugin_offer.descriptor
     descriptor = replace(
         mine,
         description=mine.description or theirs.description,
@@ -231,7 +237,7 @@ def _inherited(part: Offer, whole: Offer) -> Offer:
     return replace(
         part,
         descriptor=descriptor,
-        category=whole.category if declared else part.category,
-        tags=part.tags or whole.tags,
-        repository=part.repository or whole.repository,
+        category=plugin_offer.category if declared else part.category,
+        tags=part.tags or plugin_offer.tags,
+        repository=part.repository or plugin_offer.repository,
     )

@@ -1,6 +1,6 @@
-"""The MCP registry: its API page by page, one document, or files on this machine.
+"""MCP registries: the API page by page, one JSON document, or files on this machine.
 
-Each version of a server is an entry; the one that the registry calls the latest is shown.
+Every version of a server is an offer. Listings show the one that the registry marks as latest.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import find_sources, shown
 from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources.source_location import allowed_path
+from marketplace.sources.source_location import resolve_allowed_path
 from marketplace.sources.source_problem import SourceProblemError
-from marketplace.sources.source_reader import Reading, parsed
+from marketplace.sources.source_reader import Reading, parse_source_json
 
 _META = "io.modelcontextprotocol.registry/official"
 _STATUSES = ("active", "deprecated", "deleted")
@@ -32,7 +32,7 @@ Page = tuple[str, Any]
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """Every version of every server."""
+    """Yield every version of every server."""
     for name, value in _pages(reading):
         for wrapper in _entries(value, name, reading):
             yield from _offer(wrapper, name, reading)
@@ -41,15 +41,15 @@ def offers(reading: Reading) -> Iterator[Offer]:
 def _pages(reading: Reading) -> Iterator[Page]:
     location = reading.source.location
     if reading.source.is_local:
-        yield from _files(reading)
+        yield from _file_pages(reading)
     elif location.partition("?")[0].endswith(".json"):
-        yield location.rpartition("/")[2], parsed(reading.whole(location))
+        yield location.rpartition("/")[2], parse_source_json(reading.fetch_source(location))
     else:
-        yield from _answers(reading, location)
+        yield from _api_pages(reading, location)
 
 
-def _files(reading: Reading) -> Iterator[Page]:
-    found = find_sources(allowed_path(reading.source.location), DEFAULT_LIMITS)
+def _file_pages(reading: Reading) -> Iterator[Page]:
+    found = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
     reading.report(*found.defects)
     for path in found.files:
         name = shown(path, found.root)
@@ -60,13 +60,13 @@ def _files(reading: Reading) -> Iterator[Page]:
             reading.report(Defect(name, refused.field, refused.reason))
 
 
-def _answers(reading: Reading, location: str) -> Iterator[Page]:
-    """The pages of the API, until there is no cursor; one that leads nowhere is not followed."""
-    base = _base(location)
-    address, cursor, seen, empty = _first(base), "", set[str](), 0
+def _api_pages(reading: Reading, location: str) -> Iterator[Page]:
+    """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
+    base = _base_url(location)
+    address, cursor, seen, empty = _api_url(base), "", set[str](), 0
     for number in range(1, MOST_PAGES + 1):
         more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
-        value, address = _asked(reading, base, address, more)
+        value, address = _fetch_page(reading, base, address, more)
         yield f"page {number}", value
         empty = 0 if isinstance(value, dict) and value.get("servers") else empty + 1
         cursor = _cursor(value)
@@ -79,24 +79,24 @@ def _answers(reading: Reading, location: str) -> Iterator[Page]:
     reading.cut_short(f"has more than {MOST_PAGES:,} pages")
 
 
-def _base(location: str) -> str:
+def _base_url(location: str) -> str:
     return location.rstrip("/").removesuffix("/servers")
 
 
-def _first(base: str) -> str:
+def _api_url(base: str) -> str:
     own = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
     return own or f"{base}/{_VERSIONS[0]}"
 
 
-def _asked(reading: Reading, base: str, address: str, more: str) -> tuple[Any, str]:
-    """A page, and the address of the API's version: the older one where the newer is unknown."""
+def _fetch_page(reading: Reading, base: str, address: str, more: str) -> tuple[Any, str]:
+    """Fetch a page. On 404 for the first page, fall back to the API's older version."""
     try:
-        return reading.json(f"{address}/servers?limit={_PER_PAGE}{more}"), address
+        return reading.fetch_json(f"{address}/servers?limit={_PER_PAGE}{more}"), address
     except SourceProblemError as problem:
         older = f"{base}/{_VERSIONS[1]}"
         if problem.reason != "status_404" or more or address in (older, base):
             raise
-        return reading.json(f"{older}/servers?limit={_PER_PAGE}"), older
+        return reading.fetch_json(f"{older}/servers?limit={_PER_PAGE}"), older
 
 
 def _cursor(value: Any) -> str:
@@ -121,9 +121,9 @@ def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
 
 
 def _offer(wrapper: Any, page: str, reading: Reading) -> Iterator[Offer]:
-    name, official = _known(wrapper)
+    name, official = _metadata(wrapper)
     status = str(official.get("status") or "active").lower()
-    loaded = load_value(_undeleted(wrapper), file=name or page)
+    loaded = load_value(_without_deletion(wrapper), file=name or page)
     reading.report(*loaded.defects)
     for one in loaded.integrations:
         if one.source_ref.get("format") != "server.json":
@@ -136,13 +136,12 @@ def _offer(wrapper: Any, page: str, reading: Reading) -> Iterator[Offer]:
             one,
             status=status if status in _STATUSES else "active",
             is_latest=latest is not False,
-            published_at=_time(official.get("publishedAt") or official.get("published_at")),
+            published_at=_parse_time(official.get("publishedAt") or official.get("published_at")),
         )
 
 
-def _known(wrapper: Any) -> tuple[str, dict[str, Any]]:
-    """The server's name, and what the registry says of it: in `_meta`, or beside it in older
-    ones."""
+def _metadata(wrapper: Any) -> tuple[str, dict[str, Any]]:
+    """Return the server's name and registry metadata: in `_meta`, or in the entry if older."""
     wrapper = wrapper if isinstance(wrapper, dict) else {}
     inner = wrapper.get("server")
     server = inner if isinstance(inner, dict) else wrapper
@@ -154,9 +153,9 @@ def _known(wrapper: Any) -> tuple[str, dict[str, Any]]:
     return str(server.get("name") or "")[:200], told
 
 
-def _undeleted(wrapper: Any) -> Any:
-    """The entry without the mark that it is deleted, so that it is read like any other: whoever
-    has installed it wants to see which version that was."""
+def _without_deletion(wrapper: Any) -> Any:
+    """Return the entry without its deletion mark."""
+    # Format readers skip deleted entries, but admins want to see which version they installed.
     if not isinstance(wrapper, dict):
         return wrapper
     bare = {key: value for key, value in wrapper.items() if key not in ("_meta", "status")}
@@ -165,7 +164,7 @@ def _undeleted(wrapper: Any) -> Any:
     return bare
 
 
-def _time(value: Any) -> datetime | None:
+def _parse_time(value: Any) -> datetime | None:
     try:
         moment = parse_datetime(value) if isinstance(value, str) else None
     except ValueError:

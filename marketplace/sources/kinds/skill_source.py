@@ -1,6 +1,6 @@
-"""Folders and repositories of skills: each SKILL.md with all that lies in its folder.
+"""Folders and repositories of skills: each SKILL.md with the files in its folder.
 
-The files are kept as they are, so that installing needs nothing else; nothing of them is executed.
+Files are stored as they are, so that installing needs no network. None of them is executed.
 """
 
 import os
@@ -13,7 +13,7 @@ from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_bytes
 from catalog.formats.source_folders import SKIPPED_FOLDERS, shown
 from marketplace.listings.offers import Offer, OfferedFile, offer_of
-from marketplace.sources.source_files import loaded_files
+from marketplace.sources.source_files import load_files
 from marketplace.sources.source_reader import Reading
 
 MB = 1024 * 1024
@@ -24,14 +24,14 @@ _DEPTH = 6
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """Every skill below the folder."""
+    """Yield every skill below the folder."""
     with reading.folder() as root:
-        for path, loaded in loaded_files(root, reading, named=skill.FILE_NAME):
+        for path, loaded in load_files(root, reading, named=skill.FILE_NAME):
             yield from skill_offers(path, root, loaded, reading)
 
 
 def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> Iterator[Offer]:
-    """The skill of one SKILL.md with the files of its folder."""
+    """Yield the skill of a SKILL.md, with the files in its folder."""
     for one in loaded.capabilities:
         integration = next(each for each in loaded.integrations if each.slug == one.integration)
         try:
@@ -50,7 +50,7 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> It
 
 
 def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
-    """What lies in the folder, links and the like left out; RefusedError where it is too much."""
+    """Yield the folder's regular files; RefusedError if they exceed the limits."""
     number = total = 0
     for path in _walk(folder, _DEPTH):
         try:
@@ -73,9 +73,10 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _digest(files: tuple[OfferedFile, ...]) -> str:
-    """One number for all of the files: another one means that any of them is another."""
-    told = sha256()
+    # Lengths come before the parts, so that no two sets of files can look alike when joined.
+    """Hash all paths and contents."""
+    digest = sha256()
     for file in files:
-        told.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
-        told.update(file.content)
-    return told.hexdigest()
+        digest.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
+        digest.update(file.content)
+    return digest.hexdigest()

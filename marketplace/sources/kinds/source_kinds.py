@@ -1,4 +1,4 @@
-"""Which file reads which kind of source; adding one is a file of the same shape and a line here."""
+"""Readers by kind of source. A new kind needs a module with `offers`, and a line here."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -17,7 +17,7 @@ from marketplace.sources.source_reader import Reading
 
 
 class Reader(Protocol):
-    """One kind of source: all that a source of it offers, one after the other."""
+    """Interface of the modules that each read one kind of source."""
 
     def offers(self, reading: Reading) -> Iterator[Offer]: ...
 

@@ -1,9 +1,8 @@
-"""The starter collection: the capabilities and listings that come with the install.
+"""The starter collection: capabilities and listings that are installed with Pegboard.
 
-It reads only our own data files below `marketplace/starter`, so it trusts their shape: a defect
-there is a bug that the tests find, not something to report to an admin. Everything is `available`
-although channels and mailboxes name the secrets they would need: without a connection the chat
-backend itself carries the call out, so a newcomer sees real selections at once.
+It reads only our own data files in `marketplace/starter` and trusts their shape: a defect there is
+a bug that the tests find. Everything is `available`, although channels and mailboxes name secrets:
+without a connection the chat backend makes the call, so newcomers see real selections at once.
 """
 
 from collections.abc import Iterator
@@ -50,7 +49,7 @@ def starter_listings() -> tuple[IntegrationDescriptor, ...]:
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
-    """The listings again, as any other source gives them."""
+    """Yield the starter listings, like any other source."""
     listings = starter_listings()
     reading.total = len(listings)
     yield from map(offer_of, listings)
@@ -75,21 +74,23 @@ def _builtins() -> Iterator[Provider]:
 
 
 def _channels() -> Iterator[Provider]:
-    """A channel speaks to other people in the user's name, so it asks first."""
+    """Yield channels. They write to others in the user's name, so calls need approval."""
     for slug, entry in _read("channels.yaml")["channels"].items():
         message = _message_parameters(entry["recipient"])
         defaults = {"category": "communication", "side_effect": "write", "ai_access": "propose"}
-        yield _alone({**defaults, **message, **entry, "slug": slug}, "channel", "channels.yaml")
+        yield _single_capability(
+            {**defaults, **message, **entry, "slug": slug}, "channel", "channels.yaml"
+        )
 
 
 def _voices() -> Iterator[Provider]:
     for slug, entry in _read("extras.yaml")["voices"].items():
-        yield _alone({**entry, "slug": slug}, "voice", "extras.yaml")
+        yield _single_capability({**entry, "slug": slug}, "voice", "extras.yaml")
 
 
 def _extensions() -> Iterator[Provider]:
     for slug, entry in _read("extras.yaml")["extensions"].items():
-        yield _alone({**entry, "slug": slug}, "extension", "extras.yaml")
+        yield _single_capability({**entry, "slug": slug}, "extension", "extras.yaml")
 
 
 def _skills() -> Iterator[Provider]:
@@ -98,11 +99,11 @@ def _skills() -> Iterator[Provider]:
         entry = yaml.safe_load(front_matter)
         title = display_name_for(entry["name"])
         entry |= {"slug": entry["name"], "title": title, "content": body.strip() + "\n"}
-        yield _alone(entry, "skill", f"skills/{entry['name']}/SKILL.md")
+        yield _single_capability(entry, "skill", f"skills/{entry['name']}/SKILL.md")
 
 
-def _alone(entry: JSONObject, kind: LoneKind, path: str) -> Provider:
-    """Return an integration that is its one capability, and that capability."""
+def _single_capability(entry: JSONObject, kind: LoneKind, path: str) -> Provider:
+    """Return an integration and its only capability."""
     integration = _integration(entry, kind=kind, path=path)
     capability = {**entry, "name": entry["title"]}
     return integration, (_capability(capability, integration, kind=kind),)
@@ -181,7 +182,7 @@ def _message_parameters(recipient: str) -> JSONObject:
 
 
 def _meta_tool(entry: JSONObject, action: str) -> JSONObject:
-    """What the registry says of a tool that Pegboard itself answers; nothing for the others."""
+    """Return the registered definition of a meta-tool, or {} for other tools."""
     tool = META_TOOLS.get(f"{entry['slug']}__{action}")
     if tool is None:
         return {}
@@ -194,7 +195,7 @@ def _meta_tool(entry: JSONObject, action: str) -> JSONObject:
 
 
 def _shared(entry: JSONObject) -> JSONObject:
-    """What a file says once for all of its tools."""
+    """Return the values that a file declares for all of its tools."""
     return {key: entry[key] for key in ("category", "required_secrets") if key in entry}
 
 
