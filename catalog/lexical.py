@@ -1,8 +1,7 @@
-"""Words as sparse vectors: the inner product of a query's and a capability's vector is BM25.
+"""Sparse word vectors: the inner product of a query's and a capability's vector is BM25.
 
-A capability's vector depends on its own text alone, and a query's on a fixed table of how common
-each word is in tools at large. Nothing here looks at the catalogue: what is hidden from a
-caller must move none of their scores.
+A capability's vector depends on its own text, and a query's on a fixed table of word frequencies.
+Neither depends on the catalogue: hidden tools must not move the scores a caller sees.
 """
 
 import math
@@ -19,66 +18,66 @@ import Stemmer
 
 from catalog.embedding.embedding_text import (
     Describable,
-    in_words,
     integration_slug,
     parameter_names,
+    split_identifier,
 )
 
 DIMENSIONS = 2**18
-# Length does not pay: what lies beyond is not ranked, and what lies before counts against itself.
-LONGEST_RANKED_TEXT = 1_200  # characters
-MOST_WORDS_OF_A_MESSAGE = 400
+# Long texts gain nothing: the rest is not ranked, and BM25 penalizes length.
+MAX_RANKED_CHARACTERS = 1_200
+MAX_QUERY_WORDS = 400
 SATURATION, LENGTH_PENALTY = 1.0, 0.75
-# A constant: with a live average, one entry's length would move the scores of the others.
+# A constant: a live average would let hidden entries move the scores of others.
 AVERAGE_LENGTH = 30.0
 
 _WORD = re.compile(r"[^\W_]+")
-# One word to some and two to others: "log me in" and `login`, "e-mail" and `email`.
-_WRITTEN_APART = re.compile(
+# Spelling variants: "log me in" and `login`, "e-mail" and `email`.
+_SPLIT_WORD = re.compile(
     r"\b(?:(log|sign)(?:ged|ging|ed|ing|s)?(?: me| us)? (in|on|out|up)(?:to)?"
     r"|(e) (mails?)|(wi) (fi))\b"
 )
 _threads = threading.local()
-_COMMON = """
+_STOP_WORDS_TEXT = """
 a about all also am an and any are as at be been but by can could did do does doing for from
 get give had has have hello help hey hi how i if in into is it its just know let like me my need
 no not now of on or our out please should so some tell than thank thanks that the their them
 then there these they this to up us use using want was we were what when where which who why
 will with would you your
 """
-STOP_WORDS = frozenset(_COMMON.split())
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 
 def words(text: str) -> list[str]:
-    """Stems of the text's words, camelCase and snake_case split, without stop words."""
-    joined = _WRITTEN_APART.sub(_together, in_words(text))
+    """Return stems of the words, splitting identifiers and dropping stop words."""
+    joined = _SPLIT_WORD.sub(_join_match, split_identifier(text))
     found = [word for word in _WORD.findall(joined) if word not in STOP_WORDS]
     return list(_stemmer().stemWords(found))
 
 
-def _together(apart: re.Match[str]) -> str:
+def _join_match(apart: re.Match[str]) -> str:
     return "".join(part for part in apart.groups() if part)
 
 
 def _stemmer() -> Stemmer.Stemmer:
-    """One for each thread: a stemmer keeps state while it works."""
+    """Return this thread's stemmer: stemmers are not thread-safe."""
     if not hasattr(_threads, "stemmer"):
         _threads.stemmer = Stemmer.Stemmer("english")
     return _threads.stemmer
 
 
 def term(stem: str) -> int:
-    """The dimension of a stem: no table of words is needed, and collisions are rare."""
+    """Hash a stem to its dimension: no vocabulary is needed, and collisions are rare."""
     return zlib.crc32(stem.encode()) % DIMENSIONS
 
 
 def terms(text: str) -> Counter[int]:
-    """How often each term occurs in the text."""
+    """Count the terms in a text."""
     return Counter(term(stem) for stem in words(text))
 
 
 def document_vector(capability: Describable) -> dict[int, float]:
-    """A capability's side of BM25; the name counts twice."""
+    """Return a capability's BM25 vector."""
     counts = terms(ranked_text(capability))
     length = LENGTH_PENALTY * counts.total() / AVERAGE_LENGTH + 1 - LENGTH_PENALTY
     return {
@@ -88,6 +87,7 @@ def document_vector(capability: Describable) -> dict[int, float]:
 
 
 def ranked_text(capability: Describable) -> str:
+    """Return the text to rank; the action counts twice."""
     parts = (
         capability.action,
         capability.action,
@@ -96,17 +96,17 @@ def ranked_text(capability: Describable) -> str:
         *capability.tags,
         *parameter_names(capability.input_schema),
     )
-    return " ".join(parts)[:LONGEST_RANKED_TEXT]
+    return " ".join(parts)[:MAX_RANKED_CHARACTERS]
 
 
 def query_vector(text: str) -> dict[int, float]:
-    """A message's side of BM25: how telling each of its words is."""
-    found = words(text)[:MOST_WORDS_OF_A_MESSAGE]
+    """Return a message's BM25 vector: the IDF of its words."""
+    found = words(text)[:MAX_QUERY_WORDS]
     return {index: idf(index) for index in {term(stem) for stem in found}}
 
 
 def idf(index: int) -> float:
-    """How telling a term is: rare words of tools at large weigh more."""
+    """Return the inverse document frequency of a term."""
     background = _background()
     seen = background.counts.get(index, 0)
     return math.log(1 + (background.documents - seen + 0.5) / (seen + 0.5))
@@ -114,7 +114,7 @@ def idf(index: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """In how many of so many tool descriptions each term occurs."""
+    """Document frequencies of terms over a fixed sample of tool descriptions."""
 
     documents: int
     counts: dict[int, int]
@@ -122,12 +122,12 @@ class Background:
 
 @lru_cache(maxsize=1)
 def _background() -> Background:
-    # Counted by tests/bench/build_background.py; numbers only, no text of anybody's tools.
+    # Built by tests/bench/build_background.py; numbers only, no texts of tools.
     with (files("catalog") / "word_frequencies.npz").open("rb") as file, np.load(file) as table:
         counts = zip(table["terms"].tolist(), table["counts"].tolist(), strict=True)
         return Background(documents=int(table["documents"]), counts=dict(counts))
 
 
 def max_score(query: dict[int, float]) -> float:
-    """More than any capability can score: every word of the message, often, in a short text."""
+    """Return an upper bound of all scores: every query word, often, in a short text."""
     return (SATURATION + 1) * sum(query.values())

@@ -9,8 +9,8 @@ from kombu.exceptions import KombuError
 from acl.platform.redis_circuit import attempt
 from catalog.embedding import embedding_jobs
 from catalog.embedding.model_switch import (
-    promise_missing,
     register_configured_model,
+    request_missing_vectors,
     switch_when_complete,
 )
 
@@ -29,8 +29,8 @@ def embed_capabilities(ids: list[int]) -> None:
 def sweep_embeddings() -> None:
     """Send again whatever has waited too long, and let a newly built model answer."""
     model = register_configured_model()
-    promise_missing()
-    embedding_jobs.note_deaths()
+    request_missing_vectors()
+    embedding_jobs.record_crashes()
     send_embeddings(embedding_jobs.claim_overdue(SWEPT_AT_ONCE))
     if model:
         switch_when_complete(model)

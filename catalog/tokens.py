@@ -1,7 +1,7 @@
-"""How many tokens a text costs: the one place that says so.
+"""Token counting, used everywhere.
 
-By default a rule of thumb, four characters a token, which needs no file and costs no time. A
-deployment that wants the count of its own model names that model's tokenizer.json.
+The default is four characters per token, which needs no file. A deployment can name its own model's
+tokenizer.json.
 """
 
 from functools import lru_cache
@@ -17,44 +17,44 @@ log = structlog.get_logger(__name__)
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of a text; an empty text has none."""
+    """A token counter; an empty text has zero tokens."""
 
     def count(self, text: str) -> int: ...
 
 
 class FourCharacters:
-    """The rule of thumb, rounded up."""
+    """Four characters per token, rounded up."""
 
     def count(self, text: str) -> int:
         return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 class TokenizerFile:
-    """A tokenizer as Hugging Face's libraries write it. Raises ValueError where it is none."""
+    """A Hugging Face tokenizer.json. Raises ValueError if the file is none."""
 
     def __init__(self, path: str) -> None:
-        # Imported when chosen: processes that count by the rule do without the library.
+        # Imported when chosen: the default needs no library.
         from tokenizers import Tokenizer
 
         try:
             self._tokenizer = Tokenizer.from_file(path)
         except Exception as problem:  # the library raises bare exceptions
             raise ValueError(f"{path} is not a tokenizer: {problem}") from problem
-        # Such files often ask for one length, for the model that they came with.
+        # Tokenizer files often pad or truncate to their model's length.
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
     def count(self, text: str) -> int:
-        return len(self._tokenizer.encode(_sendable(text), add_special_tokens=False).ids)
+        return len(self._tokenizer.encode(_replace_surrogates(text), add_special_tokens=False).ids)
 
 
 def estimate_tokens(value: Any) -> int:
-    """What a value costs where a model is given it as JSON."""
+    """Estimate the tokens of a value, sent to a model as JSON."""
     return token_counter().count(canonical_json(value))
 
 
 def token_counter() -> TokenCounter:
-    """The one that the settings name."""
+    """Return the configured counter."""
     return _counter(settings.PEGBOARD_TOKENIZER)
 
 
@@ -65,11 +65,11 @@ def _counter(path: str) -> TokenCounter:
     try:
         return TokenizerFile(path)
     except ValueError as problem:
-        # An estimate that is somewhat wrong is better than no answer.
-        log.warning("counting four characters a token", reason=str(problem))
+        # A rough estimate is better than a failed request.
+        log.warning("tokenizer unavailable, counting characters", reason=str(problem))
         return FourCharacters()
 
 
-def _sendable(text: str) -> str:
-    """Without half surrogate pairs, which JSON may have and the library does not take."""
+def _replace_surrogates(text: str) -> str:
+    """Replace half surrogate pairs: JSON may contain them, but the library rejects them."""
     return text.encode(errors="replace").decode()

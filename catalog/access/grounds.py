@@ -30,9 +30,9 @@ def grounds_for(
     """
     names = [capability.full_name for capability in capabilities]
     explained = explain_many(caller=caller, full_names=names)
-    in_words = _in_words if to_themselves else _to_an_admin
+    split_identifier = _in_words if to_themselves else _to_an_admin
     return {
-        capability.pk: in_words(explained.get(capability.full_name), capability)
+        capability.pk: split_identifier(explained.get(capability.full_name), capability)
         for capability in capabilities
     }
 

@@ -1,4 +1,4 @@
-"""Vectors: the embedding providers, the text that is embedded, and the jobs that do it."""
+"""Vectors: the embedding providers, the text to embed, and the embedding jobs."""
 
 __all__ = [
     "configured_embedder",

@@ -1,6 +1,6 @@
-"""The process's embedder: which one the settings name, and which one answers now.
+"""The process's embedders: the configured one, and the active one that answers now.
 
-While a newly chosen model's vectors are being built, messages are embedded by the one before.
+While the vectors of a newly configured model are being built, the previous model embeds messages.
 """
 
 import threading
@@ -17,12 +17,12 @@ from django.db.models import Exists, F, OuterRef
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable
 from catalog.models import Capability, Embedding, EmbeddingModel
 
-RETRY_SECONDS = 10  # a damaged model file is not read again for each request
+RETRY_SECONDS = 10  # do not read a damaged model file again for every request
 RECHECK_SECONDS = 5
 
 
 class LazyEmbedder:
-    """Made at its first use, once in the process; after a failure not tried again for a while."""
+    """An embedder created on first use, once per process; failures are cached for a while."""
 
     def __init__(self, make: Callable[[], Embedder]) -> None:
         self._make = make
@@ -32,15 +32,15 @@ class LazyEmbedder:
         self._failed_at = 0.0
 
     def get(self) -> Embedder:
-        """The embedder, or EmbedderUnavailable with the reason."""
+        """Return the embedder, or raise EmbedderUnavailable with the reason."""
         if self._embedder is not None:
             return self._embedder
         with self._lock:
             if self._embedder is None:
-                self._embedder = self._made()
+                self._embedder = self._make_embedder()
             return self._embedder
 
-    def _made(self) -> Embedder:
+    def _make_embedder(self) -> Embedder:
         if self._failure and time.monotonic() < self._failed_at + RETRY_SECONDS:
             raise EmbedderUnavailable(self._failure)
         try:
@@ -51,12 +51,12 @@ class LazyEmbedder:
 
 
 def configured_embedder() -> Embedder:
-    """The one that the settings name. Raises EmbedderUnavailable."""
+    """Return the embedder named by the settings, or raise EmbedderUnavailable."""
     return _providers[settings.PEGBOARD_EMBEDDER].get()
 
 
 def configured_embedder_name() -> str:
-    """Its name; empty where it cannot be made."""
+    """Return its name, or "" if it is unavailable."""
     try:
         return configured_embedder().name
     except EmbedderUnavailable:
@@ -64,27 +64,29 @@ def configured_embedder_name() -> str:
 
 
 def answering_embedder() -> Embedder:
-    """The one whose vectors answer now. Raises EmbedderUnavailable."""
+    """Return the embedder whose vectors are searched now, or raise EmbedderUnavailable."""
     return _answering.get()
 
 
 def embedder_named(name: str) -> Embedder:
-    """The embedder of a stored model: the settings' own, or one that comes or came with an install.
+    """Return the embedder of a stored model: the configured one, or one shipped with some version.
 
-    Raises EmbedderUnavailable where it is neither, or cannot be made.
+    Raises EmbedderUnavailable.
     """
     if configured_embedder_name() == name:
         return configured_embedder()
-    if shipped := _shipped_named(name):
+    if shipped := _find_shipped(name):
         return shipped.get()
-    configured = configured_embedder()  # says itself why it cannot be made
+
+    # Not through configured_embedder_name: its own EmbedderUnavailable is the better reason.
+    configured = configured_embedder()
     raise EmbedderUnavailable(
-        f"The vectors are by {name}, and the settings name {configured.name}."
+        f"The vectors were made by {name}, but the settings name {configured.name}."
     )
 
 
 def warm_embedder() -> str:
-    """Make the embedder before the first request needs it; the reason where that fails."""
+    """Create the embedder before the first request; return the reason if that fails."""
     try:
         answering_embedder()
     except EmbedderUnavailable as problem:
@@ -93,10 +95,10 @@ def warm_embedder() -> str:
 
 
 class _Answering:
-    """Looks up which model answers until it is the configured one, which then stays.
+    """Looks up the answering model until it is the configured one, and then keeps that.
 
-    That is the active one, or the configured one where it has all of its vectors already: who goes
-    back to a model waits for nobody to make it the active one.
+    The active model answers, or the configured one as soon as it has all its vectors. So switching
+    back to an earlier model takes effect without waiting for the worker.
     """
 
     def __init__(self) -> None:
@@ -121,7 +123,7 @@ def _name_to_answer() -> str:
 
 
 def _is_complete(name: str) -> bool:
-    """Whether everything has its vector by the model, as its text is now."""
+    """Return True if every capability has an up-to-date vector by the model."""
     vectors = Embedding.objects.filter(
         model__name=name, capability=OuterRef("pk"), vector_hash=F("text_hash")
     )
@@ -129,7 +131,7 @@ def _is_complete(name: str) -> bool:
 
 
 def _onnx() -> Embedder:
-    # Imported when chosen: each provider brings a library that the others do without.
+    # Imported when chosen: each provider needs a library that the others do not.
     from catalog.embedding.shipped_model import model_folder
 
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
@@ -142,8 +144,8 @@ def _onnx_in(folder: Path) -> Embedder:
     return OnnxEmbedder(folder)
 
 
-def _shipped_named(name: str) -> LazyEmbedder | None:
-    """The model of that name that this or an earlier version wrote; looked for until found."""
+def _find_shipped(name: str) -> LazyEmbedder | None:
+    """Return the prepared model of that name, written by this or an earlier version."""
     with suppress(EmbedderUnavailable):
         if _providers["onnx"].get().name == name:
             return _providers["onnx"]

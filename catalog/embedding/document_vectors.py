@@ -1,4 +1,4 @@
-"""Embeds the texts of capabilities, which have several readings; a message has only one."""
+"""Embedding of capability texts, which have several lines; a message has one."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from catalog.embedding.embedder import Embedder, Vectors, normalised
 
 
 def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """One vector for each `embedding_text`: the mean of its lines' vectors, of length one."""
+    """Return one unit vector per `embedding_text`: the mean over its lines."""
     lines = [text.splitlines() or [""] for text in texts]
     if not lines:
         return np.zeros((0, embedder.dimension), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What every provider of embeddings looks like to the rest of Pegboard."""
+"""The interface of embedding providers."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,28 +10,28 @@ Vectors = npt.NDArray[np.float32]
 
 
 class EmbedderUnavailable(Exception):
-    """The provider cannot embed now; the message says why, in words for an admin."""
+    """The provider cannot embed now; the message gives the reason for an admin."""
 
 
 class TextRefused(EmbedderUnavailable):
-    """The provider works, but takes one of these texts not; alone, the others are taken."""
+    """The provider works, but refuses one of these texts."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of length one, so that their inner product is the cosine."""
+    """An embedding model. Vectors have length one, so their inner product is the cosine."""
 
     @property
     def name(self) -> str:
-        """Names the model; it changes whenever the vectors would."""
+        """Return the model's name; it changes whenever its vectors would."""
 
     @property
     def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text. Raises EmbedderUnavailable when it cannot."""
+        """Return one row per text, or raise EmbedderUnavailable."""
 
 
 def normalised(vectors: Vectors) -> Vectors:
-    """Every row scaled to length one; a row of zeros stays as it is."""
+    """Scale every row to length one; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

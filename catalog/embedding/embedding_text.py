@@ -1,10 +1,10 @@
-"""The text that a capability is embedded by: short, and about what it is good for."""
+"""The text to embed for a capability: short, and about its use."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-# Characters; no reading has more than some 300 tokens.
+# In characters; no line has more than about 300 tokens.
 LONGEST_NAME, LONGEST_LIST, LONGEST_EXAMPLE = 80, 140, 160
 LONGEST_DESCRIPTION, LONGEST_START = 500, 300
 MOST_EXAMPLES = 8
@@ -13,11 +13,11 @@ _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./
 
 
 class Describable(Protocol):
-    """What a descriptor and a stored capability have in common."""
+    """The fields shared by descriptors and stored capabilities."""
 
     @property
     def integration(self) -> Any:
-        """The integration's slug, or an object that has one."""
+        """The integration's slug, or an object with a slug."""
 
     @property
     def action(self) -> str: ...
@@ -42,38 +42,40 @@ class Describable(Protocol):
 
 
 def embedding_text(capability: Describable) -> str:
-    """Name, parameters, description, use cases; never the schema, the content or secrets.
+    """Return name, parameters, description and examples; never schemas, content or secrets.
 
-    A reading on a line each: one that begins with the name, one with the description, then what
-    people say who need it. Their vectors are averaged (`embed_documents`), which is steadier than
-    any one alone.
+    One reading per line: name first, description first, then one line per example.
+    `embed_documents` averages the lines' vectors, which is more stable than any single one.
     """
     name = signature(capability)
-    description = beginning(capability.description, LONGEST_DESCRIPTION)
-    start = beginning(description, LONGEST_START).rstrip(". ")
+    description = truncate(capability.description, LONGEST_DESCRIPTION)
+    start = truncate(description, LONGEST_START).rstrip(". ")
     examples = (
-        beginning(example, LONGEST_EXAMPLE) for example in capability.examples[:MOST_EXAMPLES]
+        truncate(example, LONGEST_EXAMPLE) for example in capability.examples[:MOST_EXAMPLES]
     )
-    readings = (f"{name}: {description} {ending(capability)}", f"{start}: {name}")
+    readings = (f"{name}: {description} {context_suffix(capability)}", f"{start}: {name}")
     return "\n".join((*readings, *filter(None, examples)))
 
 
 def signature(capability: Describable) -> str:
-    """`send email (to, subject)`."""
-    parameters = _listed(parameter_names(capability.input_schema))
-    return beginning(_name(capability), LONGEST_NAME) + (f" ({parameters})" if parameters else "")
+    """Return the action and parameters: `send email (to, subject)`."""
+    parameters = _join_names(parameter_names(capability.input_schema))
+    return truncate(_name(capability), LONGEST_NAME) + (f" ({parameters})" if parameters else "")
 
 
-def ending(capability: Describable) -> str:
-    """`[gmail, communication, mail]`: whose it is, and what it is used for and with."""
+def context_suffix(capability: Describable) -> str:
+    """Return the context:
+
+    `[gmail, communication, mail]` for integration, category, tags and tools.
+    """
     category = "" if capability.category_inferred else capability.category
     around = (integration_slug(capability), category, *capability.tags, *capability.required_tools)
-    return f"[{_listed(around)}]"
+    return f"[{_join_names(around)}]"
 
 
 def _name(capability: Describable) -> str:
-    """The action in words, with those that the display name adds."""
-    names = f"{in_words(capability.action)} {in_words(capability.display_name)}"
+    """Return the words of the action, plus those only in the display name."""
+    names = f"{split_identifier(capability.action)} {split_identifier(capability.display_name)}"
     return " ".join(dict.fromkeys(names.split()))
 
 
@@ -82,24 +84,24 @@ def integration_slug(capability: Describable) -> str:
 
 
 def parameter_names(schema: Mapping[str, Any] | None) -> list[str]:
-    """The names of the schema's own properties, not of nested ones."""
+    """Return the names of top-level properties."""
     properties = (schema or {}).get("properties")
     return [str(name) for name in properties] if isinstance(properties, Mapping) else []
 
 
-def in_words(name: str) -> str:
-    """`sendEmail_toTeam` as "send email to team"."""
+def split_identifier(name: str) -> str:
+    """Split an identifier: `sendEmail_toTeam` becomes "send email to team"."""
     return _WORD_ENDS.sub(" ", name).strip().lower()
 
 
-def _listed(names: Iterable[str]) -> str:
-    return beginning(
-        ", ".join(dict.fromkeys(in_words(name) for name in names if name)), LONGEST_LIST
+def _join_names(names: Iterable[str]) -> str:
+    return truncate(
+        ", ".join(dict.fromkeys(split_identifier(name) for name in names if name)), LONGEST_LIST
     )
 
 
-def beginning(text: str, longest: int) -> str:
-    """The text on one line, cut at a word."""
+def truncate(text: str, longest: int) -> str:
+    """Truncate a text to one line, at a word boundary."""
     text = " ".join(text.split())
     if len(text) <= longest:
         return text

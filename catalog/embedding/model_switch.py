@@ -1,8 +1,8 @@
-"""Changing the embedding model with no time without answers.
+"""Switching of the embedding model without downtime.
 
-The settings say which model is wanted. Its vectors are built beside those that answer; when the
-last one is there, one transaction makes it the model that answers. The old vectors stay: naming
-the old model again goes back in the same way, at once where nothing has changed meanwhile.
+The settings name a model. Its vectors are built next to the active model's; once all are there, one
+transaction activates it. The old vectors stay: naming the old model again switches back, at once if
+no text changed.
 """
 
 import structlog
@@ -11,19 +11,19 @@ from django.db.models import Exists, OuterRef
 
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.embedding_jobs import chunks, kept_models, pending
+from catalog.embedding.embedding_jobs import chunks, maintained_models, pending
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, EmbeddingModel
 from catalog.registration.descriptor_rows import write_derived
 
 log = structlog.get_logger(__name__)
-PROMISED_AT_ONCE = 500
+BACKFILL_BATCH = 500
 
 
 def register_configured_model() -> EmbeddingModel | None:
-    """The stored model that the settings name, made if it is new; None where it cannot be loaded.
+    """Get or create the configured model; return None if it cannot be loaded.
 
-    The first model of a catalogue answers from the start.
+    The first model of a catalogue is active from the start.
     """
     try:
         embedder = configured_embedder()
@@ -42,11 +42,11 @@ def register_configured_model() -> EmbeddingModel | None:
     return model
 
 
-def promise_missing() -> int:
-    """Promise vectors, and words, to what a kept model knows nothing of; how many."""
-    models = list(kept_models())
-    missing = [key for model in models for key in _unpromised(model)]
-    for keys in chunks(sorted(set(missing)), PROMISED_AT_ONCE):
+def request_missing_vectors() -> int:
+    """Create pending rows and search words for capabilities a model lacks; return how many."""
+    models = list(maintained_models())
+    missing = [key for model in models for key in _capabilities_without_row(model)]
+    for keys in chunks(sorted(set(missing)), BACKFILL_BATCH):
         with transaction.atomic():
             lock_catalog()
             rows = Capability.objects.filter(pk__in=keys).select_related("integration")
@@ -54,14 +54,14 @@ def promise_missing() -> int:
     return len(missing)
 
 
-def _unpromised(model: EmbeddingModel) -> list[int]:
-    promised = Embedding.objects.filter(model=model, capability=OuterRef("pk"))
-    return list(Capability.objects.filter(~Exists(promised)).values_list("pk", flat=True))
+def _capabilities_without_row(model: EmbeddingModel) -> list[int]:
+    rows_of_model = Embedding.objects.filter(model=model, capability=OuterRef("pk"))
+    return list(Capability.objects.filter(~Exists(rows_of_model)).values_list("pk", flat=True))
 
 
 def switch_when_complete(model: EmbeddingModel) -> bool:
-    """Let the model answer once it has a vector for everything that can be embedded."""
-    if model.active or _unpromised(model) or pending().filter(model=model).exists():
+    """Activate the model once nothing is pending for it."""
+    if model.active or _capabilities_without_row(model) or pending().filter(model=model).exists():
         return False
     with transaction.atomic():
         lock_catalog()

@@ -1,7 +1,7 @@
-"""The default provider: all-MiniLM-L6-v2 as int8 through ONNX Runtime, on one thread.
+"""The default provider: all-MiniLM-L6-v2 as int8 in ONNX Runtime, on one thread, locally.
 
-Nothing is sent anywhere. Each text is run by itself: no work is wasted on padding, and the scale of
-the activations is the text's own, so that a vector never depends on what was embedded beside it.
+Each text is run alone. That saves padding, and the activation scale depends on this text only, so
+its vector never depends on its batch.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from tokenizers import Tokenizer
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.model_conversion import read_checked
 
-LONGEST = 256  # tokens; what the model was trained for
-# The tokenizer's time grows with the whole text, also with what it then cuts off: a token is seldom
-# longer than this on average.
-LONGEST_CHARACTERS = LONGEST * 16
+MAX_TOKENS = 256  # the length the model was trained for
+# The tokenizer takes time for the whole text, including the part it then truncates. Tokens seldom
+# average more than 16 characters.
+MAX_CHARACTERS = MAX_TOKENS * 16
 
 
 class OnnxEmbedder:
-    """Embeds with the model that `convert_model` wrote into the folder."""
+    """An embedder for the model written by `convert_model`."""
 
     dimension = 384
 
@@ -30,24 +30,24 @@ class OnnxEmbedder:
         try:
             self._session = _session(model)
             self._tokenizer = _tokenizer(tokenizer)
-            self.embed(["The first run is slower than the others."])
+            self.embed(["Warm up: the first run is slower than the others."])
         except EmbedderUnavailable:
             raise
-        except Exception as error:  # both libraries raise their own and bare exceptions
+        except Exception as error:  # both libraries raise bare exceptions too
             raise EmbedderUnavailable(f"The model in {folder} cannot be loaded: {error}") from error
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            # Not encode_batch: it would start a thread for each core.
-            ids = self._tokenizer.encode(text[:LONGEST_CHARACTERS]).ids
+            # Not encode_batch: it would start a thread per core.
+            ids = self._tokenizer.encode(text[:MAX_CHARACTERS]).ids
             row[:] = self._session.run(None, {"ids": np.array([ids], dtype=np.int64)})[0][0]
         return rows
 
 
 def _session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    # One text is too little work to share, and idle threads that spin take the cores from others.
+    # One text is too little work for several threads, and spinning idle threads waste cores.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -55,6 +55,6 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
 
 def _tokenizer(content: bytes) -> Tokenizer:
     tokenizer = Tokenizer.from_buffer(content)
-    tokenizer.no_padding()  # its file asks for 128 tokens, always
-    tokenizer.enable_truncation(max_length=LONGEST)
+    tokenizer.no_padding()  # the file pads every text to 128 tokens
+    tokenizer.enable_truncation(max_length=MAX_TOKENS)
     return tokenizer

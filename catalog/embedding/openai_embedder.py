@@ -1,8 +1,7 @@
 """An OpenAI-compatible `/embeddings` endpoint.
 
-It talks to the address that the deployment's settings name, and to nothing else: no redirect is
-followed and no proxy is taken from the environment. The texts of capabilities and of messages go
-out to it; the key goes nowhere else and into no error.
+Texts of capabilities and messages are sent only to the configured address: no redirects, no proxy
+from the environment. The key never appears in errors.
 """
 
 from collections.abc import Sequence
@@ -18,12 +17,12 @@ BATCH = 64
 LONGEST_TEXT = 8_000  # characters
 TIMEOUT = httpx.Timeout(15.0, connect=3.0)
 REFUSALS = {httpx.codes.BAD_REQUEST, httpx.codes.REQUEST_ENTITY_TOO_LARGE, 422}
-LARGEST_NUMBER = 32  # bytes that one number of an answer may take
-SMALLEST_LIMIT = 65_536
+LARGEST_NUMBER = 32  # bytes per number in the response
+RESPONSE_OVERHEAD = 65_536
 
 
 class OpenAIEmbedder:
-    """Embeds over HTTP. `url` is the API's base, as in `https://embeddings.example/v1`."""
+    """An embedder over HTTP. `url` is the API's base, as in `https://embeddings.example/v1`."""
 
     def __init__(
         self,
@@ -47,31 +46,31 @@ class OpenAIEmbedder:
         )
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text."""
+        """Return one row per text."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         rows = [self._embed_batch(batch) for batch in _batches(texts)]
         return normalised(np.vstack(rows))
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
-        asked = {
+        payload = {
             "model": self._model,
             "input": [text[:LONGEST_TEXT] or " " for text in texts],
             "encoding_format": "float",
         }
-        answer = self._post(asked, limit=SMALLEST_LIMIT + len(texts) * self._row_limit)
+        answer = self._post(payload, limit=RESPONSE_OVERHEAD + len(texts) * self._row_limit)
         return self._rows(answer, len(texts))
 
     @property
     def _row_limit(self) -> int:
         return self.dimension * LARGEST_NUMBER
 
-    def _post(self, asked: dict[str, Any], limit: int) -> bytes:
+    def _post(self, payload: dict[str, Any], limit: int) -> bytes:
         try:
-            with self._client.stream("POST", self._url, json=asked) as response:
+            with self._client.stream("POST", self._url, json=payload) as response:
                 if response.status_code != httpx.codes.OK:
                     raise _refusal(response.status_code)
-                return _read(response, limit)
+                return _read_bounded(response, limit)
         except httpx.TimeoutException as error:
             raise EmbedderUnavailable("The embedding endpoint did not answer in time.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -88,32 +87,32 @@ class OpenAIEmbedder:
             rows = np.array([row["embedding"] for row in data], dtype=np.float32)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EmbedderUnavailable(
-                "The embedding endpoint's answer is not what it should be."
+                "The embedding endpoint returned an invalid response."
             ) from error
         if rows.shape != (expected, self.dimension):
             raise EmbedderUnavailable(
-                f"The embedding endpoint gave {rows.shape} numbers, "
+                f"The embedding endpoint returned shape {rows.shape}, "
                 f"not {expected} vectors of {self.dimension}."
             )
         if not np.isfinite(rows).all():
-            raise EmbedderUnavailable("The embedding endpoint gave numbers that are not finite.")
+            raise EmbedderUnavailable("The embedding endpoint returned non-finite numbers.")
         return rows
 
 
 def _refusal(status: int) -> EmbedderUnavailable:
     refused = TextRefused if status in REFUSALS else EmbedderUnavailable
-    return refused(f"The embedding endpoint answered {status}.")
+    return refused(f"The embedding endpoint answered with status {status}.")
 
 
 def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
     return [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
 
 
-def _read(response: httpx.Response, limit: int) -> bytes:
-    """The whole body, unless it is larger than any right answer could be."""
+def _read_bounded(response: httpx.Response, limit: int) -> bytes:
+    """Read the body, up to the size that a valid response can have."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
         if len(body) > limit:
-            raise EmbedderUnavailable("The embedding endpoint's answer is too large.")
+            raise EmbedderUnavailable("The embedding endpoint's response is too large.")
     return bytes(body)

@@ -1,4 +1,4 @@
-"""From what the trained model that comes along was made, and what was fitted to it."""
+"""The provenance of the shipped, trained model."""
 
 import json
 from functools import cache
@@ -11,7 +11,9 @@ ADAPTER_FILE, PROVENANCE_FILE = _HERE / "choosing.safetensors", _HERE / "choosin
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Return the adapter's name, the scale of its matches (`discovery.select.ranking.scales`), and
-    for people the data, settings and figures of its training."""
+    """Return the adapter's name, the scale of its matches, and its training record.
+
+    `discovery.select.ranking.scales` uses the scale. Data, settings and figures are for readers.
+    """
     content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
     return content

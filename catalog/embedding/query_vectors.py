@@ -1,4 +1,4 @@
-"""Vectors of messages, kept: in this process for the latest, and in Redis for all processes.
+"""Cached vectors of messages: the latest in this process, and all in Redis.
 
 Redis holds a hash of the text and the vector, never the text.
 """
@@ -24,51 +24,51 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTexts:
-    """A row for each text, and the name of the model whose vectors they can be compared with."""
+    """One row per text, with the name of the model that made them."""
 
     model: str
     vectors: Vectors
 
 
 def embed_queries(texts: Sequence[str]) -> EmbeddedTexts:
-    """The texts' vectors by the model that answers; only new texts are embedded, all in one call.
+    """Return the texts' vectors by the answering model, embedding new texts in one call.
 
     Raises EmbedderUnavailable.
     """
     embedder = answering_embedder()
     keys = [_key(embedder.name, text) for text in texts]
-    vectors = _kept.get_all(dict(zip(keys, texts, strict=True)), embedder)
+    vectors = _cache.get_all(dict(zip(keys, texts, strict=True)), embedder)
     return EmbeddedTexts(embedder.name, np.stack([vectors[key] for key in keys]))
 
 
 class QueryCache:
-    """The latest vectors by key. What another thread embeds already is waited for."""
+    """The latest vectors by key, with request coalescing across threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
-        self._coming: dict[str, Future[Vector]] = {}
+        self._in_flight: dict[str, Future[Vector]] = {}
 
     def get_all(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
-        """A vector for each key, embedding the text of those that are nowhere."""
+        """Return a vector per key, embedding missing texts and waiting for other threads' ones."""
         with self._lock:
             found = {key: self._vectors[key] for key in texts if key in self._vectors}
             for key in found:
                 self._vectors.move_to_end(key)
-            awaited = {key: self._coming[key] for key in texts if key in self._coming}
+            awaited = {key: self._in_flight[key] for key in texts if key in self._in_flight}
             ours = [key for key in texts if key not in found and key not in awaited]
-            self._coming.update({key: Future() for key in ours})
+            self._in_flight.update({key: Future() for key in ours})
         if ours:
             found |= self._fetch({key: texts[key] for key in ours}, embedder)
         return found | {key: future.result() for key, future in awaited.items()}
 
     def clear(self) -> None:
-        """Forget every vector of this process."""
+        """Drop all vectors of this process."""
         with self._lock:
             self._vectors.clear()
 
     def _fetch(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
-        """Vectors from Redis or the embedder, handed to those who wait for them too."""
+        """Fetch vectors from Redis or the embedder, and resolve the futures of waiting threads."""
         try:
             vectors = _from_redis(texts, embedder.dimension)
             missing = [key for key in texts if key not in vectors]
@@ -79,26 +79,26 @@ class QueryCache:
                 _to_redis(new)
                 vectors |= new
         except BaseException as problem:
-            for future in self._taken(texts):
+            for future in self._pop_futures(texts):
                 future.set_exception(problem)
             raise
-        self._keep(vectors)
-        for key, future in zip(texts, self._taken(texts), strict=True):
+        self._remember(vectors)
+        for key, future in zip(texts, self._pop_futures(texts), strict=True):
             future.set_result(vectors[key])
         return vectors
 
-    def _taken(self, keys: Iterable[str]) -> list[Future[Vector]]:
+    def _pop_futures(self, keys: Iterable[str]) -> list[Future[Vector]]:
         with self._lock:
-            return [self._coming.pop(key) for key in keys]
+            return [self._in_flight.pop(key) for key in keys]
 
-    def _keep(self, vectors: dict[str, Vector]) -> None:
+    def _remember(self, vectors: dict[str, Vector]) -> None:
         with self._lock:
             self._vectors.update(vectors)
             while len(self._vectors) > settings.PEGBOARD_QUERY_CACHE_SIZE:
                 self._vectors.popitem(last=False)
 
 
-_kept = QueryCache()
+_cache = QueryCache()
 
 
 def _key(model: str, text: str) -> str:

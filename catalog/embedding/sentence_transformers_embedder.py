@@ -1,6 +1,6 @@
-"""Any model of sentence-transformers, by name or path: the extra `[sentence-transformers]`.
+"""Any sentence-transformers model, by name or path: the extra `[sentence-transformers]`.
 
-Nothing is fetched: a model given by name must be in the local cache already.
+Nothing is downloaded: a model given by name must be in the local cache.
 """
 
 import hashlib
@@ -16,16 +16,16 @@ BATCH = 32
 
 
 class SentenceTransformersEmbedder:
-    """Embeds with torch on the processor."""
+    """An embedder using torch on the CPU."""
 
     def __init__(self, model: str) -> None:
         self._model = _load(model)
-        # The weights are part of the name, since a path says nothing about what lies there.
+        # The name includes the weights' hash, since a path does not identify a model.
         self.name = f"{Path(model).name}-{_fingerprint(self._model)}"
         self.dimension = len(self._encode(["How long is a vector?"])[0])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text."""
+        """Return one row per text."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return normalised(self._encode(texts))
@@ -35,14 +35,14 @@ class SentenceTransformersEmbedder:
             vectors = self._model.encode(
                 list(texts), batch_size=BATCH, convert_to_numpy=True, show_progress_bar=False
             )
-        except RuntimeError as error:  # torch's word for out of memory and all else
+        except RuntimeError as error:  # torch raises it for everything, including out of memory
             raise EmbedderUnavailable(f"The model failed: {error}") from error
         return np.asarray(vectors, dtype=np.float32)
 
 
 def _load(model: str) -> Any:
     try:
-        # It takes seconds and hundreds of megabytes, so only those who choose it import it.
+        # The import takes seconds and hundreds of megabytes, so it happens only when chosen.
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise EmbedderUnavailable(

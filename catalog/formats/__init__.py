@@ -1,4 +1,4 @@
-"""Readers of every file format, one file each; all of them give the same descriptors."""
+"""Readers of every file format, one module each; all of them return the same descriptors."""
 
 __all__ = [
     "categories",

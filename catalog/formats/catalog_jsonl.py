@@ -1,4 +1,4 @@
-"""catalog.jsonl: one tool a line, from many servers; `id` is kept as the declared identifier."""
+"""catalog.jsonl: one tool per line, from many servers; `id` becomes the declared identifier."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ SUFFIX = ".jsonl"
 
 
 def read(document: Document, lines: Iterable[tuple[int, bytes | None]]) -> Loaded:
-    """Every line that is a tool; the others are reported by their number."""
+    """Read every valid line as a tool and report the others by line number."""
     own = document.integration or slug_for(document.stem)
     titles: dict[str, str] = {}
     found: list[Descriptor] = []
@@ -84,7 +84,7 @@ def _integrations(document: Document, titles: dict[str, str]) -> tuple[Integrati
 
 
 def _source_ref(document: Document, slug: str, title: str) -> JSONObject:
-    """Where the server was named; nowhere when the importing admin gave the name."""
+    """Return the source of an integration, or {} if its name came from the importing admin."""
     if slug == document.integration:
         return {}
     return {"format": "catalog.jsonl", "file": document.file, "server": title}

@@ -1,7 +1,7 @@
-"""The category of a capability: the declared one, or one worked out from its name and description.
+"""Categories: the declared one, or one inferred from the name and description.
 
-Whole words count, never parts of them: `read` is not in `thread`. A word of the name weighs more
-than one of the description, and the first sentence more than the rest.
+Only whole words count: `read` does not match `thread`. A word in the name weighs more than one in
+the description, and the first sentence more than the rest.
 """
 
 import re
@@ -28,8 +28,8 @@ for _category, _words in CATEGORY_WORDS.items():
         _CATEGORIES_OF.setdefault(_word, []).append(_category)
 
 
-def category_of(declared: str, *, name: str, description: str) -> tuple[str, bool]:
-    """The category, and whether it was worked out."""
+def resolve_category(declared: str, *, name: str, description: str) -> tuple[str, bool]:
+    """Return the category, and True if it was inferred."""
     known = canonical_category(declared)
     if known:
         return known, False
@@ -38,15 +38,13 @@ def category_of(declared: str, *, name: str, description: str) -> tuple[str, boo
 
 @lru_cache(maxsize=1024)
 def canonical_category(declared: str) -> str:
-    """One spelling for a declared category: "Web Search & Research" becomes
-    `web-search-research`."""
+    """Normalize a declared category: "Web Search & Research" becomes `web-search-research`."""
     folded = unicodedata.normalize("NFKC", declared).casefold()
     return re.sub(r"[^\w]+|_+", "-", folded).strip("-")[:_LENGTH].strip("-")
 
 
 def infer_category(name: str, description: str) -> str:
-    """The category whose words the texts have most of, or `other`. Equal scores go to the one
-    listed first."""
+    """Return the category with the highest word score, or `other`."""
     first, _, rest = description.strip().replace("\n", ". ").partition(". ")
     scores: dict[str, float] = {}
     for text, weight in (
@@ -54,13 +52,14 @@ def infer_category(name: str, description: str) -> str:
         (first, _FIRST_SENTENCE_WEIGHT),
         (rest, _REST_WEIGHT),
     ):
-        _add_scores(scores, words_of(text[:2000]), weight)
+        _add_scores(scores, split_words(text[:2000]), weight)
+    # max() keeps the first of equals, so a tie goes to the category listed first.
     best = max(CATEGORY_WORDS, key=lambda category: scores.get(category, 0.0))
     return best if scores.get(best, 0.0) >= _ENOUGH else OTHER
 
 
-def words_of(text: str) -> list[str]:
-    """The lower-case words of a text, with camelCase and snake_case names taken apart."""
+def split_words(text: str) -> list[str]:
+    """Split a text into lower-case words, splitting camelCase and snake_case names too."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
     return [word.lower() for word in re.findall(r"[^\W_]+", spaced)]
 
@@ -69,6 +68,7 @@ def _add_scores(scores: dict[str, float], words: list[str], weight: float) -> No
     seen: dict[str, int] = {}
     for word in words:
         seen[word] = seen.get(word, 0) + 1
+        # A word repeated many times must not decide the category alone.
         if seen[word] > _REPEATS or word not in _CATEGORIES_OF:
             continue
         strength = weight * (_WEAK_WEIGHT if word in _WEAK else 1.0)

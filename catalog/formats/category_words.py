@@ -1,4 +1,4 @@
-"""The words that tell a category, and those of them that are at home in many fields."""
+"""Words that indicate a category, and the ambiguous ones among them, which count less."""
 
 CATEGORY_WORDS: dict[str, str] = {
     "database": """

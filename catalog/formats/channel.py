@@ -1,4 +1,4 @@
-"""Channel platforms: the ways a message can leave, always in the category `communication`."""
+"""Channel platforms: ways to send a message, always in the category `communication`."""
 
 from typing import Any
 
@@ -11,23 +11,24 @@ from catalog.formats.side_effects import side_effect_declared
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with a list under `channels`."""
+    """Return True for a mapping with a list under `channels`."""
     return isinstance(value, dict) and isinstance(value.get("channels"), list)
 
 
 def read(document: Document) -> Loaded:
-    """Every platform of the list."""
+    """Read every platform in the list."""
     return read_listed(document, "channels", read_channel)
 
 
 def read_channel(entry: Entry) -> Declared:
-    """One platform. Sending is a write unless the entry says otherwise."""
+    """Read one platform."""
     name = entry.name("platform", "name", required=True)
     return declared(
         entry,
         kind="channel",
         name=name,
         category=COMMUNICATION,
+        # Sending is a write unless the entry declares otherwise.
         side_effect=side_effect_declared("", entry.flag("hasSideEffects"), otherwise="write"),
         source_ref={"format": "channels", "file": entry.document.file, "name": name},
     )

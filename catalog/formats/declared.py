@@ -1,13 +1,12 @@
-"""Capabilities that describe themselves: skills, extensions, channels, manifests and what is made
-at runtime.
+"""Self-describing capabilities: skills, extensions, channels, manifests and runtime entries.
 
-Each is the one capability of an integration of its own, and then called by the slug alone, unless
-it is put into an integration that has others.
+Each is the only capability of its own integration and is called by the slug alone, unless its
+source puts it into an integration with others.
 """
 
 from typing import Any, NamedTuple
 
-from catalog.formats.categories import category_of
+from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     AIAccess,
     Descriptor,
@@ -24,7 +23,7 @@ from catalog.formats.schema_cleanup import read_schema
 
 
 class Declared(NamedTuple):
-    """One capability and the integration that it belongs to."""
+    """A capability and its integration."""
 
     integration: IntegrationDescriptor
     capability: Descriptor
@@ -55,12 +54,12 @@ def declared(
     annotations: JSONObject | None = None,
     edges: tuple[EdgeDescriptor, ...] = (),
 ) -> Declared:
-    """The normal form of an entry whose source has said what is particular to it."""
+    """Build the descriptors of an entry, given the values specific to its format."""
     slug = integration or slug_for(name)
     action = name if integration else slug
     full_name = full_name_for(slug, action, kind=kind) if integration else slug
     description = entry.text("description")
-    named, inferred = category_of(
+    named, inferred = resolve_category(
         entry.name("category") if category is None else category, name=name, description=description
     )
     available = entry.flag("available") is not False

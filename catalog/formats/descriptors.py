@@ -1,7 +1,6 @@
-"""Descriptors: what every format becomes, and all that the catalogue is given to store.
+"""Descriptors: the common output of every format, and the input for storing the catalogue.
 
-Plain values, no database: a source file goes in, descriptors and defects come out, and the same
-file always gives the same descriptors.
+Plain values without a database. The same file always gives the same descriptors.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ JSONObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Why something in a source could not be read. The rest of the source still loads."""
+    """An unreadable part of a source, and the reason. The rest of the source still loads."""
 
     file: str
     field: str
@@ -33,7 +32,7 @@ class Defect:
 
 @dataclass(frozen=True, slots=True)
 class EdgeDescriptor:
-    """A relation that a manifest declares; `target` is an id or a full name, `weight` is 0 to 1."""
+    """A relation declared by a manifest; `target` is an id or a full name, `weight` is 0 to 1."""
 
     target: str
     type: str
@@ -42,8 +41,7 @@ class EdgeDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class IntegrationDescriptor:
-    """What provides capabilities. `slug` matches ^[a-z0-9][a-z0-9_-]*$ and is at most 48
-    characters."""
+    """A provider of capabilities. `slug` matches ^[a-z0-9][a-z0-9_-]*$, at most 48 characters."""
 
     slug: str
     kind: IntegrationKind
@@ -62,7 +60,7 @@ class IntegrationDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """One capability as its source declares it, cleaned and within the limits."""
+    """A capability as declared by its source, cleaned and within the limits."""
 
     kind: Kind
     integration: str
@@ -93,8 +91,8 @@ class Descriptor:
 
     @property
     def definition_hash(self) -> str:
-        """SHA-256 over everything that changes what a model reads or an admin approved, in
-        canonical JSON."""
+        """Return the SHA-256 of everything a model reads or an admin approved, in canonical
+        JSON."""
         definition = asdict(self)
         for provenance in ("source_ref", "hidden_characters", "available", "unavailable_reason"):
             del definition[provenance]
@@ -103,7 +101,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one source gave: integrations, their capabilities, and what could not be read."""
+    """The result of reading a source: integrations, capabilities and defects."""
 
     integrations: tuple[IntegrationDescriptor, ...] = ()
     capabilities: tuple[Descriptor, ...] = ()
@@ -111,7 +109,7 @@ class Loaded:
 
 
 def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
-    """One text for equal values: sorted keys, no spaces, 1.0 written as 1."""
+    """Serialize equal values to equal texts: sorted keys, no spaces, 1.0 written as 1."""
     return json.dumps(
         _plain_numbers(value),
         sort_keys=True,

@@ -1,31 +1,30 @@
-"""Entries of Docker's MCP catalogue: server.yaml, and beside it a tools.json that may be empty or
-absent."""
+"""Docker's MCP catalogue: server.yaml with an optional tools.json, which may be empty."""
 
 from typing import Any
 
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text
-from catalog.formats.headers import Header, LaidOut, lay_out
+from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import container_command
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import with_gaps
+from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
-from catalog.formats.web_address import transport_of, web_address
+from catalog.formats.web_address import parse_transport, read_web_address
 
 FILE_NAME = "server.yaml"
 TOOLS_FILE = "tools.json"
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with `about` or `image` or `remote`, and one of the types that Docker uses."""
+    """Return True for a server entry with one of the types that Docker uses."""
     if not isinstance(value, dict) or value.get("type") not in ("server", "remote", "poci"):
         return False
     return "name" in value and bool({"about", "image", "remote", "meta"} & value.keys())
 
 
 def read(document: Document) -> Loaded:
-    """One server with the tools that its tools.json lists."""
+    """Read one server, with the tools from its tools.json."""
     entry = document.entry(document.value)
     name = entry.name("name", required=True)
     integration = _integration(entry, name, document.integration or slug_for(name))
@@ -36,22 +35,24 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     about = entry.mapping("about")
     source = entry.mapping("source")
     remote = entry.mapping("remote")
-    endpoint = with_gaps(web_address(remote, "url"))[0] if remote else ""
-    headers = _headers(remote) if remote else LaidOut({}, ())
+    endpoint = normalize_placeholders(read_web_address(remote, "url"))[0] if remote else ""
+    headers = _headers(remote) if remote else HeaderTemplates({}, ())
     meta = entry.mapping("meta")
     run = entry.mapping("run")
     image = entry.name("image")
     variables = _variables(entry)
     limit = entry.document.limits.secret_name
     secrets = distinct((*(one["name"] for one in variables), *headers.names), limit)
-    project = web_address(source, "project") if source else ""
+    project = read_web_address(source, "project") if source else ""
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
         title=(about.name("title") if about else "") or display_name_for(name),
         description=about.text("description") if about else "",
         publisher=image.partition("/")[0] if "/" in image else "",
-        transport=transport_of(remote.name("transportType") if remote else "", endpoint=endpoint),
+        transport=parse_transport(
+            remote.name("transportType") if remote else "", endpoint=endpoint
+        ),
         endpoint=endpoint,
         command=container_command(entry, image, secrets, run.texts("command") if run else ()),
         required_secrets=secrets,
@@ -71,14 +72,14 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     )
 
 
-def _headers(remote: Entry) -> LaidOut:
+def _headers(remote: Entry) -> HeaderTemplates:
     headers = remote.raw("headers")
     listed = headers.items() if isinstance(headers, dict) else ()
-    return lay_out(remote, (Header(str(name), str(value)) for name, value in listed))
+    return build_header_templates(remote, (Header(str(name), str(value)) for name, value in listed))
 
 
 def _variables(entry: Entry) -> list[JSONObject]:
-    """What must be set: secrets, settings, and what signing in gives."""
+    """List the variables to set: secrets, settings, and values from OAuth."""
     config = entry.mapping("config") if isinstance(entry.raw("config"), dict) else None
     secrets = config.mappings("secrets") if config else []
     secrets += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
@@ -104,7 +105,10 @@ def _tools(
         return ()
     meta = entry.mapping("meta")
     beside = Document(
-        file=_beside(document.file), value=None, limits=document.limits, defects=document.defects
+        file=_sibling_tools_file(document.file),
+        value=None,
+        limits=document.limits,
+        defects=document.defects,
     )
     try:
         text = read_text(folder / TOOLS_FILE, folder, limit=document.limits.file)
@@ -122,6 +126,6 @@ def _tools(
     )
 
 
-def _beside(file: str) -> str:
+def _sibling_tools_file(file: str) -> str:
     folder, slash, _ = file.rpartition("/")
     return f"{folder}{slash}{TOOLS_FILE}"

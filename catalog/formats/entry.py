@@ -1,7 +1,6 @@
-"""Typed reading of untrusted mappings: wrong types are reported by field, texts come out cleaned.
+"""Typed reading of untrusted mappings: wrong types are reported by field, texts are cleaned.
 
-Keys are found in either style: `required_secrets` also reads `requiredSecrets` and
-`required-secrets`.
+Keys match in any style: `required_secrets` also reads `requiredSecrets` and `required-secrets`.
 """
 
 import re
@@ -11,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from catalog.formats.descriptors import Defect, canonical_json
-from catalog.formats.files import PlainScalar, RefusedError, is_deeper, typed
+from catalog.formats.files import PlainScalar, RefusedError, is_deeper, resolve_types
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.text_cleanup import AmbiguousKeysError, clean_name, clean_text, clean_value
 
 
 @dataclass(slots=True)
 class Document:
-    """One source as it was read, where it lies, and the faults found in it so far."""
+    """A parsed source, its location, and the defects found so far."""
 
     file: str
     value: Any
@@ -28,21 +27,21 @@ class Document:
     defects: list[Defect] = field(default_factory=list)
 
     def report(self, at: str, reason: str) -> None:
-        """Note a fault of one field. Past the cap, the last note says that there are more."""
+        """Record a defect of one field; after the cap, record once that there are more."""
         cap = self.limits.defects_per_file
         if len(self.defects) < cap:
-            self.defects.append(Defect(self.file, _readable(at), _readable(reason)))
+            self.defects.append(Defect(self.file, _printable(at), _printable(reason)))
         elif len(self.defects) == cap:
             self.defects.append(Defect(self.file, "file", "has more faults than are listed"))
 
     def entry(self, value: Any, at: str = "") -> "Entry":
-        """One mapping of this document with a count of hidden characters of its own."""
+        """Wrap one mapping, with its own count of hidden characters."""
         if is_deeper(value, self.limits.json_depth):
             raise RefusedError(f"is nested more than {self.limits.json_depth} deep", at or "file")
         return Entry(value, document=self, at=at)
 
     def entries(self, values: Any, at: str, *, limit: int) -> Iterator["Entry"]:
-        """The mappings of a list, up to the limit; anything else in it is reported."""
+        """Yield the mappings in a list, up to the limit; report any other item."""
         if not isinstance(values, list):
             self.report(at, "must be a list")
             return
@@ -56,11 +55,10 @@ class Document:
 
     @property
     def stem(self) -> str:
-        """The name that a source without one gets: its file's, or its folder's where the file's
-        says nothing."""
+        """Return a fallback name: the file's stem, or its folder's name if the stem is generic."""
         parts = self.file.split("/")
         stem = parts[-1].split(".")[0] or parts[-1].strip(".")
-        if stem.lower() not in _SAYS_NOTHING:
+        if stem.lower() not in _GENERIC_STEMS:
             return stem
         if len(parts) > 1:
             return parts[-2]
@@ -69,7 +67,7 @@ class Document:
 
 # As people write them in YAML.
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_SAYS_NOTHING = {
+_GENERIC_STEMS = {
     "tools",
     "catalog",
     "server",
@@ -84,7 +82,7 @@ _SAYS_NOTHING = {
 
 
 class Entry:
-    """One mapping, read field by field."""
+    """A mapping, read field by field."""
 
     def __init__(
         self, value: Any, *, document: Document, at: str = "", parent: "Entry | None" = None
@@ -97,30 +95,30 @@ class Entry:
         self._hidden: dict[str, int] = parent._hidden if parent is not None else {}
         self._values: dict[str, Any] = {}
         for key, inner in value.items():
-            self._values.setdefault(_plain_key(str(key)), inner)
+            self._values.setdefault(_normalize_key(str(key)), inner)
 
     @property
     def hidden(self) -> int:
-        """How many hidden characters were taken out of the texts that have been read."""
+        """Return how many hidden characters were removed from the texts read so far."""
         return sum(self._hidden.values())
 
     def count_hidden(self, key: str, number: int) -> None:
-        """Note how many hidden characters a field held."""
+        """Record how many hidden characters a field held."""
         place = self.place(key)
         self._hidden[place] = max(number, self._hidden.get(place, 0))
 
     def place(self, key: str) -> str:
-        """The path of a field, as reports name it."""
+        """Return the path of a field, as shown in reports."""
         return f"{self.at}.{key}" if self.at else key
 
     def report(self, key: str, reason: str) -> None:
-        """Note a fault of one of this entry's fields."""
+        """Record a defect of one field."""
         self.document.report(self.place(key), reason)
 
     def raw(self, *keys: str) -> Any:
-        """The first of the keys that has a value, as it stands in the source."""
+        """Return the source value of the first key that has one."""
         for key in keys:
-            value = self._values.get(_plain_key(key))
+            value = self._values.get(_normalize_key(key))
             if value is not None and not (
                 isinstance(value, PlainScalar) and value in ("", "~", "null")
             ):
@@ -128,12 +126,12 @@ class Entry:
         return None
 
     def text(self, *keys: str, limit: int | None = None, required: bool = False) -> str:
-        """A cleaned text without blanks around it; one over the limit is cut and reported."""
+        """Return the cleaned, stripped text; a text over the limit is cut and reported."""
         value = self.raw(*keys)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = str(value)
         if value is not None and not isinstance(value, str):
-            self._wrong(keys[0], "must be a text", required=required)
+            self._reject(keys[0], "must be a text", required=required)
             return ""
         cleaned, hidden = clean_text(value or "")
         self.count_hidden(keys[0], hidden)
@@ -143,20 +141,22 @@ class Entry:
         return text
 
     def name(self, *keys: str, limit: int | None = None, required: bool = False) -> str:
-        """A cleaned name on one line. One over the limit is refused where it is required, dropped
-        where not."""
+        """Return a cleaned single-line name.
+
+        A name over the limit is refused if required, otherwise reported and dropped.
+        """
         text = self.text(*keys, required=required)
         cleaned, _ = clean_name(text)
         limit = limit or self.document.limits.name
         if len(cleaned) > limit:
-            self._wrong(keys[0], f"is longer than {limit} characters", required=required)
+            self._reject(keys[0], f"is longer than {limit} characters", required=required)
             return ""
         if required and not cleaned:
             raise RefusedError("is required", self.place(keys[0]))
         return cleaned
 
     def names(self, *keys: str, limit: int | None = None) -> tuple[str, ...]:
-        """A list of names, each once; a text with commas counts as a list."""
+        """Return a list of distinct names; a comma-separated text counts as a list."""
         value = self.raw(*keys)
         if value is None:
             return ()
@@ -167,32 +167,32 @@ class Entry:
             return ()
         names = (
             self._list_item(f"{keys[0]}[{index}]", item, limit or self.document.limits.name)
-            for index, item in enumerate(self._capped(keys[0], value))
+            for index, item in enumerate(self._cap_items(keys[0], value))
         )
         return tuple(dict.fromkeys(name for name in names if name))
 
     def tags(self, *keys: str) -> tuple[str, ...]:
-        """Tags, each no longer than a tag may be."""
+        """Return tags, each within the limit for short names."""
         return self.names(*keys, limit=self.document.limits.short_name)
 
     def secrets(self, *keys: str) -> tuple[str, ...]:
-        """Names of secrets."""
+        """Return names of secrets."""
         return self.names(*keys, limit=self.document.limits.secret_name)
 
     def version(self, *keys: str) -> str:
-        """A version, licence or other short label."""
+        """Return a version, licence or other short label."""
         return self.name(*keys, limit=self.document.limits.version)
 
     def texts(self, *keys: str) -> tuple[str, ...]:
-        """A list of texts as they are; what is no text is written as JSON would be."""
+        """Return a list of texts; other values are serialized as JSON."""
         value = self.raw(*keys)
         if value is None:
             return ()
-        items = self._capped(keys[0], value if isinstance(value, list) else [value])
-        return tuple(self._written(keys[0], index, item) for index, item in enumerate(items))
+        items = self._cap_items(keys[0], value if isinstance(value, list) else [value])
+        return tuple(self._item_text(keys[0], index, item) for index, item in enumerate(items))
 
     def flag(self, *keys: str) -> bool | None:
-        """True or false, or None where the source does not say."""
+        """Return a boolean, or None if the source has none."""
         raw = self.raw(*keys)
         value = _FLAGS.get(raw.lower()) if isinstance(raw, PlainScalar) else raw
         if isinstance(value, bool) or raw is None:
@@ -201,8 +201,8 @@ class Entry:
         return None
 
     def number(self, *keys: str) -> float | None:
-        """A number, or None where the source does not say."""
-        value = typed(self.raw(*keys))
+        """Return a number, or None if the source has none."""
+        value = resolve_types(self.raw(*keys))
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return float(value)
         if value is not None:
@@ -210,7 +210,7 @@ class Entry:
         return None
 
     def mapping(self, *keys: str) -> "Entry | None":
-        """A mapping inside this one."""
+        """Return a nested mapping, or None."""
         value = self.raw(*keys)
         if isinstance(value, dict):
             return Entry(value, document=self.document, at=self.place(keys[0]), parent=self)
@@ -219,7 +219,7 @@ class Entry:
         return None
 
     def mappings(self, *keys: str) -> list["Entry"]:
-        """The mappings of a list inside this one."""
+        """Return the mappings of a nested list."""
         value = self.raw(*keys)
         if value is None:
             return []
@@ -228,16 +228,16 @@ class Entry:
         )
         entries = list(found)
         for entry in entries:
+            # Items count towards this entry, as nested mappings do.
             entry._hidden = self._hidden
         return entries
 
     def value(self, *keys: str) -> Any:
-        """Any JSON value with cleaned texts."""
-        return self.cleaned(typed(self.raw(*keys)), keys[0])
+        """Return any JSON value with its texts cleaned."""
+        return self.cleaned(resolve_types(self.raw(*keys)), keys[0])
 
     def cleaned(self, value: Any, key: str) -> Any:
-        """A value that belongs to this entry, its texts cleaned and its hidden characters
-        counted."""
+        """Clean all texts in a value of this entry and count the hidden characters."""
         try:
             clean, hidden = clean_value(value)
         except AmbiguousKeysError as error:
@@ -246,7 +246,7 @@ class Entry:
         return clean
 
     def keys(self) -> list[str]:
-        """The mapping's keys in plain style."""
+        """Return the keys in normalized style."""
         return list(self._values)
 
     def _list_item(self, key: str, item: Any, limit: int) -> str:
@@ -260,39 +260,39 @@ class Entry:
             return ""
         return name
 
-    def _written(self, key: str, index: int, item: Any) -> str:
-        value = item if isinstance(item, str) else typed(item)
+    def _item_text(self, key: str, index: int, item: Any) -> str:
+        value = item if isinstance(item, str) else resolve_types(item)
         text, hidden = clean_text(value if isinstance(value, str) else canonical_json(value))
         self.count_hidden(f"{key}[{index}]", hidden)
         return self.cut(f"{key}[{index}]", text.strip(), self.document.limits.description)
 
-    def _capped(self, key: str, items: list[Any]) -> list[Any]:
+    def _cap_items(self, key: str, items: list[Any]) -> list[Any]:
         cap = self.document.limits.list_items
         if len(items) > cap:
             self.report(key, f"has {len(items):,} items; only the first {cap} are read")
         return items[:cap]
 
     def cut(self, key: str, text: str, limit: int) -> str:
-        """The text within the limit, in bytes; cutting is reported."""
+        """Cut a text to the limit, in bytes, and report it."""
         if len(text) <= limit // 4 or len(text.encode()) <= limit:
             return text
         self.report(key, f"has {len(text.encode()):,} bytes and was cut to {limit:,}")
         return text.encode()[:limit].decode(errors="ignore").rstrip()
 
-    def _wrong(self, key: str, reason: str, *, required: bool) -> None:
+    def _reject(self, key: str, reason: str, *, required: bool) -> None:
         if required:
             raise RefusedError(reason, self.place(key))
         self.report(key, reason)
 
 
 def distinct(names: Iterable[str], limit: int) -> tuple[str, ...]:
-    """The names that are there and within the limit, each once."""
+    """Return the distinct, non-empty names within the limit."""
     return tuple(dict.fromkeys(name for name in names if name and len(name) <= limit))
 
 
-def _plain_key(key: str) -> str:
+def _normalize_key(key: str) -> str:
     return re.sub(r"[-_ ]", "", key).lower()
 
 
-def _readable(text: str) -> str:
+def _printable(text: str) -> str:
     return clean_name(text).text[:500]

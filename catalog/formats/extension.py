@@ -1,4 +1,4 @@
-"""Entries of an extension catalogue, which say themselves whether they are available."""
+"""Extension catalogues, whose entries declare whether they are available."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,17 +11,17 @@ from catalog.formats.side_effects import side_effect_declared
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with a list under `extensions`."""
+    """Return True for a mapping with a list under `extensions`."""
     return isinstance(value, dict) and isinstance(value.get("extensions"), list)
 
 
 def read(document: Document) -> Loaded:
-    """Every extension of the list."""
+    """Read every extension in the list."""
     return read_listed(document, "extensions", read_extension)
 
 
 def read_extension(entry: Entry) -> Declared:
-    """One extension."""
+    """Read one extension."""
     name = entry.name("name", required=True)
     return declared(
         entry,
@@ -33,7 +33,7 @@ def read_extension(entry: Entry) -> Declared:
 
 
 def read_listed(document: Document, key: str, read_one: Callable[[Entry], Declared]) -> Loaded:
-    """The capabilities of a list in which each entry is an integration of its own."""
+    """Read a list in which each entry is its own integration; report invalid entries."""
     found: list[Declared] = []
     values = document.value.get(key)
     for entry in document.entries(values, key, limit=document.limits.entries_per_file):

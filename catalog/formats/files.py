@@ -1,8 +1,6 @@
-"""Reads files that strangers wrote: never more than the limit, never outside the folder, never a
-device.
+"""Reading of untrusted files: bounded size, inside the folder, regular files only.
 
-JSON and YAML come out as plain values of bounded depth; whatever is wrong is told as a
-RefusedError with one clear sentence.
+JSON and YAML become plain values of bounded depth. Every failure is a RefusedError.
 """
 
 import os
@@ -19,7 +17,7 @@ from catalog.formats.read_limits import Limits
 
 
 class RefusedError(Exception):
-    """Why a file or one field of it is not read."""
+    """A file or one of its fields cannot be read; `reason` completes a sentence about `field`."""
 
     def __init__(self, reason: str, field: str = "file") -> None:
         super().__init__(reason)
@@ -28,7 +26,7 @@ class RefusedError(Exception):
 
 
 def resolve_inside(path: Path, root: Path) -> Path:
-    """The path, when it is a plain path below the root: no symlink and no `..` leads out."""
+    """Resolve a path, refusing symlinks and anything outside the root."""
     try:
         resolved = path.resolve(strict=True)
         resolved.relative_to(root.resolve(strict=True))
@@ -44,11 +42,12 @@ def resolve_inside(path: Path, root: Path) -> Path:
 
 
 def read_bytes(path: Path, root: Path, *, limit: int) -> bytes:
-    """The whole of a regular file, when it is no larger than the limit."""
+    """Read a whole regular file no larger than the limit."""
     with _open(path, root) as handle:
         size = os.fstat(handle.fileno()).st_size
         if size > limit:
             raise RefusedError(f"has {size:,} bytes; the limit is {limit:,}")
+        # The file may have grown since fstat; one more byte shows it.
         content = handle.read(limit + 1)
     if len(content) > limit:
         raise RefusedError(f"has more than {limit:,} bytes")
@@ -56,13 +55,12 @@ def read_bytes(path: Path, root: Path, *, limit: int) -> bytes:
 
 
 def read_text(path: Path, root: Path, *, limit: int) -> str:
-    """The file as text in UTF-8; a byte order mark at its start is dropped."""
+    """Read a file as UTF-8 text without its byte order mark."""
     return decode(read_bytes(path, root, limit=limit))
 
 
 def read_lines(path: Path, root: Path, *, limits: Limits) -> Iterator[tuple[int, bytes | None]]:
-    """Numbered lines of a large file, one in memory at a time; a line over its limit comes as
-    None."""
+    """Yield numbered lines of a large file one at a time; None stands for a line over the limit."""
     with _open(path, root) as handle:
         size = os.fstat(handle.fileno()).st_size
         if size > limits.catalog_file:
@@ -78,7 +76,7 @@ def read_lines(path: Path, root: Path, *, limits: Limits) -> Iterator[tuple[int,
 
 
 def decode(content: bytes) -> str:
-    """Bytes as UTF-8 text."""
+    """Decode UTF-8 bytes."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -88,7 +86,7 @@ def decode(content: bytes) -> str:
 def parse_json(text: str, *, max_depth: int) -> Any:
     """Parse JSON strictly, but keep NUL characters and half surrogate pairs.
 
-    One entry of a long document must not keep out the others: `cleaning` takes them out of texts.
+    One bad entry must not reject a long document; `text_cleanup` removes these characters later.
     """
     try:
         return strict_json.parse_json(text, max_depth=max_depth, any_text=True)
@@ -97,8 +95,7 @@ def parse_json(text: str, *, max_depth: int) -> Any:
 
 
 def parse_yaml(text: str, *, limits: Limits) -> Any:
-    """A YAML value, whose plain scalars are PlainScalar texts until something asks for their
-    type."""
+    """Parse YAML; unquoted scalars stay PlainScalar texts until a field asks for their type."""
     if len(text.encode("utf-8", "surrogatepass")) > limits.manifest:
         raise RefusedError(f"has more than {limits.manifest:,} bytes of YAML")
     try:
@@ -111,26 +108,24 @@ def parse_yaml(text: str, *, limits: Limits) -> Any:
 
 
 class PlainScalar(str):
-    """An unquoted YAML scalar: a text where a text is wanted, and a number or flag where that is
-    wanted."""
+    """An unquoted YAML scalar: a text, or a number or flag for fields that want one."""
 
     __slots__ = ()
 
 
-def typed(value: Any) -> Any:
-    """The value with plain scalars read as YAML 1.2 types: `no` and `1:30` stay texts, `2` is a
-    number."""
+def resolve_types(value: Any) -> Any:
+    """Resolve plain scalars as YAML 1.2 types: `no` and `1:30` stay texts, `2` is a number."""
     if isinstance(value, PlainScalar):
         return _typed_scalar(value)
     if isinstance(value, dict):
-        return {str(key): typed(inner) for key, inner in value.items()}
+        return {str(key): resolve_types(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [typed(inner) for inner in value]
+        return [resolve_types(inner) for inner in value]
     return value
 
 
 def is_deeper(value: Any, limit: int) -> bool:
-    """Whether a value in memory is nested deeper than the limit; looks without recursion."""
+    """Return True if a value is nested deeper than the limit, checked without recursion."""
     waiting = [(value, 1)]
     while waiting:
         inner, depth = waiting.pop()
@@ -143,7 +138,7 @@ def is_deeper(value: Any, limit: int) -> bool:
     return False
 
 
-_WORDS: dict[str, bool | None] = {
+_YAML_CONSTANTS: dict[str, bool | None] = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     "null": None, "Null": None, "NULL": None, "~": None, "": None,
 }  # fmt: skip
@@ -152,8 +147,8 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,18}|[0-9]{1,18}(?:\.[0-9]{0,18})?)(?:[eE
 
 
 def _typed_scalar(scalar: PlainScalar) -> Any:
-    if scalar in _WORDS:
-        return _WORDS[scalar]
+    if scalar in _YAML_CONSTANTS:
+        return _YAML_CONSTANTS[scalar]
     if _INTEGER.fullmatch(scalar):
         return int(scalar)
     if _FLOAT.fullmatch(scalar):
@@ -162,8 +157,9 @@ def _typed_scalar(scalar: PlainScalar) -> Any:
 
 
 class _TextLoader(yaml.CSafeLoader):
-    """Builds mappings, lists and texts; nothing else."""
+    """A YAML loader for mappings, lists and texts only."""
 
+    # Without resolvers every plain scalar is a str, so YAML 1.1 never turns `no` into False.
     yaml_implicit_resolvers: dict[str, Any] = {}
 
     def construct_scalar_text(self, node: yaml.ScalarNode) -> str:
@@ -181,6 +177,7 @@ class _TextLoader(yaml.CSafeLoader):
 _TextLoader.add_constructor("tag:yaml.org,2002:str", _TextLoader.construct_scalar_text)
 
 
+# Reject aliases (billion laughs), tags and depth on the event stream, before anything is built.
 def _scan_yaml(text: str, limits: Limits) -> None:
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader), start=1):

@@ -1,5 +1,4 @@
-"""The command that starts a package, from what the registry says about it. It is shown, never run,
-here."""
+"""Launch commands of packages, built from registry data. They are shown here, never run."""
 
 import re
 
@@ -11,10 +10,10 @@ _NPM_IDENTIFIER = re.compile(r"[@A-Za-z0-9][\w./:@+-]*+")
 
 
 def launch_command(package: Entry) -> tuple[str, ...]:
-    """The command line, or nothing for packages that no launcher starts."""
+    """Return the command line, or () if no known launcher starts the package."""
     registry = package.name("registryType", "registryName").lower()
     identifier = package.name("identifier", "name")
-    launcher = _launcher(registry, identifier, package.version("version"))
+    launcher = _launcher_command(registry, identifier, package.version("version"))
     if not launcher or not _is_plain(registry, identifier):
         return ()
     if package.raw("registryName") is not None:
@@ -29,7 +28,7 @@ def launch_command(package: Entry) -> tuple[str, ...]:
 def container_command(
     entry: Entry, image: str, secrets: tuple[str, ...], arguments: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The command that runs an image, with its variables handed through by name."""
+    """Return the `docker run` command of an image, passing variables by name."""
     if not image or not _is_plain("oci", image):
         return ()
     settings = (part for name in secrets for part in ("-e", name))
@@ -37,7 +36,7 @@ def container_command(
 
 
 def safe_command(entry: Entry, parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The command without secrets, or nothing when a part of it is too long to be one."""
+    """Redact secrets from a command; return () if a part is too long."""
     limit = entry.document.limits.argument
     if any(len(part) > limit for part in parts):
         entry.report("command", f"has a part of more than {limit} characters and was left out")
@@ -48,7 +47,7 @@ def safe_command(entry: Entry, parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part[:limit] for part in command)
 
 
-def _launcher(registry: str, identifier: str, version: str) -> tuple[str, ...]:
+def _launcher_command(registry: str, identifier: str, version: str) -> tuple[str, ...]:
     pinned = f"{identifier}@{version}" if version else identifier
     if registry == "npm":
         return ("npx", "-y", pinned)
@@ -67,14 +66,13 @@ def _launcher(registry: str, identifier: str, version: str) -> tuple[str, ...]:
 
 
 def _is_plain(registry: str, identifier: str) -> bool:
-    """Whether the launcher would take the identifier for a package and for nothing else."""
+    """Return True if a launcher can only take the identifier for a package, never for an option."""
     own = _NPM_IDENTIFIER if registry == "npm" else _IDENTIFIER
     return own.fullmatch(identifier) is not None
 
 
 def _argument(argument: Entry) -> tuple[str, ...]:
-    """A named argument gives its name and value, a positional one its value, or what to put there
-    in braces."""
+    """Return the words of one argument; an unset value becomes its hint in braces."""
     name = argument.name("name")
     value = argument.text("value", "default")
     hint = argument.name("valueHint")

@@ -1,6 +1,6 @@
-"""Loads a file or a folder: finds out what each file is, reads it, and puts the answers together.
+"""Loader: detects the format of each file, reads it, and merges the results.
 
-Files are read in the order of their names, so the same folder always gives the same answer.
+Files are read in the order of their names, so the same folder always gives the same result.
 """
 
 from collections.abc import Callable
@@ -28,18 +28,18 @@ from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lin
 from catalog.formats.merge import merge
 from catalog.formats.names import slug_for
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
-from catalog.formats.source_folders import find_sources, shown
+from catalog.formats.source_folders import display_path, find_sources
 
 
 class Format(Protocol):
-    """One kind of source: whether a value is of this format, and what it gives."""
+    """A source format: detection and reading."""
 
     def recognises(self, value: Any) -> bool: ...
 
     def read(self, document: Document) -> Loaded: ...
 
 
-# The order matters where one shape could pass for another: the more particular ones come first.
+# More specific formats come first, because some shapes match several.
 FORMATS: tuple[Format, ...] = (
     manifest,
     docker_catalog,
@@ -60,38 +60,37 @@ _UNKNOWN = "is in no format that the catalogue reads"
 def load_path(
     path: Path, *, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Loaded:
-    """Everything that the file or folder gives, and every fault in it by file, field and reason.
+    """Load a file or folder, with every defect by file, field and reason.
 
-    `integration` is the slug for what has no integration of its own (skills, manifests, tool
-    lists), and for the server where there is just one.
+    `integration` is the slug for capabilities without an integration (skills, manifests, tool
+    lists), and for the server if there is only one.
     """
     slug = slug_for(integration) if integration else None
     found = find_sources(path, limits)
     sole = len(found.files) == 1
     loaded = [_load_file(file, found.root, slug, sole=sole, limits=limits) for file in found.files]
     if not found.files and not found.defects:
-        return Loaded(defects=(Defect(shown(path, path.parent), "file", _EMPTY),))
+        return Loaded(defects=(Defect(display_path(path, path.parent), "file", _EMPTY),))
     return merge(loaded, found.defects)
 
 
 def load_value(
     value: Any, *, file: str, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Loaded:
-    """The same for a value that is in memory already, such as a registry's answer."""
+    """Load a value in memory, such as a registry's answer."""
     slug = slug_for(integration) if integration else None
     document = Document(file=file, value=value, integration=slug, limits=limits)
-    return merge([_guarded(document, lambda: _read_value(document, sole=True))], ())
+    return merge([_read_with_defects(document, lambda: _read_value(document, sole=True))], ())
 
 
 def _load_file(path: Path, root: Path, slug: str | None, *, sole: bool, limits: Limits) -> Loaded:
-    file = shown(path, root)
+    file = display_path(path, root)
     document = Document(file=file, value=None, folder=path.parent, integration=slug, limits=limits)
-    return _guarded(document, lambda: _read_file(path, root, document, sole=sole))
+    return _read_with_defects(document, lambda: _read_file(path, root, document, sole=sole))
 
 
-def _guarded(document: Document, read: Callable[[], Loaded]) -> Loaded:
-    """What was read, with the faults found on the way; a refusal of the whole file is one more of
-    them."""
+def _read_with_defects(document: Document, read: Callable[[], Loaded]) -> Loaded:
+    """Run a reader and attach the document's defects; a refused file adds one."""
     try:
         loaded = read()
     except RefusedError as refused:

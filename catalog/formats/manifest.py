@@ -1,5 +1,4 @@
-"""CAPABILITY.yaml: one capability in a folder of its own, with SKILL.md and schema.json beside it
-if need be."""
+"""CAPABILITY.yaml: one capability per folder, with optional SKILL.md and schema.json."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -8,7 +7,7 @@ from catalog.formats.categories import COMMUNICATION
 from catalog.formats.declared import Declared, declared
 from catalog.formats.descriptors import EdgeDescriptor, IntegrationKind, JSONObject, Kind, Loaded
 from catalog.formats.entry import Document, Entry
-from catalog.formats.files import RefusedError, parse_json, read_text, typed
+from catalog.formats.files import RefusedError, parse_json, read_text, resolve_types
 from catalog.formats.schema_cleanup import checked_schema
 from catalog.formats.side_effects import side_effect_declared
 from catalog.formats.skill import FILE_NAME as SKILL_FILE
@@ -20,12 +19,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def recognises(value: Any) -> bool:
-    """A mapping that says its kind, which none of the other formats does with these words."""
+    """Return True for a mapping with a name and a known `kind`."""
     return isinstance(value, dict) and "name" in value and value.get("kind") in KINDS
 
 
 def read(document: Document) -> Loaded:
-    """The capability of one manifest."""
+    """Read the capability of one manifest."""
     entry = document.entry(document.value)
     one = read_manifest(entry, integration=document.integration, integration_kind="manifest")
     return Loaded((one.integration,), (one.capability,))
@@ -34,7 +33,7 @@ def read(document: Document) -> Loaded:
 def read_manifest(
     entry: Entry, *, integration: str | None = None, integration_kind: IntegrationKind | None = None
 ) -> Declared:
-    """One manifest as a mapping; the folder of its document is where its files are."""
+    """Read a manifest mapping; its files are looked up in the document's folder."""
     name = entry.name("name", required=True)
     kind = _kind(entry)
     entry.text("description", required=True)
@@ -46,7 +45,7 @@ def read_manifest(
         integration=integration,
         integration_kind=integration_kind,
         category=COMMUNICATION if kind == "channel" else None,
-        side_effect=side_effect_declared(name, flag, otherwise=_side_effect_of(kind)),
+        side_effect=side_effect_declared(name, flag, otherwise=_default_side_effect(kind)),
         content=_content(entry),
         input_schema=_schema_file(entry),
         edges=_edges(entry),
@@ -62,12 +61,12 @@ def _kind(entry: Entry) -> Kind:
     return kind
 
 
-def _side_effect_of(kind: Kind) -> Any:
+def _default_side_effect(kind: Kind) -> Any:
     return "write" if kind in ("tool", "emergent-tool", "channel") else "read"
 
 
 def _content(entry: Entry) -> str:
-    """The text of the file that skillContent names, or of the SKILL.md beside the manifest."""
+    """Read the file named by skillContent, or the SKILL.md next to the manifest."""
     folder = entry.document.folder
     path = entry.name("skillContent")
     if folder is None or not (path or (folder / SKILL_FILE).exists()):
@@ -75,7 +74,7 @@ def _content(entry: Entry) -> str:
             entry, entry.raw("content") if isinstance(entry.raw("content"), str) else ""
         )
     try:
-        text = _beside(entry, folder, path or SKILL_FILE)
+        text = _read_sibling(entry, folder, path or SKILL_FILE)
     except RefusedError as refused:
         entry.report("skillContent", refused.reason)
         return ""
@@ -84,14 +83,14 @@ def _content(entry: Entry) -> str:
 
 
 def _schema_file(entry: Entry) -> JSONObject | None:
-    """The schema.json beside a manifest that has no schema of its own."""
+    """Read the schema.json next to a manifest without a schema of its own."""
     folder = entry.document.folder
     if folder is None or not (folder / SCHEMA_FILE).exists():
         return None
     if entry.raw("inputSchema", "schema") is not None:
         return None
     try:
-        text = _beside(entry, folder, SCHEMA_FILE)
+        text = _read_sibling(entry, folder, SCHEMA_FILE)
         schema = entry.cleaned(
             parse_json(text, max_depth=entry.document.limits.json_depth), SCHEMA_FILE
         )
@@ -100,7 +99,7 @@ def _schema_file(entry: Entry) -> JSONObject | None:
         raise RefusedError(refused.reason, SCHEMA_FILE) from refused
 
 
-def _beside(entry: Entry, folder: Path, path: str) -> str:
+def _read_sibling(entry: Entry, folder: Path, path: str) -> str:
     if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
         raise RefusedError("leads out of the manifest's folder")
     return read_text(folder / path, folder, limit=entry.document.limits.file)
@@ -117,7 +116,7 @@ def _edges(entry: Entry) -> tuple[EdgeDescriptor, ...]:
 
 
 def _edge(edge: Entry) -> EdgeDescriptor:
-    weight = edge.number("weight") if typed(edge.raw("weight")) is not None else 1.0
+    weight = edge.number("weight") if resolve_types(edge.raw("weight")) is not None else 1.0
     if weight is None or not 0 <= weight <= 1:
         raise RefusedError("must be a number from 0 to 1", edge.place("weight"))
     kind = edge.name("type", required=True).upper().replace("-", "_").replace(" ", "_")

@@ -1,4 +1,4 @@
-"""The watched folders: which they are, and what their manifests say, in the order of priority."""
+"""Watched folders and their manifests, in order of priority."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import find_manifests
 
-ALWAYS = ("~/.pegboard/capabilities", "./capabilities")
+DEFAULT_FOLDERS = ("~/.pegboard/capabilities", "./capabilities")
 LONGEST_PATH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestRead:
-    """One manifest, or a place where manifests could be; `path` is as reports name it."""
+    """A manifest, or a place where manifests could be; `path` is the path shown in reports."""
 
     path: str
     declared: Declared | None = None
@@ -26,10 +26,10 @@ class ManifestRead:
 
 
 def watched_folders(more: Iterable[str]) -> tuple[Path, ...]:
-    """The folders by priority, each once; they need not be there."""
+    """Return the distinct folders by priority; they need not exist."""
     folders: dict[Path, None] = {}
-    for name in (*ALWAYS, *more):
-        # Who has no home has no folder there.
+    for name in (*DEFAULT_FOLDERS, *more):
+        # Path.expanduser fails for users without a home directory.
         with contextlib.suppress(RuntimeError, OSError):
             folders[Path(name).expanduser().resolve()] = None
     return tuple(folders)
@@ -38,7 +38,7 @@ def watched_folders(more: Iterable[str]) -> tuple[Path, ...]:
 def read_folders(
     folders: Sequence[Path], limits: Limits = DEFAULT_LIMITS
 ) -> tuple[ManifestRead, ...]:
-    """Every manifest of the folders, those of the first folder first, and by path within it."""
+    """Read all manifests, by priority of the folder and then by path."""
     reads: dict[str, ManifestRead] = {}
     for folder in folders:
         for read in _read_folder(folder, limits):
@@ -48,18 +48,20 @@ def read_folders(
 
 
 def is_gone(path: str) -> bool:
-    """Whether no such file is there; a place that cannot be looked at proves nothing."""
+    """Return True if the file is known not to exist."""
     try:
         Path(path).lstat()
     except (FileNotFoundError, NotADirectoryError):
         return True
+
     except OSError:
+        # An unreadable parent folder proves nothing.
         return False
     return False
 
 
-def shown_path(path: Path) -> str:
-    """The whole path, printable whatever its bytes are, and no longer than its column."""
+def storable_path(path: Path) -> str:
+    """Return the full path, printable whatever its bytes, cut to the column's length."""
     return os.fsencode(path).decode(errors="replace")[:LONGEST_PATH]
 
 
@@ -70,12 +72,12 @@ def _read_folder(folder: Path, limits: Limits) -> Iterator[ManifestRead]:
     for file in found.files:
         yield _read_manifest(file, limits)
     for defect in found.defects:
-        path = shown_path(folder if defect.file == folder.name else folder / defect.file)
+        path = storable_path(folder if defect.file == folder.name else folder / defect.file)
         yield ManifestRead(path, defects=(replace(defect, file=path),))
 
 
 def _read_manifest(file: Path, limits: Limits) -> ManifestRead:
-    path = shown_path(file)
+    path = storable_path(file)
     try:
         loaded = load_path(file, limits=limits)
     except OSError as error:  # a folder that may be listed and not entered, say
@@ -84,11 +86,11 @@ def _read_manifest(file: Path, limits: Limits) -> ManifestRead:
     defects = tuple(replace(defect, file=path) for defect in loaded.defects)
     both = zip(loaded.integrations, loaded.capabilities, strict=True)
     declared = next((Declared(*one) for one in both), None)
-    return ManifestRead(path, declared and _placed(declared, path), defects)
+    return ManifestRead(path, declared and _with_manifest_path(declared, path), defects)
 
 
-def _placed(declared: Declared, path: str) -> Declared:
-    """As its manifest says it, with the whole path of the manifest."""
+def _with_manifest_path(declared: Declared, path: str) -> Declared:
+    """Record the full path of the manifest in both descriptors."""
     source_ref = declared.capability.source_ref | {"file": path}
     return Declared(
         replace(declared.integration, source_ref=source_ref),

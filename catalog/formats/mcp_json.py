@@ -1,25 +1,24 @@
-"""Configurations of MCP clients: `mcpServers`, `servers`, or the bare map. Values of secrets never
-get in."""
+"""Configurations of MCP clients: `mcpServers`, `servers`, or the bare map, without any secret."""
 
 from typing import Any
 
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
-from catalog.formats.headers import Header, LaidOut, lay_out
+from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import safe_command
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import placeholders_in, with_gaps
-from catalog.formats.web_address import transport_of, web_address
+from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
+from catalog.formats.web_address import parse_transport, read_web_address
 
 # Paths of the person who wrote the file, not secrets to ask for.
-_PLACES = frozenset(
+_LOCAL_VARIABLES = frozenset(
     {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
 )
 
 
 def recognises(value: Any) -> bool:
-    """A mapping of names to servers that have a command or an address."""
+    """Return True for a mapping of names to servers with a command or an address."""
     servers = _servers(value)
     if not isinstance(value, dict) or servers is value:
         return bool(servers) and all(_is_server(server) for server in servers.values())
@@ -27,7 +26,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(document: Document) -> Loaded:
-    """Every server of the configuration, without tools: those come when it is connected."""
+    """Read every server, without tools: those are listed when it is connected."""
     servers = _servers(document.value)
     single = document.integration if len(servers) == 1 else None
     found: list[IntegrationDescriptor] = []
@@ -63,9 +62,9 @@ def _is_server(value: Any) -> bool:
 def _integration(entry: Entry, name: str, slug: str | None) -> IntegrationDescriptor:
     if len(name) > entry.document.limits.name:
         raise RefusedError("has a name that is too long", entry.at[: entry.document.limits.name])
-    endpoint = with_gaps(web_address(entry, "url", "serverUrl"))[0]
+    endpoint = normalize_placeholders(read_web_address(entry, "url", "serverUrl"))[0]
     command = _command(entry)
-    headers = _headers(entry) if endpoint else LaidOut({}, ())
+    headers = _headers(entry) if endpoint else HeaderTemplates({}, ())
     if not endpoint and not command:
         raise RefusedError("needs a command or an address (url)", entry.at)
     return IntegrationDescriptor(
@@ -87,7 +86,9 @@ def _integration(entry: Entry, name: str, slug: str | None) -> IntegrationDescri
 
 
 def _transport(entry: Entry, endpoint: str) -> Any:
-    return transport_of(entry.name("type", "transport"), endpoint=endpoint) if endpoint else "stdio"
+    return (
+        parse_transport(entry.name("type", "transport"), endpoint=endpoint) if endpoint else "stdio"
+    )
 
 
 def _command(entry: Entry) -> tuple[str, ...]:
@@ -95,20 +96,20 @@ def _command(entry: Entry) -> tuple[str, ...]:
     return safe_command(entry, (program, *entry.texts("args"))) if program else ()
 
 
-def _headers(entry: Entry) -> LaidOut:
+def _headers(entry: Entry) -> HeaderTemplates:
     headers = entry.raw("headers")
     listed = headers.items() if isinstance(headers, dict) else ()
-    return lay_out(entry, (Header(str(name), str(value)) for name, value in listed))
+    return build_header_templates(entry, (Header(str(name), str(value)) for name, value in listed))
 
 
-def _secrets(entry: Entry, headers: LaidOut) -> tuple[str, ...]:
-    """Names only: of the environment's variables, and of the gaps in headers and texts."""
+def _secrets(entry: Entry, headers: HeaderTemplates) -> tuple[str, ...]:
+    """List variable names from the environment, headers, arguments and address."""
     names: list[str] = []
     environment = entry.raw("env")
     if isinstance(environment, dict):
         names += [str(name) for name in environment]
     names += headers.names
     for text in (*entry.texts("args"), entry.text("url")):
-        names += placeholders_in(text)
-    clean = (str(entry.cleaned(name, "env")) for name in names if name not in _PLACES)
+        names += find_placeholders(text)
+    clean = (str(entry.cleaned(name, "env")) for name in names if name not in _LOCAL_VARIABLES)
     return distinct(clean, entry.document.limits.secret_name)

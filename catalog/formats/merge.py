@@ -1,7 +1,7 @@
-"""Puts what several files gave into one answer in which slugs, full names and ids are unique.
+"""Merges results of several files, so that slugs, full names and ids are unique.
 
-Which of two gets a plain name never depends on their order. What is declared twice is kept once;
-what contradicts something declared before is left out and reported.
+Which of two gets the plain name never depends on their order. Equal declarations are kept once; a
+conflicting one is left out and reported.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from catalog.formats.names import full_name_for, identifier_for, short_form, slu
 from catalog.formats.read_limits import DEFAULT_LIMITS
 
 Entity = TypeVar("Entity", Descriptor, IntegrationDescriptor)
-# Where a server and a skill have one name, the server keeps it: more is called by its slug.
+# If kinds share a slug, the first in this list keeps it: most calls use a server's slug.
 _RANKS: tuple[IntegrationKind, ...] = (
     "builtin",
     "mcp",
@@ -33,7 +33,7 @@ _RANKS: tuple[IntegrationKind, ...] = (
 
 
 def merge(parts: Iterable[Loaded], defects: Iterable[Defect] = ()) -> Loaded:
-    """One answer of many, and every fault that was found in any of them or between them."""
+    """Merge several results, and report the conflicts between them."""
     distinct = _with_distinct_slugs(list(parts))
     found: list[Defect] = []
     integrations: dict[str, IntegrationDescriptor] = {}
@@ -41,28 +41,29 @@ def merge(parts: Iterable[Loaded], defects: Iterable[Defect] = ()) -> Loaded:
     for part in distinct:
         refused = _add_integrations(part, integrations, found)
         declared += [one for one in part.capabilities if one.integration not in refused]
-    capabilities = _distinct(_with_distinct_names(declared), found)
+    capabilities = _drop_duplicates(_with_distinct_names(declared), found)
     earlier = [*defects, *(defect for part in distinct for defect in part.defects)]
-    return Loaded(tuple(integrations.values()), tuple(capabilities), (*earlier, *_capped(found)))
+    return Loaded(
+        tuple(integrations.values()), tuple(capabilities), (*earlier, *_cap_defects(found))
+    )
 
 
-def moved_to(slug: str, loaded: Loaded) -> Loaded:
-    """The same integration and its capabilities under another slug, with the names that follow
-    from it."""
+def move_to_slug(slug: str, loaded: Loaded) -> Loaded:
+    """Move integrations and their capabilities to another slug, with the names derived from it."""
     integrations = tuple(replace(one, slug=slug) for one in loaded.integrations)
-    capabilities = tuple(_moved(one, slug) for one in loaded.capabilities)
+    capabilities = tuple(_move_capability(one, slug) for one in loaded.capabilities)
     return replace(loaded, integrations=integrations, capabilities=capabilities)
 
 
 def with_short_name(one: Descriptor) -> Descriptor:
-    """The capability under the hashed name that it gets where another one has its plain name."""
+    """Give a capability its hashed name, because another one has the plain name."""
     declared = _declared_id(one)
     name = short_form(one.kind, one.integration, one.action, declared)
     return replace(one, full_name=name, identifier=declared or identifier_for(one.kind, name))
 
 
 def _with_distinct_slugs(parts: list[Loaded]) -> list[Loaded]:
-    """Where integrations of different kinds have one slug, all but one get their kind into it."""
+    """Append the kind to the slug of every integration but one when kinds share a slug."""
     kinds: dict[str, set[IntegrationKind]] = {}
     for one in (one for part in parts for one in part.integrations if one.source_ref):
         kinds.setdefault(one.slug, set()).add(one.kind)
@@ -82,13 +83,13 @@ def _move_clashing(part: Loaded, keeper: dict[str, IntegrationKind]) -> Loaded:
         replace(one, slug=new_slugs.get(one.slug, one.slug)) for one in part.integrations
     ]
     capabilities = [
-        _moved(one, new_slugs[one.integration]) if one.integration in new_slugs else one
+        _move_capability(one, new_slugs[one.integration]) if one.integration in new_slugs else one
         for one in part.capabilities
     ]
     return replace(part, integrations=tuple(integrations), capabilities=tuple(capabilities))
 
 
-def _moved(one: Descriptor, slug: str) -> Descriptor:
+def _move_capability(one: Descriptor, slug: str) -> Descriptor:
     is_alone = one.full_name == one.integration
     declared = _declared_id(one)
     action = slug if is_alone else one.action
@@ -100,8 +101,7 @@ def _moved(one: Descriptor, slug: str) -> Descriptor:
 def _add_integrations(
     part: Loaded, integrations: dict[str, IntegrationDescriptor], found: list[Defect]
 ) -> set[str]:
-    """The slugs of this part that are taken by an integration which says something else of
-    itself."""
+    """Add the integrations of a part; return the slugs refused because they contradict others."""
     refused: set[str] = set()
     for one in part.integrations:
         first = integrations.setdefault(one.slug, one)
@@ -118,14 +118,14 @@ def _add_integrations(
 
 
 def _with_distinct_names(capabilities: list[Descriptor]) -> list[Descriptor]:
-    """Different capabilities that would share a full name all get their short forms."""
+    """Give all capabilities that share a full name their hashed names."""
     claims: dict[str, set[tuple[str, ...]]] = {}
     for one in capabilities:
         claims.setdefault(one.full_name, set()).add(_identity(one))
     return [with_short_name(one) if len(claims[one.full_name]) > 1 else one for one in capabilities]
 
 
-def _distinct(capabilities: list[Descriptor], found: list[Defect]) -> list[Descriptor]:
+def _drop_duplicates(capabilities: list[Descriptor], found: list[Defect]) -> list[Descriptor]:
     by_identifier: dict[str, Descriptor] = {}
     by_name: dict[str, Descriptor] = {}
     for one in capabilities:
@@ -142,7 +142,7 @@ def _without_source(one: Entity) -> Entity:
     return replace(one, source_ref={})
 
 
-def _capped(found: list[Defect]) -> list[Defect]:
+def _cap_defects(found: list[Defect]) -> list[Defect]:
     cap = DEFAULT_LIMITS.defects_per_file
     if len(found) <= cap:
         return found

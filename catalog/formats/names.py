@@ -1,7 +1,7 @@
-"""Names: slugs of integrations, full names that a model calls, identifiers and display names.
+"""Names: slugs of integrations, full names for models, identifiers and display names.
 
-Every name is worked out from its capability alone, so neither the order of loading nor what else
-is in the catalogue changes it.
+Every name is derived from its capability alone, so neither the order of loading nor the rest of the
+catalogue changes it.
 """
 
 import hashlib
@@ -12,8 +12,7 @@ from catalog.formats.text_cleanup import clean_name
 
 FULL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
-# Names of Pegboard's own meta-tools and their integrations: nothing that is read from a source may
-# take them.
+# Pegboard's own meta-tools and their integrations. No source may take these names.
 RESERVED = frozenset(
     {
         "browse_category",
@@ -32,24 +31,27 @@ _SLUG_LENGTH = 48
 _NAME_LENGTH = 64
 _SHOWN_LENGTH = 200
 _HASH_LENGTH = 8
-# What may stand between the words of a title without telling two titles apart.
+# Characters between the words of a title; dropping them loses no information.
 _SEPARATORS = r"\s._/@:,;!?'\"()\[\]{}&|–—-"  # noqa: RUF001 - titles do use the long dashes
-_UNSAID = re.compile(rf"[^a-zA-Z0-9{_SEPARATORS}]")
+_UNREPRESENTABLE = re.compile(rf"[^a-zA-Z0-9{_SEPARATORS}]")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 
 
 def slug_for(title: str) -> str:
-    """The slug of an integration from its name or title; never contains `__`, which divides full
-    names.
+    """Return the slug for a name or title; it never contains `__`, the separator of full names.
 
-    A title that says more than its slug can gets a short hash at the end, so that look-alike
-    letters never give the slug of another.
+    If the slug cannot represent the whole title, a short hash is appended, so that look-alike
+    letters never give another integration's slug.
     """
     name = clean_name(title).text
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).lower()
     slug = re.sub(r"[^a-z0-9_]+", "-", plain)
     slug = re.sub(r"_{2,}", "_", slug).strip("-_")
-    if SLUG.fullmatch(slug) and slug.replace("-", "_") not in RESERVED and not _says_more(name):
+    if (
+        SLUG.fullmatch(slug)
+        and slug.replace("-", "_") not in RESERVED
+        and not _loses_information(name)
+    ):
         return slug
     return _with_hash(slug, name.lower(), _SLUG_LENGTH, separator="-")
 
@@ -57,8 +59,7 @@ def slug_for(title: str) -> str:
 def full_name_for(
     integration: str, action: str, *, kind: str = "tool", declared_id: str = ""
 ) -> str:
-    """`{integration}__{action}`, or the short form where that would be too long or hold other
-    characters."""
+    """Return `{integration}__{action}`, or the short form if that is too long or not allowed."""
     name = f"{integration}__{action}"
     if FULL_NAME.fullmatch(name):
         return name
@@ -66,8 +67,7 @@ def full_name_for(
 
 
 def short_form(kind: str, integration: str, action: str, declared_id: str = "") -> str:
-    """The readable hashed name for a capability whose plain name is illegal or taken by another
-    one."""
+    """Return a readable hashed name, for when the plain one is illegal or taken."""
     identity = "\n".join((kind, integration, action, declared_id))
     readable = re.sub(r"[^a-zA-Z0-9_-]+", "_", action).strip("_-")
     if action == integration:
@@ -79,13 +79,12 @@ def short_form(kind: str, integration: str, action: str, declared_id: str = "") 
 
 
 def identifier_for(kind: str, full_name: str) -> str:
-    """The id of a capability whose source declares none."""
+    """Return the default id of a capability whose source declares none."""
     return f"{kind}:{full_name}"
 
 
 def display_name_for(name: str) -> str:
-    """A name for people from a name for machines: `pdf-to_text` and `pdfToText` both give "Pdf To
-    Text"."""
+    """Turn a machine name into a title: `pdf-to_text` and `pdfToText` become "Pdf To Text"."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     words = re.split(r"[\s_./:-]+", spaced)
     shown = " ".join(word[:1].upper() + word[1:] for word in words if word)
@@ -98,8 +97,8 @@ def _without_prefix(readable: str, integration: str) -> str:
     return own if head.lower() == integration.lower() and own and own != rest else readable
 
 
-def _says_more(name: str) -> bool:
-    return _UNSAID.search(name) is not None
+def _loses_information(name: str) -> bool:
+    return _UNREPRESENTABLE.search(name) is not None
 
 
 def _with_hash(readable: str, identity: str, length: int, *, separator: str) -> str:

@@ -1,5 +1,8 @@
-"""Packages that commands name: `uvx NAME==VERSION …` and `npx -y NAME@VERSION …` are read here, and
-never run: Pegboard puts the package into a place of its own and starts what is there."""
+"""Packages named by launch commands: `uvx NAME==VERSION …` and `npx -y NAME@VERSION …`.
+
+Pegboard only parses these commands. It installs the package itself and starts the installed
+program.
+"""
 
 import re
 from collections.abc import Sequence
@@ -26,14 +29,14 @@ _CONSTRAINT = re.compile(
 
 
 class NotAPackageError(ValueError):
-    """What the launcher was given is not one package of an index; the text says why."""
+    """A launcher's arguments do not name exactly one package of an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of an index, the program in it that is started, and what that is told.
+    """A package of an index, its program and arguments.
 
-    Without a version it can be looked up, and not installed.
+    A package without a version can be looked up but not installed.
     """
 
     index: Index
@@ -45,11 +48,11 @@ class Package:
     arguments: tuple[str, ...] = ()
 
     def at(self, version: str) -> "Package":
-        """The same at another version."""
+        """Return the same package at another version."""
         return replace(self, version=version)
 
     def command(self) -> tuple[str, ...]:
-        """The command that names it, as people write and confirm it."""
+        """Return the launch command, as admins write and confirm it."""
         if self.index == "npm":
             whole = f"{self.name}@{self.version}" if self.version else self.name
             first = ("--package", whole, self.program) if self.program else (whole,)
@@ -60,25 +63,28 @@ class Package:
         return ("uvx", *python, *first, *self.arguments)
 
 
-def package_of(command: Sequence[str]) -> Package | None:
-    """The package that the command names, with or without a version; None where its program is no
-    launcher of packages. NotAPackageError where it is one and names no package."""
+def parse_package(command: Sequence[str]) -> Package | None:
+    """Parse the package a command names, with or without a version.
+
+    Return None if the program is no package launcher. Raise NotAPackageError if its arguments are
+    not understood.
+    """
     index = LAUNCHERS.get(PurePath(command[0]).name) if command else None
     if index is None:
         return None
     if index == "npm":
-        return _of_npx(list(command[1:]))
-    return _of_uvx(list(command[1:]))
+        return _parse_npx(list(command[1:]))
+    return _parse_uvx(list(command[1:]))
 
 
 def check_constraint(text: str) -> str:
-    """A bound on a version, such as `name<2`; NotAPackageError for anything else."""
+    """Return a version constraint such as `name<2`, or raise NotAPackageError."""
     if len(text) > 200 or not _CONSTRAINT.fullmatch(text):
         raise NotAPackageError(f"{text[:100]!r} is no bound on a version, as in name<2.")
     return text
 
 
-def _of_npx(rest: list[str]) -> Package:
+def _parse_npx(rest: list[str]) -> Package:
     named = ""
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -88,10 +94,10 @@ def _of_npx(rest: list[str]) -> Package:
             named = option.removeprefix("--package=")
         elif option not in ("-y", "--yes"):
             raise NotAPackageError(f"npx may not be given {option[:100]!r}.")
-    return _read("npm", "npx", named, rest)
+    return _parse_package("npm", "npx", named, rest)
 
 
-def _of_uvx(rest: list[str]) -> Package:
+def _parse_uvx(rest: list[str]) -> Package:
     named = python = ""
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -101,10 +107,10 @@ def _of_uvx(rest: list[str]) -> Package:
             python = rest.pop(0)
         else:
             raise NotAPackageError(f"uvx may not be given {option[:100]!r}.")
-    return replace(_read("pypi", "uvx", named, rest), python=python)
+    return replace(_parse_package("pypi", "uvx", named, rest), python=python)
 
 
-def _read(index: Index, launcher: str, named: str, rest: list[str]) -> Package:
+def _parse_package(index: Index, launcher: str, named: str, rest: list[str]) -> Package:
     if not rest or (named and not _PROGRAM.fullmatch(rest[0])):
         raise NotAPackageError(f"{launcher} needs a package.")
     first = rest.pop(0)

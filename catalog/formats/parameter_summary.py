@@ -1,4 +1,4 @@
-"""What a capability takes, in one short line."""
+"""One-line summaries of a capability's parameters."""
 
 from catalog.formats.descriptors import JSONObject
 
@@ -6,8 +6,7 @@ _LENGTH = 200
 
 
 def parameters_summary(schema: JSONObject | None) -> str:
-    """Parameter names in the schema's order, the optional ones with a question mark: `query,
-    max_results?`."""
+    """List parameter names in schema order; optional ones get a question mark: `query, limit?`."""
     properties = (schema or {}).get("properties")
     if not isinstance(properties, dict):
         return ""
@@ -18,11 +17,11 @@ def parameters_summary(schema: JSONObject | None) -> str:
         else set()
     )
     names = [name if name in needed else f"{name}?" for name in properties]
-    return _within(names)
+    return _join_within_limit(names)
 
 
-def _within(names: list[str]) -> str:
-    """As many names as fit, and how many more there are."""
+def _join_within_limit(names: list[str]) -> str:
+    """Join as many names as fit, plus the number of the rest."""
     text = ", ".join(names)
     if len(text) <= _LENGTH:
         return text

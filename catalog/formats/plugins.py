@@ -1,5 +1,4 @@
-"""Plugin marketplaces (marketplace.json) and single plugins (plugin.json): listings without
-tools."""
+"""Plugin marketplaces (marketplace.json) and plugins (plugin.json): listings without tools."""
 
 from typing import Any
 
@@ -8,7 +7,7 @@ from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import redact_text
-from catalog.formats.web_address import web_address
+from catalog.formats.web_address import read_web_address
 
 _PLUGIN_KEYS = {
     "author",
@@ -23,8 +22,7 @@ _PLUGIN_KEYS = {
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with a list of plugins, or a plugin: name and description with something that
-    plugins have."""
+    """Return True for a list of plugins, or a single plugin."""
     if not isinstance(value, dict):
         return False
     if isinstance(value.get("plugins"), list):
@@ -33,7 +31,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(document: Document) -> Loaded:
-    """Every plugin of the file."""
+    """Read every plugin in the file."""
     if isinstance(document.value.get("plugins"), list):
         return _marketplace(document)
     entry = document.entry(document.value)
@@ -45,6 +43,7 @@ def _is_plugin(value: dict[str, Any]) -> bool:
         return False
     extra = value.keys() - {"name", "description", "version"}
     return not extra or bool(
+        # A package.json has a name and a description too, but also scripts or dependencies.
         extra & _PLUGIN_KEYS and not extra & {"dependencies", "scripts", "main"}
     )
 
@@ -89,9 +88,9 @@ def _publisher(entry: Entry) -> str:
 
 def _homepage(entry: Entry) -> str:
     if entry.raw("homepage") is not None:
-        return web_address(entry, "homepage")
+        return read_web_address(entry, "homepage")
     repository = entry.raw("repository")
-    return web_address(entry, "repository") if isinstance(repository, str) else ""
+    return read_web_address(entry, "repository") if isinstance(repository, str) else ""
 
 
 def _source_ref(entry: Entry, name: str, marketplace: Entry | None) -> JSONObject:
@@ -107,7 +106,7 @@ def _source_ref(entry: Entry, name: str, marketplace: Entry | None) -> JSONObjec
 
 
 def _source(entry: Entry) -> JSONObject:
-    """Where the plugin's files are: a path within the marketplace, or a repository."""
+    """Return the location of the plugin's files: a path in the marketplace, or a repository."""
     value = entry.raw("source")
     if isinstance(value, str):
         return {"path": entry.name("source")}

@@ -1,4 +1,4 @@
-"""How much of a source is read, counted in bytes unless the name says otherwise."""
+"""Limits for reading sources, in bytes unless noted otherwise."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,15 @@ MB = 1024 * KB
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every cap that a source meets; a deployment may hand over its own."""
+    """All limits for one source; a deployment may pass its own."""
 
     file: int = 5 * MB
     manifest: int = 16 * KB
     yaml_events: int = 2_000
     yaml_depth: int = 20
-    # A schema may be 32 deep; what is wrapped around it (an API page, a tools answer) needs some
-    # more.
+    # A schema may be 32 deep; the envelope around it (an API page, a tools answer) needs more.
     json_depth: int = 64
-    # Counted in characters: what a column of the catalogue holds.
+    # In characters: the lengths of the catalogue's columns.
     name: int = 200
     short_name: int = 60
     secret_name: int = 120
@@ -31,7 +30,7 @@ class Limits:
     schema_depth: int = 32
     schema_nodes: int = 2_000
     list_items: int = 200
-    # One server may bring this many tools; a catalogue file has caps of its own.
+    # For one server; catalogue files have their own limits below.
     tools_per_server: int = 1_000
     entries_per_file: int = 10_000
     catalog_file: int = 256 * MB
@@ -39,7 +38,7 @@ class Limits:
     catalog_lines: int = 100_000
     folder_depth: int = 12
     folder_files: int = 20_000
-    # Stops a file with a million faults from filling the memory with reports about them.
+    # A file with a million defects must not fill the memory with reports.
     defects_per_file: int = 1_000
 
 

@@ -1,4 +1,4 @@
-"""What comes by API while Pegboard runs: emergent tools, voice providers, skills made by users."""
+"""Capabilities created by API at runtime: emergent tools, voice providers, users' skills."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ RUNTIME_KINDS = ("voice", "skill", "emergent-tool")
 def normalize_runtime(
     value: Any, *, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Loaded:
-    """One capability from a request's body, in the fields of a manifest plus `content`.
+    """Read one capability from a request body: the fields of a manifest plus `content`.
 
-    Without a capability in the answer the body was refused; the defects name the fields.
+    A result without a capability means that the body was refused; its defects name the fields.
     """
     document = Document(file="request", value=value, limits=limits)
     try:

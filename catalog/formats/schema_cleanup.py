@@ -1,5 +1,4 @@
-"""Input and output schemas: cleaned and bounded before anything else looks at them. No reference
-is followed."""
+"""Input and output schemas, cleaned and bounded on reading. References are not followed."""
 
 from typing import Any
 
@@ -10,7 +9,7 @@ from catalog.formats.read_limits import Limits
 
 
 def read_schema(entry: Entry, *keys: str) -> JSONObject | None:
-    """The schema under the first of the keys that is there, or None."""
+    """Return the schema under the first key present, or None."""
     value = entry.raw(*keys)
     if value is None:
         return None
@@ -18,18 +17,20 @@ def read_schema(entry: Entry, *keys: str) -> JSONObject | None:
 
 
 def checked_schema(entry: Entry, value: Any, key: str) -> JSONObject:
-    """A cleaned schema within the limits; RefusedError otherwise."""
+    """Check a cleaned schema against the limits, or raise RefusedError."""
     if not isinstance(value, dict):
         raise RefusedError("must be a mapping (a JSON schema)", entry.place(key))
-    reason = _over_the_limits(value, entry.document.limits)
+    reason = _limit_violation(value, entry.document.limits)
     if reason:
         raise RefusedError(reason, entry.place(key))
     return value
 
 
 def schema_from_arguments(entry: Entry, *keys: str) -> JSONObject | None:
-    """A JSON schema from a list of `{name, type, desc, optional}`, in which arguments count as
-    required."""
+    """Build a JSON schema from a list of `{name, type, desc, optional}`.
+
+    Arguments are required by default.
+    """
     if entry.raw(*keys) is None:
         return None
     arguments = [
@@ -58,9 +59,8 @@ def _argument_schema(argument: Entry) -> JSONObject:
     return schema
 
 
-def _over_the_limits(schema: JSONObject, limits: Limits) -> str:
-    """Why the schema is too large, or an empty text. Walks without recursion and stops at the
-    limit."""
+def _limit_violation(schema: JSONObject, limits: Limits) -> str:
+    """Return why the schema is too large, or "". Walks without recursion."""
     nodes = 0
     waiting: list[tuple[Any, int]] = [(schema, 1)]
     while waiting:

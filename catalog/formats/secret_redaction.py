@@ -1,7 +1,6 @@
-"""Keeps secrets out of the catalogue: of a client's configuration only the names of its variables
-stay.
+"""Redaction of secrets: of a client's configuration only the names of its variables are kept.
 
-Command lines and addresses are kept with whatever looks like a key, token or password taken out.
+In command lines and addresses, everything that looks like a key, token or password is redacted.
 """
 
 import re
@@ -15,13 +14,13 @@ _WORDS = (
 )
 _ENDS = r"key|secret|token|password|passwd|pwd"
 _SECRET_NAME = re.compile(rf"(?:^|[-_.])(?:{_WORDS})(?:$|[-_.])|(?:{_ENDS})$", re.IGNORECASE)
-# Nothing here is given back once it is read, and what is not closed is not looked for to the end:
-# sources write these texts. It is ${API_KEY}, ${input:token} and ${API_KEY:-default} first.
+# Matches ${API_KEY}, ${input:token} and ${API_KEY:-default} first. Sources are untrusted, so the
+# quantifiers are possessive and bounded: no backtracking, no scan to the end for a missing brace.
 _PLACEHOLDER = re.compile(
     r"\$\{(?:[a-z]++:)?([A-Za-z_][\w.-]*+)[^}]{0,1000}+\}"
     r"|\$([A-Z_][A-Z0-9_]*)|\{\{?([\w.-]+)\}?\}|<([\w -]+)>"
 )
-# One that nobody closes is taken out to the end of the text.
+# An unclosed default is removed up to the end of the text.
 _DEFAULT = re.compile(r"\$\{([\w.-]+):?[-=+][^}]*+(?:\}|\Z)")
 _TOKENS = re.compile(
     r"sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}"
@@ -40,20 +39,19 @@ _INSIDE = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable, option or header of this name usually holds a secret."""
+    """Return True if a variable, option or header of this name usually holds a secret."""
     return _SECRET_NAME.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name.strip("-"))) is not None
 
 
-def placeholders_in(text: str) -> tuple[str, ...]:
-    """The names that a text asks for: `${API_KEY}`, `${input:token}`, `$HOME`, `{{name}}`,
-    `{name}`."""
+def find_placeholders(text: str) -> tuple[str, ...]:
+    """Return the names of placeholders: `${API_KEY}`, `${input:token}`, `$HOME`, `{{name}}`."""
     return tuple(
         next(group for group in match.groups() if group) for match in _PLACEHOLDER.finditer(text)
     )
 
 
-def with_gaps(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with every placeholder written as `${NAME}`, and their names."""
+def normalize_placeholders(text: str) -> tuple[str, tuple[str, ...]]:
+    """Rewrite every placeholder as `${NAME}`; return the text and the names."""
     names: list[str] = []
 
     def gap(match: re.Match[str]) -> str:
@@ -64,13 +62,13 @@ def with_gaps(text: str) -> tuple[str, tuple[str, ...]]:
     return _PLACEHOLDER.sub(gap, text), tuple(dict.fromkeys(names))
 
 
-def without_gaps(text: str) -> str:
-    """What a text says itself, beside its placeholders."""
+def strip_placeholders(text: str) -> str:
+    """Remove all placeholders from a text."""
     return _PLACEHOLDER.sub("", text)
 
 
 def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The arguments with secrets taken out, and the places where that was done."""
+    """Redact secrets in arguments; return them with the positions of changed ones."""
     kept: list[str] = []
     changed: list[int] = []
     value_is_secret = False
@@ -88,7 +86,7 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[i
 
 
 def redact_text(text: str) -> str:
-    """One argument or header with its secrets taken out."""
+    """Redact the secrets in one argument or header."""
     text = _DEFAULT.sub(r"${\1}", text)
     if "://" in text and not re.search(r"\s", text) and "=" not in text.partition("://")[0]:
         return _redact_if_url(text)
@@ -116,9 +114,9 @@ def _redact_inside(match: re.Match[str]) -> str:
 
 
 def redact_url(url: str) -> str:
-    """An address without user and password, and without the values of secret parameters.
+    """Redact user, password and secret parameters of a URL.
 
-    One that is no valid address raises ValueError.
+    Raises ValueError for an invalid URL.
     """
     parts = urlsplit(url)
     user, _, host = parts.netloc.rpartition("@")

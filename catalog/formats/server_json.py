@@ -1,7 +1,6 @@
-"""The MCP registry's server.json: bare, wrapped, a page of many, and the snake_case form of May
-2025.
+"""The MCP registry's server.json: bare, wrapped, a page, or the snake_case form of May 2025.
 
-A server.json lists a server and how to start it, never its tools.
+A server.json describes a server and its launch, never its tools.
 """
 
 from typing import Any
@@ -9,26 +8,26 @@ from typing import Any
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
-from catalog.formats.headers import Header, LaidOut, lay_out
+from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import launch_command
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import placeholders_in, with_gaps
-from catalog.formats.web_address import transport_of, web_address
+from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
+from catalog.formats.web_address import parse_transport, read_web_address
 
 _META = "io.modelcontextprotocol.registry/official"
 
 
 def recognises(value: Any) -> bool:
-    """A server, a wrapped server, a list of them, or such a list under `servers`."""
-    servers = _listed(value)
+    """Return True for a server, a wrapped server, or a list of servers, bare or under `servers`."""
+    servers = _list_servers(value)
     if servers is None:
         return _is_server(value)
     return any(_is_server(server) for server in servers[:3])
 
 
 def read(document: Document) -> Loaded:
-    """Every server of the file; of several versions of one server, the latest stands for them."""
-    servers = _listed(document.value)
+    """Read every server in the file; of several versions of one server, keep the latest."""
+    servers = _list_servers(document.value)
     single = servers is None
     values, at = ([document.value], "server") if single else (servers, "servers")
     found: dict[str, list[tuple[bool, IntegrationDescriptor]]] = {}
@@ -39,10 +38,10 @@ def read(document: Document) -> Loaded:
             document.report(refused.field, refused.reason)
             continue
         found.setdefault(integration.slug, []).append((is_latest, integration))
-    return Loaded(tuple(_latest(versions) for versions in found.values()))
+    return Loaded(tuple(_select_latest(versions) for versions in found.values()))
 
 
-def _listed(value: Any) -> list[Any] | None:
+def _list_servers(value: Any) -> list[Any] | None:
     servers = value.get("servers") if isinstance(value, dict) else value
     return servers if isinstance(servers, list) else None
 
@@ -74,14 +73,14 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
     packages = entry.mappings("packages")
     remotes = entry.mappings("remotes")
     remote = remotes[0] if remotes else None
-    endpoint = with_gaps(web_address(remote, "url"))[0] if remote else ""
+    endpoint = normalize_placeholders(read_web_address(remote, "url"))[0] if remote else ""
     repository = entry.mapping("repository")
-    package, command = (None, ()) if endpoint else _launched(packages)
+    package, command = (None, ()) if endpoint else _select_package(packages)
     used = remote if remote and endpoint else package
     variables = _variables(used) if used else []
-    headers = _headers(remote) if remote and endpoint else LaidOut({}, ())
+    headers = _headers(remote) if remote and endpoint else HeaderTemplates({}, ())
     publisher, _, short = name.rpartition("/")
-    home = web_address(repository, "url") if repository else ""
+    home = read_web_address(repository, "url") if repository else ""
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
@@ -93,15 +92,15 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
         endpoint=endpoint,
         command=command,
         required_secrets=_secrets(endpoint, variables, headers, entry.document.limits.secret_name),
-        homepage=web_address(entry, "websiteUrl") or home,
+        homepage=read_web_address(entry, "websiteUrl") or home,
         source_ref=_source_ref(entry, name, packages, remotes)
         | {"repository": home, "variables": variables}
         | ({"headers": headers.templates} if headers.templates else {}),
     )
 
 
-def _launched(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
-    """The first package that a launcher starts; the first of all where none does."""
+def _select_package(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
+    """Return the first package with a launch command, otherwise the first package."""
     for package in packages:
         if command := launch_command(package):
             return package, command
@@ -110,17 +109,16 @@ def _launched(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
 
 def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
     if remote is not None and endpoint:
-        return transport_of(remote.name("type", "transportType"), endpoint=endpoint)
+        return parse_transport(remote.name("type", "transportType"), endpoint=endpoint)
     return "stdio" if has_command else ""
 
 
 def _secrets(
-    endpoint: str, variables: list[JSONObject], headers: LaidOut, limit: int
+    endpoint: str, variables: list[JSONObject], headers: HeaderTemplates, limit: int
 ) -> tuple[str, ...]:
-    """Names of the variables that are secret or required, and of what addresses and headers leave
-    open."""
+    """Return the secret or required variables, and the placeholders of address and headers."""
     needed = [one["name"] for one in variables if one["secret"] or one["required"]]
-    return distinct((*needed, *placeholders_in(endpoint), *headers.names), limit)
+    return distinct((*needed, *find_placeholders(endpoint), *headers.names), limit)
 
 
 def _variables(package: Entry) -> list[JSONObject]:
@@ -136,8 +134,8 @@ def _variables(package: Entry) -> list[JSONObject]:
     ]
 
 
-def _headers(remote: Entry) -> LaidOut:
-    return lay_out(
+def _headers(remote: Entry) -> HeaderTemplates:
+    return build_header_templates(
         remote,
         (
             Header(
@@ -173,12 +171,12 @@ def _source_ref(entry: Entry, name: str, packages: list[Entry], remotes: list[En
     }
 
 
-def _latest(versions: list[tuple[bool, IntegrationDescriptor]]) -> IntegrationDescriptor:
-    """The version that the registry calls the latest, otherwise the last one in the file."""
+def _select_latest(versions: list[tuple[bool, IntegrationDescriptor]]) -> IntegrationDescriptor:
+    """Return the version marked as latest, otherwise the last one in the file."""
     marked = [integration for is_latest, integration in versions if is_latest]
     return (marked or [integration for _, integration in versions])[-1]
 
 
 def _slug(name: str) -> str:
-    """The slug of a reverse-DNS name; the prefix that thousands of servers share says nothing."""
+    """Return the slug of a reverse-DNS name, without the prefix thousands of servers share."""
     return slug_for(name.removeprefix("io.github."))

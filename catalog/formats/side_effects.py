@@ -1,4 +1,4 @@
-"""Whether using a capability reads, writes or deletes."""
+"""Side effects: whether using a capability reads, writes or deletes."""
 
 import re
 
@@ -29,8 +29,7 @@ _WRITE = frozenset(
 
 
 def side_effect_from_verbs(name: str) -> SideEffect | None:
-    """What the verbs in a name say, or None: `delete` anywhere beats the rest, then the first verb
-    decides."""
+    """Infer the side effect from verbs: any delete verb wins, then the first verb; else None."""
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
     if any(word in _DELETE for word in words):
         return "delete"
@@ -43,8 +42,10 @@ def side_effect_from_verbs(name: str) -> SideEffect | None:
 
 
 def side_effect_of_tool(name: str, annotations: Entry | None) -> SideEffect:
-    """By its annotations. A server's tool without any counts as `write`, whatever its name
-    promises."""
+    """Return the side effect by a tool's annotations.
+
+    A server's tool without annotations is a `write`, whatever its name suggests.
+    """
     read_only = annotations.flag("readOnlyHint") if annotations else None
     destructive = annotations.flag("destructiveHint") if annotations else None
     if read_only:
@@ -57,7 +58,7 @@ def side_effect_of_tool(name: str, annotations: Entry | None) -> SideEffect:
 def side_effect_declared(
     name: str, has_side_effects: bool | None, *, otherwise: SideEffect = "write"
 ) -> SideEffect:
-    """By `hasSideEffects` where the source says it, else by the verbs of the name."""
+    """Return the side effect by `hasSideEffects`, or else by the verbs in the name."""
     by_verbs = side_effect_from_verbs(name)
     if has_side_effects is None:
         return by_verbs or otherwise

@@ -1,4 +1,4 @@
-"""SKILL.md: front matter in YAML, then instructions in Markdown."""
+"""SKILL.md: YAML front matter, then instructions in Markdown."""
 
 import re
 
@@ -11,7 +11,7 @@ from catalog.formats.text_cleanup import clean_text
 FILE_NAME = "SKILL.md"
 SUFFIX = ".md"
 _FRONT_MATTER = re.compile(r"\s*---[ \t]*\n(.*?)(?:\n|(?<=\n))---[ \t]*(?:\n|\Z)", re.DOTALL)
-_KEPT = (
+_ANNOTATION_KEYS = (
     "allowedTools",
     "compatibility",
     "metadata",
@@ -22,7 +22,7 @@ _KEPT = (
 
 
 def read(document: Document) -> Loaded:
-    """The skill in a SKILL.md, whose text is the document's value."""
+    """Read the skill in a SKILL.md, given as the document's value."""
     front_matter, body = split_front_matter(document.value)
     if front_matter is None:
         raise RefusedError("must begin with YAML between two lines of ---", "front matter")
@@ -39,25 +39,25 @@ def read(document: Document) -> Loaded:
         integration=document.integration,
         side_effect="read",
         content=skill_content(entry, body),
-        annotations=_kept(entry),
+        annotations=_read_annotations(entry),
         source_ref={"format": FILE_NAME, "file": document.file, "name": name},
     )
     return Loaded((one.integration,), (one.capability,))
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
-    """The YAML between the first two `---` lines, if there is any, and the Markdown after them."""
+    """Split a file into its YAML front matter (or None) and the Markdown after it."""
     unix = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(unix)
     return (match.group(1), unix[match.end() :]) if match else (None, unix)
 
 
 def skill_content(entry: Entry, body: str) -> str:
-    """The instructions, cleaned and cut to what a skill may hold."""
+    """Clean the instructions and cut them to the limit."""
     cleaned, hidden = clean_text(body)
     entry.count_hidden("content", hidden)
     return entry.cut("content", cleaned.strip(), entry.document.limits.content)
 
 
-def _kept(entry: Entry) -> JSONObject:
-    return {key: entry.value(key) for key in _KEPT if entry.raw(key) is not None}
+def _read_annotations(entry: Entry) -> JSONObject:
+    return {key: entry.value(key) for key in _ANNOTATION_KEYS if entry.raw(key) is not None}

@@ -1,5 +1,4 @@
-"""Finds the files of a folder that may be sources. Links are not followed, and depth and number
-are bounded."""
+"""Discovery of source files in folders, bounded in depth and number; links are not followed."""
 
 import contextlib
 import os
@@ -16,25 +15,25 @@ _SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 
 @dataclass(slots=True)
 class Found:
-    """The files to read, in order, and what was left out."""
+    """The files to read, in order, and the defects."""
 
     root: Path
     files: list[Path] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
 
     def report(self, path: Path, reason: str) -> None:
-        """Note what was left out."""
-        self.defects.append(Defect(shown(path, self.root), "file", reason))
+        """Record a path that was left out."""
+        self.defects.append(Defect(display_path(path, self.root), "file", reason))
 
 
-def shown(path: Path, root: Path) -> str:
-    """The path as reports name it: relative to the root, and printable whatever its bytes are."""
+def display_path(path: Path, root: Path) -> str:
+    """Return a path relative to the root, printable whatever its bytes, for reports."""
     name = path.relative_to(root).as_posix() if path != root else path.name or str(path)
     return os.fsencode(name).decode(errors="replace")
 
 
 def find_sources(path: Path, limits: Limits) -> Found:
-    """The sources at a path: the file itself, or those below the folder."""
+    """Find the sources at a path: the file itself, or those below the folder."""
     if path.is_dir():
         found = Found(path)
         _walk(path, found, limits, depth=0, in_skill=False)
@@ -48,7 +47,7 @@ def find_sources(path: Path, limits: Limits) -> Found:
 
 
 def find_manifests(root: Path, limits: Limits) -> Found:
-    """The manifests below a folder, and nothing else of it."""
+    """Find the manifests below a folder, ignoring other files."""
     found = Found(root)
     _walk_manifests(root, found, limits, depth=0)
     return found
@@ -58,7 +57,7 @@ def _walk_manifests(folder: Path, found: Found, limits: Limits, *, depth: int) -
     if depth > limits.folder_depth:
         found.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
-    files, folders = _listed(folder, found)
+    files, folders = _list_folder(folder, found)
     for file in files:
         if file.name not in manifest.FILE_NAMES:
             continue
@@ -72,8 +71,8 @@ def _walk_manifests(folder: Path, found: Found, limits: Limits, *, depth: int) -
 
 
 def _report_linked_folders(folder: Path, found: Found) -> None:
-    """Whoever develops a tool elsewhere likes to link it here, and would wonder."""
-    with contextlib.suppress(OSError):  # listing it has told already
+    """Report linked folders: developers often link a tool's folder here and expect it to load."""
+    with contextlib.suppress(OSError):  # _list_folder has reported it
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if entry.is_symlink() and entry.is_dir():
                 found.report(Path(entry.path), "is a link to a folder, and links are not followed")
@@ -83,9 +82,9 @@ def _walk(folder: Path, found: Found, limits: Limits, *, depth: int, in_skill: b
     if depth > limits.folder_depth:
         found.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
-    files, folders = _listed(folder, found)
+    files, folders = _list_folder(folder, found)
     names = {file.name for file in files}
-    for file in _sources(files, names, in_skill):
+    for file in _select_sources(files, names, in_skill):
         if len(found.files) >= limits.folder_files:
             found.report(folder, f"is past the limit of {limits.folder_files:,} files")
             return
@@ -95,9 +94,8 @@ def _walk(folder: Path, found: Found, limits: Limits, *, depth: int, in_skill: b
         _walk(inner, found, limits, depth=depth + 1, in_skill=is_skill)
 
 
-def _listed(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
-    """Files and folders by name. A link is reported where a file of its name would have been
-    read."""
+def _list_folder(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
+    """Return the files that may be sources and the folders, sorted by name."""
     files: list[Path] = []
     folders: list[Path] = []
     try:
@@ -111,7 +109,7 @@ def _listed(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
             if entry.name not in SKIPPED_FOLDERS:
                 folders.append(path)
         elif _may_be_source(path):
-            # Links, pipes and devices come along too: reading them says why they are refused.
+            # Links, pipes and devices are included: reading them reports why they are refused.
             files.append(path)
     return files, folders
 
@@ -120,12 +118,12 @@ def _may_be_source(path: Path) -> bool:
     return path.name == skill.FILE_NAME or path.suffix.lower() in _SUFFIXES
 
 
-def _sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:
-    """The files that are read for themselves and not as part of the one beside them."""
+def _select_sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:
+    """Return the files to read on their own, without those that belong to another file."""
     if names & set(manifest.FILE_NAMES):
         beside = {skill.FILE_NAME, manifest.SCHEMA_FILE}
     elif in_skill or skill.FILE_NAME in names:
-        # What else is in a skill's folder is the skill's own.
+        # All other files in a skill's folder belong to the skill.
         return [file for file in files if file.name == skill.FILE_NAME]
     elif docker_catalog.FILE_NAME in names:
         beside = {docker_catalog.TOOLS_FILE}

@@ -1,8 +1,7 @@
-"""Takes out what a model reads and a person does not see: hidden characters in any text of a
-definition.
+"""Removal of hidden characters: what a model would read and a person does not see.
 
 Unicode's format, control, private, surrogate and unassigned characters and the variation selectors
-go, newlines and tabs stay, and terminal colour sequences go as a whole.
+are removed, and terminal colour sequences as a whole. Newlines and tabs stay.
 """
 
 import re
@@ -12,26 +11,28 @@ from typing import Any, NamedTuple
 from catalog.trust.hidden_characters import count_spelling
 
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Co", "Cs", "Cn"})
-_KEPT = frozenset("\n\t")
+_ALLOWED_CONTROLS = frozenset("\n\t")
 _ESCAPES = frozenset("\x1b\x9b")
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 _TERMINAL_SEQUENCE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 
 
 class Cleaned(NamedTuple):
-    """A text that shows all it says, and how many hidden characters were in it. Those that emoji
-    and scripts are written with are taken out, too, and not counted."""
+    """A visible text, and the number of hidden characters removed.
+
+    Characters that emoji and some scripts need are removed too, but not counted.
+    """
 
     text: str
     hidden: int
 
 
 class AmbiguousKeysError(ValueError):
-    """Two keys of one mapping differ in hidden characters only."""
+    """Two keys of one mapping differ only in hidden characters."""
 
 
 class _VisibleCharacters(dict[int, int | None]):
-    """A table for str.translate that looks each character up once."""
+    """A lazily filled table for str.translate."""
 
     def __missing__(self, codepoint: int) -> int | None:
         self[codepoint] = None if _is_hidden(chr(codepoint)) else codepoint
@@ -39,7 +40,7 @@ class _VisibleCharacters(dict[int, int | None]):
 
 
 def _is_hidden(character: str) -> bool:
-    if character in _KEPT or character in _ESCAPES:
+    if character in _ALLOWED_CONTROLS or character in _ESCAPES:
         return False
     if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
         return True
@@ -50,13 +51,14 @@ _VISIBLE = _VisibleCharacters()
 
 
 def clean_text(text: str) -> Cleaned:
-    """The text as a person sees it. A line end of \\r\\n becomes \\n and does not count as
-    hidden."""
+    """Remove hidden characters.
+
+    Line ends \\r\\n become \\n and do not count as hidden.
+    """
     if _PLAIN.fullmatch(text):
         return Cleaned(text, 0)
     unix = text.replace("\r\n", "\n")
-    # The sequences go after the invisible characters, which could otherwise be put inside one to
-    # break it up.
+    # Remove sequences after invisible characters: one hidden inside a sequence would break it up.
     visible = _TERMINAL_SEQUENCE.sub("", unix.translate(_VISIBLE))
     visible = visible.replace("\x1b", "").replace("\x9b", "")
     removed = len(unix) - len(visible)
@@ -64,18 +66,16 @@ def clean_text(text: str) -> Cleaned:
 
 
 def clean_name(text: str) -> Cleaned:
-    """A name on one line, with look-alike forms of the same letter (full width, ligatures) made
-    one."""
+    """Clean a name to one line and fold full-width letters and ligatures (NFKC)."""
     visible, hidden = clean_text(text)
     folded, more = clean_text(unicodedata.normalize("NFKC", visible))
     return Cleaned(" ".join(folded.split()), hidden + more)
 
 
 def clean_value(value: Any) -> tuple[Any, int]:
-    """A JSON value with every text in it cleaned, keys too, and the number of hidden characters
-    removed.
+    """Clean every text in a JSON value, keys included; return it with the hidden count.
 
-    The value's depth is bounded by whoever read it.
+    The caller has bounded the value's depth.
     """
     if isinstance(value, str):
         return clean_text(value)

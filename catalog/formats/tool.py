@@ -1,9 +1,8 @@
-"""Tool definitions: one tool from any of the usual shapes, and files that are a plain list of
-them."""
+"""Tool definitions in any of the usual shapes, and files with a plain list of them."""
 
 from typing import Any
 
-from catalog.formats.categories import category_of
+from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     Descriptor,
     IntegrationDescriptor,
@@ -23,14 +22,13 @@ SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
 
 
 def recognises(value: Any) -> bool:
-    """A list of mappings with names, or a mapping with such a list under `functions`."""
+    """Return True for a list of tools, or a mapping with such a list under `functions`."""
     tools = value.get("functions") if isinstance(value, dict) else value
     return isinstance(tools, list) and bool(tools) and all(_is_tool(tool) for tool in tools[:3])
 
 
 def read(document: Document) -> Loaded:
-    """The tools of one file; they belong to one integration, which the file's or folder's name
-    gives."""
+    """Read the tools of a file as one integration, named after the file or folder."""
     integration = integration_of_tools(document, document.stem, "tools")
     tools = document.value.get("functions") if isinstance(document.value, dict) else document.value
     return Loaded((integration,), read_tools(document, tools, "tools", integration=integration))
@@ -39,7 +37,7 @@ def read(document: Document) -> Loaded:
 def integration_of_tools(
     document: Document, title: str, source_format: str
 ) -> IntegrationDescriptor:
-    """The server whose tools a file lists; the slug that an importing admin gives goes first."""
+    """Build the server of a tool list; a slug given by the importing admin takes precedence."""
     if document.integration:
         title = display_name_for(document.integration)
         return IntegrationDescriptor(slug=document.integration, kind="mcp", title=title)
@@ -60,7 +58,7 @@ def read_tools(
     category: str = "",
     tags: tuple[str, ...] = (),
 ) -> tuple[Descriptor, ...]:
-    """The tools of one server, each with its faults reported; no more than a server may have."""
+    """Read the tools of one server, up to the limit, and report each invalid one."""
     found: list[Descriptor] = []
     for entry in document.entries(tools, at, limit=document.limits.tools_per_server):
         try:
@@ -77,8 +75,8 @@ def read_tool(
     category: str = "",
     tags: tuple[str, ...] = (),
 ) -> Descriptor:
-    """One tool of an MCP server, or of a list that has the same shape."""
-    entry = _unwrapped(entry)
+    """Read a tool of an MCP server, or of a list in the same shape."""
+    entry = _unwrap_function(entry)
     action = action_name(entry)
     annotations = entry.mapping("annotations")
     return tool_descriptor(
@@ -105,9 +103,9 @@ def tool_descriptor(
     source_ref: JSONObject,
     declared_id: str = "",
 ) -> Descriptor:
-    """The normal form of a tool, once its source has said what is particular to it."""
+    """Build the descriptor of a tool, given the values specific to its source."""
     description = entry.text("description")
-    named, inferred = category_of(category, name=action, description=description)
+    named, inferred = resolve_category(category, name=action, description=description)
     full_name = full_name_for(integration, action, declared_id=declared_id)
     schema = read_schema(entry, *SCHEMA_KEYS)
     annotations = _annotations(entry)
@@ -135,8 +133,7 @@ def tool_descriptor(
 
 
 def action_name(entry: Entry) -> str:
-    """The tool's name exactly as its server wants to hear it; one with hidden characters is
-    refused."""
+    """Return the tool name exactly as the server expects it; refuse hidden characters."""
     raw = entry.raw("name")
     name = entry.name("name", required=True)
     if isinstance(raw, str) and clean_text(raw).hidden:
@@ -151,7 +148,7 @@ def action_name(entry: Entry) -> str:
 
 
 def _output_schema(entry: Entry) -> JSONObject | None:
-    """The output schema; one that is too large is left out, since the tool works without it."""
+    """Return the output schema, or None if it is too large: the tool works without it."""
     try:
         return read_schema(entry, "outputSchema")
     except RefusedError as refused:
@@ -165,13 +162,13 @@ def _annotations(entry: Entry) -> JSONObject:
 
 
 def _title_in(annotations: JSONObject) -> str:
-    """The title that older servers put among the annotations."""
+    """Return the title that older servers put among the annotations."""
     title = annotations.get("title")
     return clean_name(title).text[:_TITLE_LENGTH] if isinstance(title, str) else ""
 
 
-def _unwrapped(entry: Entry) -> Entry:
-    """The definition inside `{"type": "function", "function": {…}}`."""
+def _unwrap_function(entry: Entry) -> Entry:
+    """Unwrap `{"type": "function", "function": {…}}`."""
     inner = entry.mapping("function") if entry.raw("name") is None else None
     return inner or entry
 

@@ -1,4 +1,4 @@
-"""ToolHive's registry entries (spec.yaml), which list the tools of a server by name only."""
+"""ToolHive's registry entries (spec.yaml), which list a server's tools by name only."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loade
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.launch_command import container_command
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import with_gaps
+from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
-from catalog.formats.web_address import transport_of, web_address
+from catalog.formats.web_address import parse_transport, read_web_address
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with a transport and an image or an address; the name may be its file's."""
+    """Return True for a mapping with a transport and an image or address."""
     return (
         isinstance(value, dict) and "transport" in value and bool({"image", "url"} & value.keys())
     )
 
 
 def read(document: Document) -> Loaded:
-    """One server, its tools known by their names."""
+    """Read one server and the names of its tools."""
     entry = document.entry(document.value)
     name = entry.name("name") or document.stem
     integration = _integration(entry, name, document.integration or slug_for(name))
@@ -32,18 +32,18 @@ def read(document: Document) -> Loaded:
 
 def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
-    endpoint = with_gaps(web_address(entry, "url"))[0]
+    endpoint = normalize_placeholders(read_web_address(entry, "url"))[0]
     variables = _variables(entry)
     needed = (one["name"] for one in variables if one["required"] or one["secret"])
     secrets = distinct(needed, entry.document.limits.secret_name)
-    repository = web_address(entry, "repositoryUrl")
+    repository = read_web_address(entry, "repositoryUrl")
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
         title=entry.name("title") or display_name_for(name),
         description=entry.text("description"),
         version=_tag(entry, image),
-        transport=transport_of(entry.name("transport"), endpoint=endpoint),
+        transport=parse_transport(entry.name("transport"), endpoint=endpoint),
         endpoint=endpoint,
         command=container_command(entry, image, secrets, entry.texts("args")),
         required_secrets=secrets,
@@ -82,7 +82,7 @@ def _variables(entry: Entry) -> list[JSONObject]:
 
 
 def _hosts(entry: Entry) -> tuple[str, ...]:
-    """The hosts that its profile lets it talk to."""
+    """Return the hosts that the entry's network profile allows."""
     permissions = entry.mapping("permissions")
     network = permissions.mapping("network") if permissions else None
     outbound = network.mapping("outbound") if network else None

@@ -1,4 +1,4 @@
-"""What an MCP server says about itself: its `tools/list` answer, live or kept in a file."""
+"""A server's `tools/list` answer, live or stored in a file."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from catalog.formats.tool import integration_of_tools, read_tools
 
 
 def recognises(value: Any) -> bool:
-    """A mapping with a list under `tools`, as it is or as a JSON-RPC answer."""
-    tools = _answer(value).get("tools")
+    """Return True for a mapping with a list under `tools`, plain or as a JSON-RPC response."""
+    tools = _unwrap_result(value).get("tools")
     return isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools[:3])
 
 
 def read(document: Document) -> Loaded:
-    """The tools of a kept answer; a `server` key, else the file's name, says whose they are."""
-    answer = document.entry(_answer(document.value))
+    """Read a stored answer; the server is its `server` key, or else the file's name."""
+    answer = document.entry(_unwrap_result(document.value))
     title = answer.name("server") or document.stem
     integration = integration_of_tools(document, title, "tools/list")
     return Loaded(
@@ -27,14 +27,13 @@ def read(document: Document) -> Loaded:
 def normalize_tools(
     tools: Any, *, integration: IntegrationDescriptor, limits: Limits = DEFAULT_LIMITS
 ) -> Loaded:
-    """The tools of a live answer, all its pages together, for an integration that is being
-    connected."""
+    """Read a live answer with all its pages, for the integration being connected."""
     document = Document(file=f"{integration.slug}: tools/list", value=tools, limits=limits)
     capabilities = read_tools(document, tools, "tools", integration=integration)
     return Loaded((integration,), capabilities, tuple(document.defects))
 
 
-def _answer(value: Any) -> dict[str, Any]:
+def _unwrap_result(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
     result = value.get("result")

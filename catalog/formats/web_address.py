@@ -1,4 +1,4 @@
-"""Addresses that a source names: only http and https are kept, and no secret inside them."""
+"""Web addresses in sources: only http and https, without secrets."""
 
 import re
 
@@ -9,16 +9,15 @@ from catalog.formats.secret_redaction import redact_url
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#][^\s\\]*", re.IGNORECASE)
 
 
-def web_address(entry: Entry, *keys: str) -> str:
-    """The address under the first of the keys, or an empty text; what cannot be used is
-    reported."""
+def read_web_address(entry: Entry, *keys: str) -> str:
+    """Return the address under the first key present, or ""; report unusable ones."""
     address = entry.name(*keys, limit=entry.document.limits.address)
     if not address:
         return ""
     try:
         if not _WEB_ADDRESS.fullmatch(address):
             raise ValueError(address)
-        # What stands in for a short secret may be longer than it.
+        # The replacement may be longer than the secret it replaces.
         redacted = redact_url(address)[: entry.document.limits.address]
     except ValueError:
         entry.report(keys[0], "must be an address that begins with https:// or http://")
@@ -28,8 +27,8 @@ def web_address(entry: Entry, *keys: str) -> str:
     return redacted
 
 
-def transport_of(name: str, *, endpoint: str) -> Transport:
-    """`stdio`, `http` or `sse` from what the formats call them."""
+def parse_transport(name: str, *, endpoint: str) -> Transport:
+    """Map the formats' transport names to `stdio`, `http` or `sse`."""
     plain = name.lower().replace("_", "-")
     if plain == "sse":
         return "sse"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q
 
-from catalog.embedding.embedding_jobs import promise_vectors
+from catalog.embedding.embedding_jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Integration, LexicalVector
@@ -109,7 +109,7 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
         update_fields=["terms"],
     )
     refresh_links([row.pk for row in capabilities])
-    return promise_vectors({row.pk: text_hash(row) for row in capabilities})
+    return request_vectors({row.pk: text_hash(row) for row in capabilities})
 
 
 class Known:

@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject
-from catalog.formats.package_names import NotAPackageError, package_of
+from catalog.formats.package_names import NotAPackageError, parse_package
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Options of `docker run`, https://docs.docker.com/reference/cli/docker/container/run/
@@ -45,7 +45,7 @@ def target_of(one: Described) -> str:
     if not one.command:
         return ""
     try:
-        package = package_of(one.command)
+        package = parse_package(one.command)
     except NotAPackageError:
         package = None
     if package is not None:

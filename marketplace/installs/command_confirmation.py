@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
-from catalog.formats.package_names import NotAPackageError, package_of
+from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.registration.integration_identity import reaches
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
 
@@ -30,7 +30,7 @@ class ToConfirm:
 def to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> ToConfirm:
     """What has to be shown for a program; CommandNotAllowedError for what is no command."""
     try:
-        package = package_of(descriptor.command)
+        package = parse_package(descriptor.command)
     except NotAPackageError as problem:
         raise CommandNotAllowedError(str(problem)) from None
     pinned = package is None or package.version

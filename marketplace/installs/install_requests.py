@@ -15,7 +15,7 @@ from acl.audit.recorder import record
 from acl.models import Space
 from acl.platform.redis_circuit import attempt
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.package_names import NotAPackageError, check_constraint, package_of
+from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import (
@@ -241,7 +241,7 @@ def check_program(descriptor: IntegrationDescriptor) -> ToConfirm:
         raise CommandNotAllowedError(f"Say first what is to stand for {gap} in the command.")
     check_variables(descriptor.required_secrets)
     shown = to_confirm(descriptor)
-    command, package = descriptor.command, package_of(descriptor.command)
+    command, package = descriptor.command, parse_package(descriptor.command)
     if package is not None and not package.version:
         # Its launcher has to be allowed before anybody is asked for a version.
         example = package.at("1" if package.index == "pypi" else "1.0.0")

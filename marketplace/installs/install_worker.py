@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.embedding_jobs import failed, pending
-from catalog.formats.package_names import package_of
+from catalog.formats.package_names import parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
@@ -215,7 +215,7 @@ def _fail(installation: Installation, problem: Exception) -> None:
 
 def _offer(installation: Installation, problem: Exception) -> list[str]:
     """Bounds that may help a package that crashes, unless it has some already."""
-    package = package_of(installation.command)
+    package = parse_package(installation.command)
     if package is None or package.index != "pypi" or installation.constraints:
         return []
     if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
@@ -243,7 +243,7 @@ def _launchers() -> Launchers:
 
 
 def _is_python(installation: Installation) -> bool:
-    package = package_of(installation.command)
+    package = parse_package(installation.command)
     return package is not None and package.index == "pypi"
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from catalog.formats import skill
-from catalog.formats.categories import category_of
+from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     Defect,
     Descriptor,
@@ -42,7 +42,7 @@ def contents_of(integration: IntegrationDescriptor) -> Loaded:
         return Loaded(defects=(Defect(integration.slug, "kind", reason),))
     title, description = integration.title, integration.description
     declared = str(integration.source_ref.get("category") or "")
-    category, inferred = category_of(declared, name=title, description=description)
+    category, inferred = resolve_category(declared, name=title, description=description)
     capability = Descriptor(
         kind=kind,
         integration=integration.slug,

@@ -7,7 +7,7 @@ from threading import BoundedSemaphore
 
 from django.db.models.functions import Now
 
-from catalog.formats.package_names import Package, package_of
+from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
 from marketplace.installs.install_state import StoppedError, go, move
 from marketplace.installs.packages import npm, pypi
@@ -24,7 +24,7 @@ _ROOM = BoundedSemaphore(6)
 
 def find_newest(installation: Installation) -> Package:
     """The package that the command names, at the version that its index would give now."""
-    package = package_of(installation.command)
+    package = parse_package(installation.command)
     if package is None:
         raise PackageProblemError("no_package", "The command names no package.")
     watch = _watch(installation, State.CONFIGURE)
@@ -39,7 +39,7 @@ def find_newest(installation: Installation) -> Package:
 
 def fetch(installation: Installation) -> None:
     """Put the package into a place of its own; nothing where the command names none."""
-    package = package_of(installation.command)
+    package = parse_package(installation.command)
     if package is None:
         go(installation, State.FETCHING, "Nothing has to be fetched.")
         return

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.formats.categories import category_of
+from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.lookups.detail_levels import short_description
 
@@ -90,7 +90,7 @@ def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor,
     categories = [one.category for one in capabilities if one.category not in ("", "other")]
     common = max(categories, key=categories.count, default="")
     title, description = descriptor.title, descriptor.description
-    return category_of(declared or common, name=title, description=description)[0]
+    return resolve_category(declared or common, name=title, description=description)[0]
 
 
 def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from catalog.embedding.configured_embedder import embedder_named
 from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
-from catalog.embedding.embedding_jobs import DIED, chunks, kept_models
+from catalog.embedding.embedding_jobs import CRASHED, chunks, maintained_models
 from catalog.models import EmbeddingModel
 from marketplace.listings.search_text import listing_hash, listing_terms, listing_text
 from marketplace.models import Listing, ListingVector, ListingWords
@@ -57,7 +57,7 @@ def describe_missing() -> int:
     """Index changed listings, and those without a row for a kept model. Return the count."""
     own = {"listing": OuterRef("pk")}
     missing = Q(~Exists(ListingWords.objects.filter(of=OuterRef("updated_at"), **own)))
-    for model in kept_models():
+    for model in maintained_models():
         missing |= Q(~Exists(ListingVector.objects.filter(model=model, **own)))
     keys = list(Listing.objects.filter(missing).order_by("pk").values_list("pk", flat=True))
     for some in chunks(keys, INDEX_BATCH):
@@ -78,9 +78,9 @@ def embed_listings(most: int = EMBEDDED_PER_SWEEP) -> int:
     """Embed up to `most` pending listings with each model. Return the number of vectors written."""
     gave_up = ListingVector.objects.exclude(vector_hash=F("text_hash"))
     gave_up.filter(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS, failure="").update(
-        failure=DIED
+        failure=CRASHED
     )
-    return sum(_embed_with(model, most) for model in kept_models())
+    return sum(_embed_with(model, most) for model in maintained_models())
 
 
 def _embed_with(model: EmbeddingModel, most: int) -> int:

@@ -8,7 +8,7 @@ from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_text
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.formats.source_folders import find_sources, shown
+from catalog.formats.source_folders import display_path, find_sources
 from marketplace.sources.source_reader import Reading
 
 _READMES = ("README.md", "readme.md", "Readme.md")
@@ -30,7 +30,7 @@ def load_files(root: Path, reading: Reading, *, named: str = "") -> Iterator[tup
 def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
     """Load one file and report its defects."""
     loaded = load_path(path)
-    name = shown(path, root)
+    name = display_path(path, root)
     reading.report(*(replace(one, file=_defect_path(one, path, name)) for one in loaded.defects))
     return loaded
 

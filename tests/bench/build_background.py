@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.lexical import LONGEST_RANKED_TEXT, terms
+from catalog.lexical import MAX_RANKED_CHARACTERS, terms
 
 TARGET = Path(__file__).parents[2] / "catalog" / "word_frequencies.npz"
 
@@ -37,7 +37,7 @@ def build(collection: Path, target: Path) -> None:
 def _text(tool: dict) -> str:
     parameters = ((tool["input_schema"] or {}).get("properties") or {}).keys()
     parts = (tool["name"], tool["server"] or "", tool["description"], *tool["tags"], *parameters)
-    return " ".join(parts)[:LONGEST_RANKED_TEXT]
+    return " ".join(parts)[:MAX_RANKED_CHARACTERS]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def forget_vectors() -> None:
     with Redis.from_url(settings.REDIS_URL) as redis:
         for key in redis.scan_iter(count=1000):
             redis.delete(key)
-    query_vectors._kept.clear()
+    query_vectors._cache.clear()
 
 
 def texts(split: str, count: int, seed: int = 1) -> list[str]:

@@ -22,7 +22,7 @@ def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     provider = configured_embedder.LazyEmbedder(lambda: wordy)
     monkeypatch.setitem(configured_embedder._providers, settings.PEGBOARD_EMBEDDER, provider)
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
-    monkeypatch.setattr(query_vectors, "_kept", query_vectors.QueryCache())
+    monkeypatch.setattr(query_vectors, "_cache", query_vectors.QueryCache())
     redis_circuit.close()
 
 

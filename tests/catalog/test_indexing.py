@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import TextRefused, Vectors
 from catalog.embedding.embedding_jobs import (
-    DIED,
+    CRASHED,
     claim_overdue,
     embed_capabilities,
     embed_pending,
     failed,
-    note_deaths,
     pending,
+    record_crashes,
 )
 from catalog.embedding.embedding_text import embedding_text
 from catalog.models import Capability, Embedding
@@ -147,9 +147,9 @@ def test_reason_is_given_for_what_ended_the_worker() -> None:
     store(tool("deadly"))
     Embedding.objects.update(attempts=5)
 
-    note_deaths()
+    record_crashes()
 
-    assert failed().get().failure == DIED
+    assert failed().get().failure == CRASHED
 
 
 def test_progress_is_told() -> None:

@@ -12,7 +12,7 @@ from django.db.models import F
 from pytest_django import Settings
 
 from acl.platform.heartbeat import KEY
-from catalog.embedding.embedding_jobs import DIED, failed, pending
+from catalog.embedding.embedding_jobs import CRASHED, failed, pending
 from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder
@@ -112,7 +112,7 @@ def test_text_that_kills_is_given_up_and_the_others_are_embedded(
     deployment.start_worker_and_beat(PEGBOARD_EMBEDDING_ATTEMPTS="3")
     deployment.send(ids())
 
-    wait_for(lambda: failed().filter(failure=DIED).exists(), "giving up")
+    wait_for(lambda: failed().filter(failure=CRASHED).exists(), "giving up")
     wait_for(lambda: not pending().exists(), "the rest")
 
     assert failed().get().capability.action == "deadly"

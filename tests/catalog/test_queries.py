@@ -27,7 +27,7 @@ def empty_redis() -> Iterator[None]:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_vectors, "_kept", query_vectors.QueryCache())
+    monkeypatch.setattr(query_vectors, "_cache", query_vectors.QueryCache())
 
 
 class SlowEmbedder(WordyEmbedder):
@@ -101,7 +101,7 @@ def test_hundred_at_once_embed_the_text_once(monkeypatch: pytest.MonkeyPatch) ->
     use(slow, monkeypatch)
     store(tool("send_email"))
     embed_queries(["hot"])  # the model is known now, so no thread asks the database
-    query_vectors._kept.clear()
+    query_vectors._cache.clear()
     redis_client().delete(query_vectors._key(slow.name, "hot"))
     answers: list[Vectors] = []
     threads = [

@@ -5,10 +5,10 @@ from catalog.embedding import configured_embedder
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.embedding_jobs import embed_pending
-from catalog.embedding.model_list import ModelIsActiveError, model_progress, remove_model
+from catalog.embedding.model_list import ModelIsActiveError, list_model_progress, remove_model
 from catalog.embedding.model_switch import (
-    promise_missing,
     register_configured_model,
+    request_missing_vectors,
     switch_when_complete,
 )
 from catalog.embedding.query_vectors import embed_queries
@@ -48,7 +48,10 @@ def test_old_vectors_answer_until_the_new_ones_are_complete(both: None) -> None:
 
     assert active() == "wordy"
     assert embed_queries(["hello"]).model == "wordy"
-    assert {model.name: model.pending for model in model_progress()} == {"wordy": 0, "newer": 2}
+    assert {model.name: model.pending for model in list_model_progress()} == {
+        "wordy": 0,
+        "newer": 2,
+    }
 
 
 def test_new_model_answers_once_it_is_complete(both: None) -> None:
@@ -64,7 +67,7 @@ def test_new_model_answers_once_it_is_complete(both: None) -> None:
 def test_model_is_not_switched_to_while_a_vector_is_missing(both: None) -> None:
     model = register_configured_model()
     assert model is not None
-    promise_missing()
+    request_missing_vectors()
     embed_pending()
     store(tool("send_email"), tool("read_email"), tool("one_more"))
 

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.package_names import package_of
+from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import probe, server_requests
@@ -324,8 +324,8 @@ def test_bounds_are_for_what_was_taken_later_than_asked_for(
     ],
 )  # fmt: skip
 def test_package_is_the_command_that_names_it(command: str) -> None:
-    package = package_of(command.split())
+    package = parse_package(command.split())
 
     assert package is not None
     assert package.command() == tuple(command.split())
-    assert package_of(["python3", "x.py"]) is None
+    assert parse_package(["python3", "x.py"]) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.formats.categories import canonical_category, category_of, infer_category
+from catalog.formats.categories import canonical_category, infer_category, resolve_category
 from catalog.formats.descriptors import SideEffect
 from catalog.formats.entry import Document, Entry
 from catalog.formats.parameter_summary import parameters_summary
@@ -37,14 +37,14 @@ def test_category_is_worked_out_from_whole_words(
 
 
 def test_declared_category_wins_and_gets_one_spelling() -> None:
-    assert category_of("Web Search & Research", name="send_email", description="") == (
+    assert resolve_category("Web Search & Research", name="send_email", description="") == (
         *("web-search-research", False),
     )
     assert canonical_category("Développement") == "développement"
 
 
 def test_worked_out_category_is_marked() -> None:
-    assert category_of("", name="send_email", description="") == ("communication", True)
+    assert resolve_category("", name="send_email", description="") == ("communication", True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text, typed
+from catalog.formats.files import (
+    RefusedError,
+    parse_json,
+    parse_yaml,
+    read_lines,
+    read_text,
+    resolve_types,
+)
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from tests.normalizing.folders import write
 
@@ -17,7 +24,7 @@ BILLION_LAUGHS = "a: &a [x, x]\n" + "".join(
 
 
 def read_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
-    return typed(parse_yaml(text, limits=limits))
+    return resolve_types(parse_yaml(text, limits=limits))
 
 
 @pytest.mark.parametrize(

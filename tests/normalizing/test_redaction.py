@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.formats.secret_redaction import placeholders_in, redact_arguments, redact_text
+from catalog.formats.secret_redaction import find_placeholders, redact_arguments, redact_text
 from tests.normalizing.folders import integration, load, reasons
 
 
@@ -61,7 +61,7 @@ def test_value_after_a_secret_option_is_taken_out() -> None:
 
 
 def test_gaps_of_a_text_are_named() -> None:
-    assert placeholders_in("${A} ${input:b} $C {{d}} {e} <your key>") == (
+    assert find_placeholders("${A} ${input:b} $C {{d}} {e} <your key>") == (
         *("A", "b", "C", "d"),
         *("e", "your key"),
     )

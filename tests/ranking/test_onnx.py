@@ -99,5 +99,5 @@ def test_missing_model_is_told_clearly(tmp_path: Path) -> None:
 def test_weights_that_are_not_known_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
 
-    with pytest.raises(EmbedderUnavailable, match="does not hold the weights"):
+    with pytest.raises(EmbedderUnavailable, match="wrong checksum"):
         model_conversion.read_weights(tmp_path / "model.safetensors")

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.weight_adapter import difference, merged, read_adapter, write_adapter
+from catalog.embedding.weight_adapter import (
+    apply_adapter,
+    compute_adapter,
+    read_adapter,
+    write_adapter,
+)
 
 dice = np.random.default_rng(7)
 BASE = {
@@ -20,7 +25,7 @@ THIN = np.outer(np.arange(12), np.arange(8)) / 50
 def test_change_of_low_rank_survives_whole() -> None:
     trained = BASE | {"encoder.layer.0.dense.weight": BASE["encoder.layer.0.dense.weight"] + THIN}
 
-    after = merged(BASE, difference(BASE, trained, rank=1))
+    after = apply_adapter(BASE, compute_adapter(BASE, trained, rank=1))
 
     np.testing.assert_allclose(
         after["encoder.layer.0.dense.weight"], trained["encoder.layer.0.dense.weight"], atol=2e-3
@@ -29,12 +34,12 @@ def test_change_of_low_rank_survives_whole() -> None:
 
 def test_more_rank_keeps_more_of_a_change() -> None:
     change = dice.normal(size=(12, 8))
-    trained = BASE | {"encoder.layer.0.dense.weight": BASE["encoder.layer.0.dense.weight"] + change}
+    name = "encoder.layer.0.dense.weight"
+    trained = BASE | {name: BASE[name] + change}
 
     left_out = [
         np.linalg.norm(
-            merged(BASE, difference(BASE, trained, rank=rank))["encoder.layer.0.dense.weight"]
-            - trained["encoder.layer.0.dense.weight"]
+            apply_adapter(BASE, compute_adapter(BASE, trained, rank=rank))[name] - trained[name]
         )
         for rank in (1, 4, 8)
     ]
@@ -46,7 +51,7 @@ def test_more_rank_keeps_more_of_a_change() -> None:
 def test_vectors_are_kept_whole_and_the_token_table_is_left_alone() -> None:
     trained = {name: weights + 0.25 for name, weights in BASE.items()}
 
-    after = merged(BASE, difference(BASE, trained))
+    after = apply_adapter(BASE, compute_adapter(BASE, trained))
 
     assert np.array_equal(
         after["embeddings.word_embeddings.weight"], BASE["embeddings.word_embeddings.weight"]
@@ -57,7 +62,7 @@ def test_vectors_are_kept_whole_and_the_token_table_is_left_alone() -> None:
 
 
 def test_file_gives_back_what_was_stored_and_is_named_by_it(tmp_path: Path) -> None:
-    adapter = difference(BASE, BASE | {"encoder.layer.0.dense.bias": np.zeros(12)})
+    adapter = compute_adapter(BASE, BASE | {"encoder.layer.0.dense.bias": np.zeros(12)})
 
     name = write_adapter(tmp_path / "a.safetensors", adapter)
     read, read_name = read_adapter(tmp_path / "a.safetensors")
@@ -77,7 +82,7 @@ def test_damaged_file_is_told(content: bytes, tmp_path: Path) -> None:
 
 
 def test_adapter_of_another_model_is_refused() -> None:
-    other = difference({"other.weight": np.zeros((4, 4))}, {"other.weight": np.ones((4, 4))})
+    other = compute_adapter({"other.weight": np.zeros((4, 4))}, {"other.weight": np.ones((4, 4))})
 
     with pytest.raises(EmbedderUnavailable, match=r"other\.weight"):
-        merged(BASE, other)
+        apply_adapter(BASE, other)

@@ -19,7 +19,7 @@ from catalog.embedding.shipped_model import (
     prepare_model,
     prepared_folder,
 )
-from catalog.embedding.weight_adapter import PLAIN, name_of, read_adapter
+from catalog.embedding.weight_adapter import PLAIN, adapter_name, read_adapter
 from discovery.select.ranking.scales import GENERAL, scale_of, shipped_scale
 from tests.ranking.tool_texts import MESSAGES
 
@@ -52,7 +52,7 @@ def test_adapter_is_small_and_the_one_that_is_written_of() -> None:
     content = ADAPTER_FILE.read_bytes()
 
     assert len(content) <= SMALL
-    assert name_of(content) == provenance()["adapter"]
+    assert adapter_name(content) == provenance()["adapter"]
     assert {"base", "recipe", "sets", "made with", "scale", "left out", "reliability"} <= set(
         provenance()
     )

@@ -11,10 +11,10 @@ from rich.progress import Progress
 
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.embedding_jobs import embed_pending, pending
-from catalog.embedding.model_list import model_progress
+from catalog.embedding.model_list import list_model_progress
 from catalog.embedding.model_switch import (
-    promise_missing,
     register_configured_model,
+    request_missing_vectors,
     switch_when_complete,
 )
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         reason = pending().exclude(failure="").values_list("failure", flat=True).first()
         if reason:
             raise CommandError(f"{pending().count()} vectors are still to come: {reason}")
-        models = [asdict(progress) for progress in model_progress()]
+        models = [asdict(progress) for progress in list_model_progress()]
         if options["json"]:
             self.stdout.write(json.dumps({"embedded": written, "models": models}))
             return
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 def _embed(console: Console) -> int:
     model = register_configured_model()
-    promise_missing()
+    request_missing_vectors()
     with Progress(console=console) as bars:
         task = bars.add_task("Embedding", total=None)
         written = embed_pending(

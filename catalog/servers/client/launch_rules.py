@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from django.conf import settings
 
 from catalog.formats.descriptors import canonical_json
-from catalog.formats.package_names import LAUNCHERS, NotAPackageError, package_of
+from catalog.formats.package_names import LAUNCHERS, NotAPackageError, parse_package
 from catalog.servers.client.variable_rules import MOST_CHARACTERS, refusal_of
 
 _MOST_PARTS = 200
@@ -120,7 +120,7 @@ def _is_installed(program: str, launchers: Launchers) -> bool:
 
 def _check_package(command: Sequence[str]) -> None:
     try:
-        package = package_of(command)
+        package = parse_package(command)
     except NotAPackageError as problem:
         raise CommandNotAllowedError(str(problem)) from None
     if package is not None and not package.version:

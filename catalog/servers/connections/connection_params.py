@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from catalog.formats.package_names import package_of
+from catalog.formats.package_names import parse_package
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
@@ -107,7 +107,7 @@ def _check_confirmed(integration: Integration) -> None:
     digest = command_digest(integration.command, integration.required_secrets, constraints)
     if integration.command_digest not in ("", digest):
         raise CommandNotAllowedError("The command is not the one that was confirmed.")
-    if package_of(integration.command) and not integration.package:
+    if parse_package(integration.command) and not integration.package:
         raise CommandNotAllowedError("Its package is not installed here. Install it again.")
 
 

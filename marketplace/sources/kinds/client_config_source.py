@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from catalog.formats.loader import load_value
-from catalog.formats.source_folders import shown
+from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.source_files import keep_formats, load_files
 from marketplace.sources.source_location import resolve_allowed_path
@@ -24,5 +24,5 @@ def offers(reading: Reading) -> Iterator[Offer]:
         return
     root = resolve_allowed_path(location)
     for path, loaded in load_files(root, reading):
-        for one in keep_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
+        for one in keep_formats(loaded, _FORMATS, display_path(path, root), reading).integrations:
             yield offer_of(one)

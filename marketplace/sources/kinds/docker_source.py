@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from catalog.formats.source_folders import shown
+from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.source_files import keep_formats, load_files, read_readme
 from marketplace.sources.source_reader import Reading
@@ -14,6 +14,6 @@ def offers(reading: Reading) -> Iterator[Offer]:
     """Yield the servers of the catalogue with their declared tools."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading):
-            kept = keep_formats(loaded, _FORMATS, shown(path, root), reading)
+            kept = keep_formats(loaded, _FORMATS, display_path(path, root), reading)
             for one in kept.integrations:
                 yield offer_of(one, loaded.capabilities, readme=read_readme(path.parent))

@@ -10,7 +10,7 @@ from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.skill import FILE_NAME
-from catalog.formats.source_folders import shown
+from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.kinds.skill_source import skill_offers
 from marketplace.sources.source_files import load_files
@@ -75,6 +75,6 @@ def _read_first(folder: Path, names: tuple[str, ...], plugin: str, reading: Read
             text = read_text(path, folder, limit=DEFAULT_LIMITS.file)
             return parse_json(text, max_depth=DEFAULT_LIMITS.json_depth)
         except RefusedError as refused:
-            at = f"{plugin}/{shown(path, folder) if path.is_relative_to(folder) else name}"
+            at = f"{plugin}/{display_path(path, folder) if path.is_relative_to(folder) else name}"
             reading.report(Defect(at, refused.field, refused.reason))
     return None

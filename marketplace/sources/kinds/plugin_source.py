@@ -14,7 +14,7 @@ from catalog.formats.descriptors import Defect, IntegrationDescriptor, JSONObjec
 from catalog.formats.files import RefusedError, parse_json, read_text, resolve_inside
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.formats.source_folders import shown
+from catalog.formats.source_folders import display_path
 from catalog.formats.text_cleanup import clean_name
 from catalog.servers.net.guarded_fetch import Bounds
 from catalog.servers.net.outgoing_errors import OutgoingError
@@ -91,13 +91,13 @@ def _read_folder(root: Path, reading: Reading) -> Iterator[Offer]:
         yield from _read_file(expected, root, reading)
         return
     for path, loaded in load_files(root, reading):
-        for one in keep_formats(loaded, _FORMATS, shown(path, root), reading).integrations:
+        for one in keep_formats(loaded, _FORMATS, display_path(path, root), reading).integrations:
             yield offer_of(one)
 
 
 def _read_file(path: Path, root: Path, reading: Reading) -> Iterator[Offer]:
     value = _parse_file(path, path.parent)
-    yield from _read_marketplace(value, shown(path, root), root, reading)
+    yield from _read_marketplace(value, display_path(path, root), root, reading)
 
 
 def _parse_file(path: Path, root: Path) -> Any:

@@ -15,7 +15,7 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.formats.source_folders import find_sources, shown
+from catalog.formats.source_folders import display_path, find_sources
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources.source_location import resolve_allowed_path
 from marketplace.sources.source_problem import SourceProblemError
@@ -52,7 +52,7 @@ def _file_pages(reading: Reading) -> Iterator[Page]:
     found = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
     reading.report(*found.defects)
     for path in found.files:
-        name = shown(path, found.root)
+        name = display_path(path, found.root)
         try:
             text = read_text(path, found.root, limit=DEFAULT_LIMITS.file)
             yield name, parse_json(text, max_depth=DEFAULT_LIMITS.json_depth)

@@ -11,7 +11,7 @@ from pathlib import Path
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_bytes
-from catalog.formats.source_folders import SKIPPED_FOLDERS, shown
+from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path
 from marketplace.listings.offers import Offer, OfferedFile, offer_of
 from marketplace.sources.source_files import load_files
 from marketplace.sources.source_reader import Reading
@@ -37,7 +37,7 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> It
         try:
             files = tuple(_files(path.parent, reading, root))
         except RefusedError as refused:
-            reading.report(Defect(shown(path.parent, root), "files", refused.reason))
+            reading.report(Defect(display_path(path.parent, root), "files", refused.reason))
             continue
         yield offer_of(
             integration,
@@ -45,7 +45,7 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> It
             tags=one.tags,
             readme=one.content,
             files=files,
-            details={"files": _digest(files), "folder": shown(path.parent, root)},
+            details={"files": _digest(files), "folder": display_path(path.parent, root)},
         )
 
 
@@ -56,7 +56,7 @@ def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
         try:
             content = read_bytes(path, folder, limit=_MOST_OF_FILE)
         except RefusedError as refused:
-            reading.report(Defect(shown(path, root), "file", refused.reason))
+            reading.report(Defect(display_path(path, root), "file", refused.reason))
             continue
         number, total = number + 1, total + len(content)
         if number > MOST_FILES or total > MOST_BYTES:
