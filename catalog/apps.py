@@ -14,7 +14,7 @@ class CatalogConfig(AppConfig):
         # Here, since tables can be named once every app is loaded.
         from acl.pages.extensions import Place, extensions
         from catalog.models import OAuthConnection
-        from catalog.servers.oauth.disconnection import note_revocation
+        from catalog.servers.oauth.disconnection import store_revocation
 
-        pre_delete.connect(note_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
+        pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
         extensions.add_places(Place("access", "Access", "shield", 70, key="c", for_staff=True))

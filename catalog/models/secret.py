@@ -6,8 +6,8 @@ from django.db import models
 from catalog.models.integration import Integration
 
 # Names of what Pegboard keeps itself, such as tokens: nobody sets them and no server is told them.
-KEPT_BY_US = "oauth:"
-TOKEN, CLIENT = f"{KEPT_BY_US}token", f"{KEPT_BY_US}client"
+RESERVED_PREFIX = "oauth:"
+TOKEN, CLIENT = f"{RESERVED_PREFIX}token", f"{RESERVED_PREFIX}client"
 
 
 class SecretQuerySet(models.QuerySet["Secret"]):
@@ -20,7 +20,9 @@ class SecretQuerySet(models.QuerySet["Secret"]):
         if integration.own_secrets:
             theirs |= models.Q(user=user_id)
         order = models.F("user").asc(nulls_first=True)
-        named = self.filter(theirs, integration=integration).exclude(name__startswith=KEPT_BY_US)
+        named = self.filter(theirs, integration=integration).exclude(
+            name__startswith=RESERVED_PREFIX
+        )
         return named.order_by(order, "name", "pk")
 
 

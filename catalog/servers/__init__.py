@@ -1,4 +1,4 @@
-"""MCP servers: everything that talks to strangers, or keeps what they are told."""
+"""MCP servers: connections, outgoing requests, sign-in, and the secrets they need."""
 
 __all__ = [
     "call_needs",

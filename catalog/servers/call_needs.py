@@ -1,5 +1,7 @@
-"""What a call is going to need besides its integration's row: in one statement, since most servers
-want no secret and nobody has signed in there."""
+"""Requirements of a tool call beyond its integration row, read in one statement.
+
+Most servers have neither secrets nor accounts, so most calls need no further query.
+"""
 
 from typing import NamedTuple
 
@@ -8,8 +10,8 @@ from catalog.models import Definition, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 
 
-class Needs(NamedTuple):
-    """Whether there are secrets and accounts to be read, and how the tool's definition stands."""
+class CallNeeds(NamedTuple):
+    """The presence of secrets and accounts, and the review state of the tool's definition."""
 
     secrets: bool
     account: bool
@@ -18,7 +20,10 @@ class Needs(NamedTuple):
 
     @property
     def pin(self) -> str:
-        """The digest that a person has approved; empty where nobody ever pinned it."""
+        """Return the approved digest, or "" if the tool was never pinned.
+
+        Raises ServerProblemError if the definition changed since its approval.
+        """
         if self.standing is None:
             return ""
         if self.standing != Definition.Standing.APPROVED:
@@ -26,26 +31,26 @@ class Needs(NamedTuple):
         return self.approved_hash or ""
 
 
-def needs_of(integration: Integration, name: str) -> Needs:
-    """What a call of the tool of that name needs now."""
+def load_call_needs(integration: Integration, name: str) -> CallNeeds:
+    """Return the requirements of a call of the named tool."""
     [row] = rows_of(_NEEDS, {"integration": integration.pk, "name": name})
-    return Needs(*row)
+    return CallNeeds(*row)
 
 
-def needs_sql(integration: str, name: str) -> tuple[str, str]:
-    """Columns of `Needs`, and the join that they take, for a statement that has these two."""
+def call_needs_sql(integration: str, name: str) -> tuple[str, str]:
+    """Return the columns of `CallNeeds` and their join, for use in another statement."""
     columns = f"""
   EXISTS (SELECT FROM catalog_secret own WHERE own.integration_id = {integration}),
   EXISTS (SELECT FROM catalog_oauthconnection own WHERE own.integration_id = {integration}),
-  needs.standing, needs.approved_hash"""  # noqa: S608 - our own words
+  needs.standing, needs.approved_hash"""  # noqa: S608 - constant SQL
     join = f"""LEFT JOIN catalog_definition needs
   ON needs.integration_id = {integration} AND needs.name = {name}"""
     return columns, join
 
 
-def _alone() -> str:
-    columns, join = needs_sql("%(integration)s::bigint", "%(name)s::text")
-    return f"SELECT {columns} FROM (VALUES (1)) one {join}"  # noqa: S608 - our own words
+def _standalone_query() -> str:
+    columns, join = call_needs_sql("%(integration)s::bigint", "%(name)s::text")
+    return f"SELECT {columns} FROM (VALUES (1)) one {join}"  # noqa: S608 - constant SQL
 
 
-_NEEDS = _alone()
+_NEEDS = _standalone_query()

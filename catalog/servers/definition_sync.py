@@ -1,7 +1,7 @@
-"""Reading the definitions of a server that is in use, one reading of a server at a time.
+"""Syncs of a server's definitions, one at a time per server.
 
-On a schedule, when the server says that they have changed, when a person asks, and when a call has
-found something else than was approved.
+They run on a schedule, on a change notification, on request, and when a call found a changed
+definition.
 """
 
 from django.db import transaction
@@ -14,15 +14,15 @@ from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import check_server
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 
-KEPT = 100
+MAX_SYNCS = 100
 
 
 class BusyError(Exception):
-    """Somebody else reads this server at the moment."""
+    """Another sync of this server is running."""
 
 
 def sync_definitions(pk: int, cause: str = Sync.Cause.SCHEDULE) -> Sync | None:
-    """Read, compare, store, and write down how it was; None where there is nothing to be read."""
+    """Read, compare and store a server's definitions; None if it is not in use."""
     integration = (
         Integration.objects.filter(
             pk=pk, enabled=True, state=ReviewState.APPROVED, unconfirmed=False
@@ -32,27 +32,27 @@ def sync_definitions(pk: int, cause: str = Sync.Cause.SCHEDULE) -> Sync | None:
     )
     if integration is None:
         return None
-    with only_sync(integration.pk) as mine:
-        if not mine:
+    with only_sync(integration.pk) as acquired:
+        if not acquired:
             raise BusyError
-        return _read(integration, cause)
+        return _run_sync(integration, cause)
 
 
-def _read(integration: Integration, cause: str) -> Sync:
+def _run_sync(integration: Integration, cause: str) -> Sync:
     try:
         tools = check_server(integration)
     except ServerProblemError as problem:
-        return _note(Sync(integration=integration, cause=cause, reason=problem.reason))
+        return _save_sync(Sync(integration=integration, cause=cause, reason=problem.reason))
     except SecretUnavailableError as problem:
-        return _note(Sync(integration=integration, cause=cause, reason=problem.code))
+        return _save_sync(Sync(integration=integration, cause=cause, reason=problem.code))
     with transaction.atomic():
         stored = store_definitions(
             integration=integration, tools=tools.tools, by=None, complete=not tools.left_out
         )
-        return _note(_told(integration, cause, stored))
+        return _save_sync(_build_sync(integration, cause, stored))
 
 
-def _told(integration: Integration, cause: str, stored: StoredDefinitions) -> Sync:
+def _build_sync(integration: Integration, cause: str, stored: StoredDefinitions) -> Sync:
     return Sync(
         integration=integration,
         cause=cause,
@@ -64,15 +64,15 @@ def _told(integration: Integration, cause: str, stored: StoredDefinitions) -> Sy
     )
 
 
-def _note(sync: Sync) -> Sync:
-    """Keep what is worth telling: of readings that are like the one before, only the last."""
+def _save_sync(sync: Sync) -> Sync:
+    """Save a sync, replacing the previous one if both found the same nothing."""
     history = Sync.objects.filter(integration=sync.integration).order_by("-pk")
     before = history.first()
     alike = before is not None and not sync.found_something and not before.found_something
     if before is not None and alike and before.reason == sync.reason:
         before.delete()
     sync.save()
-    oldest = history.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+    oldest = history.values_list("pk", flat=True)[MAX_SYNCS : MAX_SYNCS + 1].first()
     if oldest is not None:
         history.filter(pk__lte=oldest).delete()
     return sync

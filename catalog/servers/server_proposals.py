@@ -1,7 +1,7 @@
-"""Servers that are proposed: written down for an admin, and nothing else.
+"""Proposed servers: stored for an admin's decision.
 
-Whoever proposes is often a model, and what it says may come from anywhere. So an address is judged
-before it is kept, nothing is sent to it, and a secret is not even written down.
+Proposals often come from models, whose text may come from anywhere. So an address is checked before
+it is stored, nothing is sent to it, and secrets are refused.
 """
 
 import re
@@ -22,14 +22,14 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 
 MOST_OPEN = 20
 LONGEST = {"name": 100, "endpoint": 500, "reason": 500}
-# Longer than words are.
+# Longer than ordinary words.
 _LONG_WORD = re.compile(r"[\w-]{20,}+")
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[A-Za-z]")
 State = ServerProposal.State
 
 
 class ProposalRefusedError(Exception):
-    """A proposal that is not written down; `argument` is the one that is at fault."""
+    """A proposal is not stored; `argument` names the offending one."""
 
     def __init__(self, argument: str, reason: str) -> None:
         super().__init__(reason)
@@ -38,20 +38,21 @@ class ProposalRefusedError(Exception):
 
 
 class AnsweredError(Exception):
-    """Somebody else was quicker."""
+    """The proposal was answered meanwhile."""
 
 
 @transaction.atomic
 def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = "") -> ServerProposal:
-    """Write a proposal down, once for a group and an address.
+    """Store a proposal, once per group and address.
 
-    Raises ProposalRefusedError for what holds a secret or is too much, and EndpointNotAllowedError.
+    Raises ProposalRefusedError for secrets or too many proposals, and EndpointNotAllowedError.
     """
     name, reason = clean_name(name).text, clean_name(reason).text
     for argument, value in (("name", name), ("endpoint", endpoint), ("reason", reason)):
         _check(argument, value)
     check_address(endpoint, AllowedHosts.from_settings())
-    by = User.objects.select_for_update().get(pk=caller.user_id)  # whose proposals are counted
+    # Locked, so that nobody exceeds MOST_OPEN by proposing concurrently.
+    by = User.objects.select_for_update().get(pk=caller.user_id)
     open_ones = ServerProposal.objects.filter(state=State.OPEN)
     same = open_ones.filter(group=caller.group_id, endpoint=endpoint).first()
     if same is not None:
@@ -69,13 +70,13 @@ def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = ""
     )
 
 
-def open_proposals() -> QuerySet[ServerProposal]:
-    """What waits for an admin, the oldest first."""
+def list_open_proposals() -> QuerySet[ServerProposal]:
+    """List open proposals, oldest first."""
     return ServerProposal.objects.filter(state=State.OPEN).select_related("user", "group", "actor")
 
 
-def answered_proposals() -> QuerySet[ServerProposal]:
-    """What has an answer, the newest first."""
+def list_answered_proposals() -> QuerySet[ServerProposal]:
+    """List answered proposals, newest first."""
     answered = ServerProposal.objects.exclude(state=State.OPEN).order_by("-answered_at", "-pk")
     return answered.select_related("user", "group", "actor", "answered_by")
 
@@ -84,7 +85,7 @@ def answered_proposals() -> QuerySet[ServerProposal]:
 def answer_proposal(
     *, by: User, proposal: ServerProposal, approve: bool, note: str = ""
 ) -> ServerProposal:
-    """Say yes or no, once. What is installed with a yes is begun in the same transaction."""
+    """Approve or reject a proposal, once. The caller installs within the same transaction."""
     row = ServerProposal.objects.select_for_update().get(pk=proposal.pk)
     if row.state != State.OPEN:
         raise AnsweredError
@@ -118,11 +119,11 @@ def _may_be_secret(argument: str, value: str) -> bool:
         parts = urlsplit(value)
     except ValueError:
         return False  # refused as an address
-    # What an address needs beyond its path, an admin enters.
+    # An admin enters query parameters, since they often hold keys.
     return bool(parts.query or parts.fragment or "@" in parts.netloc)
 
 
 def _has_opaque_word(value: str) -> bool:
-    """Tell whether there is a word of letters and digits mixed, as services write their keys."""
+    """Return True for a long word mixing letters and digits, as in most API keys."""
     words = _LONG_WORD.findall(value)
     return any(_DIGIT.search(word) and _LETTER.search(word) for word in words)

@@ -1,5 +1,7 @@
-"""What the process that holds the connections does. The web knows these tasks by name only: it
-imports nothing that could go out."""
+"""Tasks of the process that holds the connections.
+
+The web process sends them by name and imports nothing that sends requests.
+"""
 
 from contextlib import suppress
 from typing import Any
@@ -19,8 +21,7 @@ _FINISHING_SECONDS = 25
 
 @shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]
 def check_integration(integration_id: int) -> None:
-    """Look how a server is doing; its history tells. To look is to list its tools, so they are
-    compared as well."""
+    """Check a server's health. Listing its tools is the check, so they are compared as well."""
     with suppress(BusyError):
         sync_definitions(integration_id, Sync.Cause.SCHEDULE)
 
@@ -32,13 +33,13 @@ def check_integration(integration_id: int) -> None:
     default_retry_delay=2,
 )
 def sync_integration(integration_id: int, cause: str = Sync.Cause.PERSON) -> None:
-    """Read a server's definitions, after whoever reads them now."""
+    """Sync a server's definitions, retrying while another sync runs."""
     sync_definitions(integration_id, cause)
 
 
 @shared_task(name="servers.sync_integrations")  # type: ignore[untyped-decorator]
 def sync_integrations() -> None:
-    """Read those of all servers that are in use; a program that is idle is started for it."""
+    """Sync all servers in use; idle programs are started for it."""
     in_use = Integration.objects.filter(enabled=True, state="approved", unconfirmed=False)
     in_use = in_use.exclude(transport="")
     for pk in in_use.order_by("pk").values_list("pk", flat=True):
@@ -47,7 +48,7 @@ def sync_integrations() -> None:
 
 @shared_task(name="servers.check_integrations")  # type: ignore[untyped-decorator]
 def check_integrations() -> None:
-    """Look at all addresses, and at the programs that failed: one that is idle need not run."""
+    """Check all HTTP servers and the failing programs; idle programs need not run."""
     failing = Q(transport="stdio", connection=Integration.Connection.FAILING)
     looked_at = Integration.objects.filter(
         Q(transport__in=("http", "sse")) | failing,
@@ -61,5 +62,5 @@ def check_integrations() -> None:
 
 @worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]
 def end_connections(**_: Any) -> None:
-    """No server outlives the process that holds it."""
+    """Close all connections, so that no server outlives this process."""
     connection_loop.stop(finishing_seconds=_FINISHING_SECONDS)

@@ -11,7 +11,7 @@ from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.models import Capability, Integration
 from catalog.querysets import TABLES
-from catalog.servers.call_needs import Needs, needs_sql
+from catalog.servers.call_needs import CallNeeds, call_needs_sql
 from discovery.models import Call
 
 
@@ -20,7 +20,7 @@ def _one(*, to_be_sent: bool, united: bool) -> str:
     """The capability of a name with its integration, if it may be used, and with what its call
     needs. A key that has only come to its end was good when it asked; one that was revoked may
     never have been its owner's. Whoever was deactivated calls nothing any more."""
-    needs, join = needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
+    needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
@@ -90,5 +90,5 @@ def _read(
     capability.integration = made(Integration, values[first : first + second])
     capability.asks_first = asks_first  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
-    capability.needs = Needs(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
+    capability.needs = CallNeeds(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability

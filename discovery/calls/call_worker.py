@@ -17,8 +17,8 @@ from acl.platform.prepared_statements import columns_of, made, rows_of
 from catalog.models import Integration
 from catalog.servers.client.mcp_session import Result
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.connection_params import personal_needs
-from catalog.servers.connections.server_requests import begin_call, note_call
+from catalog.servers.connections.connection_params import missing_shared_values
+from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.approval_policy import waits_for_person
 from discovery.calls.call_digests import is_whole
@@ -87,7 +87,7 @@ def _sent(call: Call) -> "Future[Result] | None":
     if integration.connection == Integration.Connection.DISCONNECTED:
         end_call(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
         return None
-    if call.acts_for_other and (missing := personal_needs(integration)):
+    if call.acts_for_other and (missing := missing_shared_values(integration)):
         message = _SHARED_ONLY.format(missing=missing)
         end_call(call, State.FAILED, reason=Reason.SIGN_IN_NEEDED, message=message)
         return None
@@ -102,7 +102,7 @@ def _sent(call: Call) -> "Future[Result] | None":
             needs=getattr(capability, "needs", None),
         )
     except ServerProblemError as problem:
-        _fail(call, note_call(integration, problem, user_id=_account_of(call)) or problem)
+        _fail(call, record_call(integration, problem, user_id=_account_of(call)) or problem)
     except SecretUnavailableError as problem:
         end_call(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
@@ -134,7 +134,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
     except ServerProblemError as failure:
         problem = failure
     if call.capability is not None:
-        problem = note_call(call.capability.integration, problem, user_id=_account_of(call))
+        problem = record_call(call.capability.integration, problem, user_id=_account_of(call))
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
         return

@@ -10,7 +10,7 @@ from django.db.models import Prefetch, Q
 from acl.models import Space
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.client.launch_rules import CommandNotAllowedError, check_variables
-from catalog.servers.client.variable_rules import refusal_of
+from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.command_confirmation import digest_of_target
@@ -113,7 +113,7 @@ def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Var
             description=str(described.get(name, {}).get("description", "")),
             is_secret=bool(described.get(name, {}).get("secret", True)),
             is_required=name in descriptor.required_secrets,
-            refusal=refusal_of(name) if descriptor.transport == "stdio" else "",
+            refusal=refusal_reason(name) if descriptor.transport == "stdio" else "",
         )
         for name in names
     )

@@ -20,8 +20,8 @@ from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.health_history import note_health
-from catalog.servers.connections.probe import try_server
+from catalog.servers.connections.health_history import record_health
+from catalog.servers.connections.probe import probe_server
 from catalog.servers.connections.server_requests import close_connection
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
@@ -141,7 +141,7 @@ def _work(installation: Installation) -> None:
     go(installation, State.CHECKING, "Looks at the files, the address and the secrets.")
     _check(installation)
     go(installation, State.CONNECTING, "Starts or reaches the server.")
-    tools = try_server(candidate_of(installation))
+    tools = probe_server(candidate_of(installation))
     go(installation, State.LISTING, f"It has {len(tools.tools)} tools. {tools.left_out}".strip())
     _keep_tools(installation, tools)
     if not needs_a_look(installation):
@@ -185,7 +185,7 @@ def _show_when_embedded(installation: Installation) -> bool:
             )
             _give(installation)
         if integration.transport:
-            note_health(integration, tools=len(installation.tools))
+            record_health(integration, tools=len(installation.tools))
     return True
 
 

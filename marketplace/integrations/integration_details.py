@@ -21,8 +21,8 @@ from catalog.models import (
     Sync,
 )
 from catalog.servers.client.server_problems import WORDS, Reason
-from catalog.servers.oauth.oauth_accounts import account_of
-from catalog.servers.secrets.secret_store import SecretState, secret_states
+from catalog.servers.oauth.oauth_accounts import find_account
+from catalog.servers.secrets.secret_store import SecretState, list_secret_states
 from marketplace.installs.integration_management import version_before, version_now
 from marketplace.integrations.health_chart import Chart, chart_of
 from marketplace.integrations.integration_list import standing_of_row, update_of, with_installations
@@ -103,9 +103,9 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         now=version_now(row),
         health=health_of(row),
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
-        secrets=tuple(secret_states(row)),
+        secrets=tuple(list_secret_states(row)),
         own_secrets=_people_with_own(row),
-        account=account_of(row, None),
+        account=find_account(row, None),
         client_id=_client_id(row),
         access=_access(row),
         events=tuple(events.order_by("-pk")[:_EVENTS]),

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from catalog.models import Capability
-from catalog.servers.client.variable_rules import refusal_of
+from catalog.servers.client.variable_rules import refusal_reason
 from marketplace.listings.browse import Card, find_listing
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Installation, Listing, ListingVersion
@@ -55,7 +55,8 @@ class Details:
         named = self.listing.needs.get("variables", ())
         is_program = self.listing.transport == "stdio"
         return tuple(
-            {**one, "refusal": refusal_of(str(one["name"])) if is_program else ""} for one in named
+            {**one, "refusal": refusal_reason(str(one["name"])) if is_program else ""}
+            for one in named
         )
 
     @property

@@ -18,7 +18,7 @@ from django.test import Client
 from acl.models import AuditEntry
 from catalog.models import HealthCheck, Integration, OAuthSignIn
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.connection_params import server_of
+from catalog.servers.connections.connection_params import build_server
 from catalog.servers.definition_sync import sync_definitions
 from catalog.servers.oauth.oauth_accounts import CannotSignInError, begin_sign_in
 from catalog.servers.oauth.sign_in import prepare
@@ -100,7 +100,7 @@ def test_no_task_reaches_or_starts_it(make: Any, doors: list[str]) -> None:
     assert sync_definitions(row.pk) is None
 
     with pytest.raises(ServerProblemError) as refused:
-        server_of(row)
+        build_server(row)
     assert refused.value.reason == Reason.NOT_CONFIRMED
     assert doors == []
     assert not HealthCheck.objects.exists()

@@ -49,7 +49,7 @@ from catalog.servers.connections import probe, server_requests
 from catalog.servers.connections.circuit_breaker import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
-from catalog.servers.oauth.token_store import TOKEN, keep
+from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.calls.call_worker import run_call
 from discovery.models import Call
@@ -294,7 +294,7 @@ def use(row: Integration, world: World) -> None:
             "can_refresh": True, "expires_at": database_now(),
         },
     )  # fmt: skip
-    keep(row, world.alice.pk, TOKEN, {"access": "x", "refresh": "y"})
+    store_value(row, world.alice.pk, TOKEN, {"access": "x", "refresh": "y"})
     tool = row.capabilities.first() or CapabilityFactory.create(integration=row, action="go")
     give(row, world.mulberry)
     call = waiting_call(world.alice, world.mulberry, tool, "x")

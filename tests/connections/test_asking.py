@@ -14,9 +14,9 @@ from catalog.models import HealthCheck, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.connections import server_requests
-from catalog.servers.connections.connection_params import server_of
+from catalog.servers.connections.connection_params import build_server
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.health_history import KEPT, note_health
+from catalog.servers.connections.health_history import MAX_CHECKS, record_health
 from catalog.servers.connections.server_requests import call_tool, check_server, close_connection
 from catalog.servers.connections.session_pool import Connections
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
@@ -108,8 +108,8 @@ def test_health_is_written_in_words_and_bounded() -> None:
 
     tools = check_server(good)
     check_integration(bad.pk)
-    for _ in range(KEPT + 5):
-        note_health(good, milliseconds=1)
+    for _ in range(MAX_CHECKS + 5):
+        record_health(good, milliseconds=1)
     for integration in (good, bad):
         integration.refresh_from_db()
 
@@ -120,14 +120,14 @@ def test_health_is_written_in_words_and_bounded() -> None:
     assert [(check.reason, "ImportError" in check.last_words) for check in bad.checks.all()] == [
         ("crashed", True)
     ]
-    assert HealthCheck.objects.filter(integration=good).count() == KEPT
+    assert HealthCheck.objects.filter(integration=good).count() == MAX_CHECKS
 
 
 def test_word_of_a_server_that_is_gone_is_not_written_down() -> None:
     gone = IntegrationFactory.create()
     Integration.objects.filter(pk=gone.pk).delete()
 
-    assert note_health(gone) is None
+    assert record_health(gone) is None
     assert not HealthCheck.objects.exists()
 
 
@@ -158,10 +158,10 @@ def test_secrets_of_addresses_go_where_the_source_says() -> None:
     ):
         set_secret(integration=integration, name=name, value=value, by=alice)
 
-    assert server_of(laid_out) == HttpServer(
+    assert build_server(laid_out) == HttpServer(
         "https://example.com/a%2F..%2Fb/mcp", {"X-Key": "Key t1"}
     )
-    assert server_of(bearer) == HttpServer(
+    assert build_server(bearer) == HttpServer(
         "https://example.com/", {"Authorization": "Bearer t2"}, "sse"
     )
 
@@ -173,7 +173,7 @@ def test_secret_becomes_no_option() -> None:
     set_secret(integration=mail, name="FOLDER", value="--eval=x", by=UserFactory.create())
 
     with pytest.raises(ServerProblemError) as problem:
-        server_of(mail)
+        build_server(mail)
 
     assert "--eval" not in f"{problem.value}{problem.value.detail}"
 

@@ -11,7 +11,7 @@ import pytest
 from catalog.servers.client.server_limits import Limits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
-from catalog.servers.connections.session_pool import Connections, keep_tidy
+from catalog.servers.connections.session_pool import Connections, close_idle_forever
 from tests.mcp_client.test_stdio import QUICK, server, text_of
 
 IMPATIENT = Policy(
@@ -66,7 +66,7 @@ def test_many_at_once_open_one_connection() -> None:
 
 def test_idle_connection_ends_and_the_next_call_opens_another() -> None:
     async def ask(connections: Connections) -> tuple[str, str]:
-        tidying = asyncio.create_task(keep_tidy(connections))
+        tidying = asyncio.create_task(close_idle_forever(connections))
         first = text_of(await connections.call("a", server(), "pid", {}))
         while connections.open_keys():
             await asyncio.sleep(0.01)

@@ -18,7 +18,7 @@ from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import Connections
-from catalog.servers.oauth.token_store import CLIENT, TOKEN, keep
+from catalog.servers.oauth.token_store import CLIENT, TOKEN, store_value
 from catalog.servers.secrets.secret_store import UnusableSecretError, set_secret
 from catalog.servers.tasks import check_integration
 from tests.factories import IntegrationFactory
@@ -67,8 +67,9 @@ def plant(world: World) -> list[Integration]:
         with pytest.raises(UnusableSecretError) as problem:
             set_secret(integration=row, name="TOKEN", value=f"{CANARY}\x00", by=root)
         assert CANARY not in str(problem.value)
-    keep(world.mail, None, TOKEN, {"access": f"{CANARY}-access", "refresh": f"{CANARY}-refresh"})
-    keep(world.mail, None, CLIENT, {"secret": f"{CANARY}-client"})
+    tokens = {"access": f"{CANARY}-access", "refresh": f"{CANARY}-refresh"}
+    store_value(world.mail, None, TOKEN, tokens)
+    store_value(world.mail, None, CLIENT, {"secret": f"{CANARY}-client"})
     return servers
 
 

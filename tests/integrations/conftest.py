@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.health_history import note_health
+from catalog.servers.connections.health_history import record_health
 from marketplace.models import Installation, InstallationEvent
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.pages.conftest import (  # noqa: F401 - fixtures
@@ -51,8 +51,8 @@ def installed(slug: str, group: Group, by: User, **fields: Any) -> Integration:
     for state in ("approved", "quarantined"):
         CapabilityFactory.create(integration=row, action=f"send_{state}", state=state)
     problem = ServerProblemError(Reason.CRASHED, "ImportError: no module named x")
-    note_health(row, problem, milliseconds=20)
-    note_health(row, milliseconds=120, tools=2)
+    record_health(row, problem, milliseconds=20)
+    record_health(row, milliseconds=120, tools=2)
     descriptor = {"slug": slug, "kind": "mcp", "title": row.title, "transport": "http"}
     installation = Installation.objects.create(
         integration=row,

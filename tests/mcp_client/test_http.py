@@ -23,7 +23,7 @@ QUICK = Limits(
     list_seconds=5,
     call_seconds=5,
     goodbye_seconds=0.2,
-    unasked_messages=200,
+    unsolicited_messages=200,
     body_bytes=1_000_000,
 )
 Ask = Callable[[Session], Awaitable[Any]]

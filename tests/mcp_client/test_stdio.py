@@ -19,7 +19,11 @@ from catalog.servers.client.targets import StdioServer
 
 EVIL = Path(__file__).with_name("evil.py")
 QUICK = Limits(
-    connect_seconds=10, list_seconds=5, call_seconds=5, goodbye_seconds=0.3, unasked_messages=200
+    connect_seconds=10,
+    list_seconds=5,
+    call_seconds=5,
+    goodbye_seconds=0.3,
+    unsolicited_messages=200,
 )
 
 

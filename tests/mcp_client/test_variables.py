@@ -9,7 +9,7 @@ from catalog.servers.client.launch_rules import (
     check_environment,
     check_variables,
 )
-from catalog.servers.client.variable_rules import FAMILIES, refusal_of
+from catalog.servers.client.variable_rules import FAMILIES, refusal_reason
 
 # Names that published servers ask for (Docker's catalogue, the MCP registry, ToolHive, client
 # configurations), and ordinary names that begin like those that are refused.
@@ -64,7 +64,7 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 def test_every_ordinary_name_passes() -> None:
     assert len(ORDINARY) > 500
 
-    assert [name for name in ORDINARY if refusal_of(name)] == []
+    assert [name for name in ORDINARY if refusal_reason(name)] == []
 
 
 def test_no_family_is_empty_or_excuses_what_it_does_not_have() -> None:

@@ -7,10 +7,10 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from catalog.models import Integration, OAuthConnection
-from catalog.servers.client.scope_challenges import challenged_scope, united
+from catalog.servers.client.scope_challenges import merge_scopes, read_missing_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth.tokens import bearer_for
+from catalog.servers.oauth.tokens import get_bearer_token
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
 from tests.oauth.steps import begin, browser_of, go_there, sign_in
@@ -77,12 +77,12 @@ def test_other_tools_go_on_with_the_token_that_is_there(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     sign_in(browser_of(root))
-    before, server.needs = bearer_for(mail), "mail.send"
+    before, server.needs = get_bearer_token(mail), "mail.send"
     refused(mail)
     server.needs = ""
 
     assert call_tool(mail, "whoami", {}).content
-    assert bearer_for(mail) == before
+    assert get_bearer_token(mail) == before
     mail.refresh_from_db()
     assert mail.connection == Integration.Connection.CONNECTED
 
@@ -126,12 +126,12 @@ def test_refusal_without_scopes_or_account_is_told_in_words(
 def test_challenge_is_read_with_care(status: int, challenge: str, scope: str | None) -> None:
     headers = [(b"WWW-Authenticate", challenge.encode())]
 
-    assert challenged_scope(httpx2.Response(status, headers=headers)) == scope
+    assert read_missing_scopes(httpx2.Response(status, headers=headers)) == scope
 
 
 def test_scopes_without_end_are_not_kept() -> None:
-    assert len(united(" ".join(f"s{number}" for number in range(1_000))).split()) == 50
-    assert united("x" * 201 + " y") == "y"
+    assert len(merge_scopes(" ".join(f"s{number}" for number in range(1_000))).split()) == 50
+    assert merge_scopes("x" * 201 + " y") == "y"
 
 
 @pytest.mark.parametrize("place", ["metadata", "resource", "way back"])

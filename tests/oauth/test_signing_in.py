@@ -15,9 +15,9 @@ from acl.models import AuditEntry
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
-from catalog.servers.oauth.oauth_accounts import MOST_AT_ONCE
+from catalog.servers.oauth.oauth_accounts import MAX_CONCURRENT
 from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
-from catalog.servers.oauth.tokens import bearer_for
+from catalog.servers.oauth.tokens import get_bearer_token
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
@@ -39,9 +39,9 @@ def test_admin_signs_in_for_everybody_and_a_person_for_themselves(
     own = sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
 
     tokens = [
-        bearer_for(mail),
-        bearer_for(mail, user_id=bob.pk),
-        bearer_for(mail, user_id=alice.pk),
+        get_bearer_token(mail),
+        get_bearer_token(mail, user_id=bob.pk),
+        get_bearer_token(mail, user_id=alice.pk),
     ]
 
     assert (before.state, own.state) == ("done", "done")
@@ -256,11 +256,11 @@ def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
 ) -> None:
     server.expires_in = 200
     sign_in(browser_of(root))
-    first = bearer_for(mail)
+    first = get_bearer_token(mail)
     renew_tokens()  # it ends within five minutes
-    second = bearer_for(mail)
+    second = get_bearer_token(mail)
     OAuthConnection.objects.update(expires_at=timezone.now())
-    third = bearer_for(mail)
+    third = get_bearer_token(mail)
     server._refresh.clear()
     OAuthConnection.objects.update(expires_at=timezone.now())
     with pytest.raises(ServerProblemError) as problem:
@@ -296,7 +296,7 @@ def test_many_at_once_renew_a_token_once(
     tokens: list[str | None] = []
 
     def ask() -> None:
-        tokens.append(bearer_for(mail))
+        tokens.append(get_bearer_token(mail))
         connection.close()
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
@@ -332,10 +332,10 @@ def test_look_without_an_account_says_nothing_where_people_have_their_own(
 
 def test_nobody_begins_without_end(mail: Integration, root: User) -> None:
     client = browser_of(root)
-    for _ in range(MOST_AT_ONCE + 2):
+    for _ in range(MAX_CONCURRENT + 2):
         client.post("/integrations/mail/sign-in/")
 
-    assert OAuthSignIn.objects.count() == MOST_AT_ONCE
+    assert OAuthSignIn.objects.count() == MAX_CONCURRENT
     assert len(client.session["sign_ins"]) == 5
 
 
@@ -344,7 +344,7 @@ def test_account_is_forgotten(mail: Integration, server: SignInServer, root: Use
     sign_in(client)
     client.post("/integrations/mail/sign-out/")
 
-    assert bearer_for(mail) is None
+    assert get_bearer_token(mail) is None
     assert not Secret.objects.exists()
     with pytest.raises(ServerProblemError):
         call_tool(mail, "whoami", {})

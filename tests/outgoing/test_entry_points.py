@@ -36,10 +36,10 @@ from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_backend import GuardedBackend
 from catalog.servers.net.guarded_fetch import fetch
 from catalog.servers.net.outgoing_errors import OutgoingError
-from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.revocation import revoke
 from catalog.servers.oauth.sign_in import prepare
-from catalog.servers.oauth.token_store import TOKEN, keep
+from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.oauth.tokens import SOON, renew
 from catalog.servers.secrets.sealed_values import seal
 from catalog.servers.server_proposals import ProposalRefusedError, propose_server
@@ -193,12 +193,12 @@ def use_an_endpoint(name: str) -> Callable[[World, str], str]:
 def renew_at_the_stored_endpoint(world: World, url: str) -> str:
     row = IntegrationFactory.create(transport="http", endpoint=HONEST)
     OAuthClient.objects.create(integration=row, client_id="x", issuer=HONEST)
-    keep(row, None, TOKEN, {"access": "x", "refresh": "x"})
+    store_value(row, None, TOKEN, {"access": "x", "refresh": "x"})
     account = OAuthConnection.objects.create(
         integration=row, endpoint=HONEST, issuer=HONEST, token_endpoint=url[:500],
         can_refresh=True, expires_at="2020-01-01T00:00Z",
     )  # fmt: skip
-    renew(account.pk, within=SOON, ask=Asker(AllowedHosts()))
+    renew(account.pk, within=SOON, http=OAuthHttp(AllowedHosts()))
     return ""
 
 
@@ -206,7 +206,7 @@ def revoke_at_the_stored_endpoint(world: World, url: str) -> str:
     row = OAuthRevocation(endpoint=url[:500], client_id="x", auth_method="none", token_purpose="x")
     row.sealed_token = seal(json.dumps({"access": "x", "refresh": "x"}), purpose="x")
     row.save()
-    revoke(row.pk, ask=Asker(AllowedHosts()))
+    revoke(row.pk, http=OAuthHttp(AllowedHosts()))
     return ""
 
 

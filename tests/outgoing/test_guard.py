@@ -5,8 +5,8 @@ import httpcore2
 import pytest
 
 from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.address_ranges import Reach, reach_of
-from catalog.servers.net.guarded_backend import look_up
+from catalog.servers.net.address_ranges import Reach, classify_address
+from catalog.servers.net.guarded_backend import resolve_host
 from catalog.servers.net.guarded_fetch import Bounds, Document, fetch
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
@@ -66,7 +66,9 @@ def ask(url: str, network: RecordingNetwork, names: Names, **more: object) -> Do
     ],
 )
 def test_table_of_ranges(reach: Reach, addresses: tuple[str, ...]) -> None:
-    assert {address: reach_of(address) for address in addresses} == dict.fromkeys(addresses, reach)
+    assert {address: classify_address(address) for address in addresses} == dict.fromkeys(
+        addresses, reach
+    )
 
 
 @pytest.mark.parametrize("url", WRITTEN)
@@ -96,7 +98,7 @@ def test_system_name_service_is_judged_too() -> None:
 
     with pytest.raises(EndpointNotAllowedError):
         # Past what is written, as a name in /etc/hosts would be.
-        ask("https://localhost/", network, look_up, allowed=AllowedHosts())  # type: ignore[arg-type]
+        ask("https://localhost/", network, resolve_host, allowed=AllowedHosts())  # type: ignore[arg-type]
 
     assert network.connects == []
 

@@ -21,7 +21,7 @@ from catalog.embedding.model_switch import register_configured_model
 from catalog.models import Capability, Integration, Rule, ServerProposal
 from catalog.registration.definition_review import store_definitions
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.health_history import note_health
+from catalog.servers.connections.health_history import record_health
 from discovery.models import Call
 from marketplace.listings.listing_store import store_listings
 from marketplace.listings.search_index import describe_missing
@@ -120,8 +120,8 @@ def _office(world: World) -> dict[str, Integration]:
                 tags=[category], input_schema=SCHEMA,
             )  # fmt: skip
         for _ in range(3):
-            note_health(row, milliseconds=110, tools=len(tools))
-    note_health(made["slack"], ServerProblemError(Reason.CRASHED, "It does not answer."))
+            record_health(row, milliseconds=110, tools=len(tools))
+    record_health(made["slack"], ServerProblemError(Reason.CRASHED, "It does not answer."))
     Integration.objects.filter(slug="slack").update(
         connection="failing", health="It could not be reached: the connection was refused."
     )

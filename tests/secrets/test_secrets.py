@@ -20,7 +20,7 @@ from catalog.servers.secrets.sealed_values import values_for
 from catalog.servers.secrets.secret_store import (
     UnusableSecretError,
     forget_secret,
-    secret_states,
+    list_secret_states,
     set_secret,
 )
 from tests.factories import IntegrationFactory, UserFactory
@@ -57,11 +57,11 @@ def test_secret_is_kept_sealed_and_told_to_workers_only(alice: User, mail: Integ
     assert values_for(mail, user_id=alice.pk) == {"TOKEN": "of alice"}
     mail.own_secrets = False  # people's own are kept, and not used
     assert values_for(mail, user_id=alice.pk) == {"TOKEN": CANARY}
-    assert [(state.name, bool(state.set_at)) for state in secret_states(mail)] == [
+    assert [(state.name, bool(state.set_at)) for state in list_secret_states(mail)] == [
         ("TOKEN", True),
         ("PASSWORD", False),
     ]
-    assert CANARY not in repr(secret_states(mail)) + repr(list(Secret.objects.values()))
+    assert CANARY not in repr(list_secret_states(mail)) + repr(list(Secret.objects.values()))
 
 
 def _everything_stored() -> str:

@@ -18,13 +18,13 @@ from pytest_django.fixtures import Settings
 from catalog.locks import only_sync
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.registration.definition_review import store_definitions
-from catalog.servers.call_needs import needs_of
+from catalog.servers.call_needs import load_call_needs
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import definition_check, server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.tool_changes import Announcements
-from catalog.servers.definition_sync import KEPT, BusyError, sync_definitions
+from catalog.servers.connections.tool_changes import SyncDebouncer
+from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitions
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.test_stdio import text_of
 
@@ -90,7 +90,7 @@ def faces(
 ) -> Iterator[TwoFaced]:
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     active_model()
-    loop = ConnectionLoop(definition_check.attentive_connections)
+    loop = ConnectionLoop(definition_check.build_connections)
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield TwoFaced(tmp_path, UserFactory.create())
     loop.stop()
@@ -98,7 +98,7 @@ def faces(
 
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     announced: list[tuple[str, ...]] = []
-    monkeypatch.setattr(definition_check, "announcements", lambda *said: announced.append(said))
+    monkeypatch.setattr(definition_check, "schedule_sync", lambda *said: announced.append(said))
     return announced
 
 
@@ -171,9 +171,10 @@ def test_readings_are_written_down_and_quiet_ones_only_once(faces: TwoFaced) -> 
         ([], "sign_in_needed", "person"),
     ]
     assert Capability.objects.get().state == "quarantined"
-    Sync.objects.bulk_create(Sync(integration=faces.row, changed=["x"]) for _ in range(KEPT + 5))
+    past = (Sync(integration=faces.row, changed=["x"]) for _ in range(MAX_SYNCS + 5))
+    Sync.objects.bulk_create(past)
     sync_definitions(faces.row.pk)
-    assert Sync.objects.count() == KEPT
+    assert Sync.objects.count() == MAX_SYNCS
 
 
 @pytest.mark.django_db
@@ -231,7 +232,7 @@ def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch)
     )
 
     async def say() -> None:
-        announced = Announcements(wait_seconds=0.01)
+        announced = SyncDebouncer(wait_seconds=0.01)
         for key in ("7/all", "7/3", "7/all", "8/all"):
             announced(key)
         while len(sent) < 2:
@@ -248,5 +249,5 @@ def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch)
 def test_no_definition_is_no_pin(db: None) -> None:
     imported = IntegrationFactory.create()
 
-    assert needs_of(imported, "read").pin == ""
+    assert load_call_needs(imported, "read").pin == ""
     assert not Definition.objects.exists()

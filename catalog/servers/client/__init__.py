@@ -1,7 +1,7 @@
-"""The MCP client: programs that are started and addresses that are asked, within limits.
+"""The MCP client, over standard streams and HTTP, within limits.
 
-Servers get the secrets of their own integration and nothing else of Pegboard's. The SDK limits
-neither lines nor bodies nor time: all limits are here. Workers only.
+A server gets the secrets of its own integration and nothing else of Pegboard's. The SDK limits
+neither lines nor bodies nor time, so all limits are here. Used by workers only.
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The transports to an address: the SDK's, on our guarded network."""
+"""HTTP transports: the SDK's streams on the guarded network."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -8,17 +8,17 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from catalog.servers.client.scope_challenges import challenged_scope
+from catalog.servers.client.scope_challenges import read_missing_scopes
 from catalog.servers.client.server_limits import Limits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.client.traffic import Traffic, Watched
+from catalog.servers.client.traffic import MonitoredTransport, Traffic
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.guarded_transport import GuardedTransport
 
-# Streams of events may be silent for long; what a call may take is bounded by the call.
-_SILENCE_SECONDS = 3_600.0
-# The SDK sends nothing else before a notification is taken: one that is not ends the session.
+# Event streams may be silent for long. Calls have their own deadline.
+_READ_TIMEOUT_SECONDS = 3_600.0
+# The SDK sends nothing else until a notification is accepted, so a stalled one ends the session.
 _NOTIFICATION_SECONDS = 5.0
 
 
@@ -26,34 +26,34 @@ _NOTIFICATION_SECONDS = 5.0
 async def http_streams(
     server: HttpServer, limits: Limits, traffic: Traffic, allowed: AllowedHosts
 ) -> AsyncGenerator[Any, None]:
-    """The streams of a server at an address, which is judged at each request."""
+    """Open the streams of an HTTP server; every request's address is checked."""
     check_address(server.url, allowed)
     if server.transport == "sse":
         transport = sse_client(
             server.url,
             headers=dict(server.headers),
             timeout=limits.connect_seconds,
-            sse_read_timeout=_SILENCE_SECONDS,
+            sse_read_timeout=_READ_TIMEOUT_SECONDS,
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: _client(
                 headers or {}, limits, traffic, allowed
             ),
         )
-        async with Watched(transport, traffic) as streams:
+        async with MonitoredTransport(transport, traffic) as streams:
             yield streams
         return
     async with _client(server.headers, limits, traffic, allowed) as client:
         transport = streamable_http_client(
             server.url, http_client=client, max_sse_event_size=limits.line_bytes
         )
-        async with Watched(transport, traffic) as streams:
+        async with MonitoredTransport(transport, traffic) as streams:
             yield streams
 
 
 def _client(
     headers: Mapping[str, str], limits: Limits, traffic: Traffic, allowed: AllowedHosts
 ) -> httpx2.AsyncClient:
-    async def note_refusals(response: httpx2.Response) -> None:
-        scope = challenged_scope(response)
+    async def record_refusal(response: httpx2.Response) -> None:
+        scope = read_missing_scopes(response)
         if scope is not None:
             traffic.refusal, traffic.refusal_detail = Reason.SCOPE_NEEDED, scope
         elif response.status_code in (401, 403):
@@ -61,10 +61,10 @@ def _client(
         elif response.status_code in (429, 502, 503, 504):
             traffic.refusal = Reason.NOT_REACHABLE
 
-    async def hurry_notifications(request: httpx2.Request) -> None:
+    async def shorten_notification_timeout(request: httpx2.Request) -> None:
         try:
             body = request.content
-        except httpx2.RequestNotRead:  # the SDK follows a redirect with the body it had
+        except httpx2.RequestNotRead:  # a redirected request whose body was sent already
             return
         if request.method == "DELETE" or b'"method":"notifications/' in body[:200]:
             request.extensions["timeout"]["read"] = _NOTIFICATION_SECONDS
@@ -72,8 +72,8 @@ def _client(
     return httpx2.AsyncClient(
         transport=GuardedTransport(allowed, most_bytes=limits.body_bytes),
         headers=dict(headers),
-        timeout=httpx2.Timeout(limits.connect_seconds, read=_SILENCE_SECONDS),
+        timeout=httpx2.Timeout(limits.connect_seconds, read=_READ_TIMEOUT_SECONDS),
         trust_env=False,
         follow_redirects=False,
-        event_hooks={"request": [hurry_notifications], "response": [note_refusals]},
+        event_hooks={"request": [shorten_notification_timeout], "response": [record_refusal]},
     )

@@ -1,6 +1,9 @@
-"""Which commands may be started (CMD-1, CMD-5). To install a server is to run somebody's program,
-so only launchers that an operator named are used, only with what they are named for, and only at
-exact versions. A command is a list from beginning to end; no shell ever sees it."""
+"""Rules for launch commands (CMD-1, CMD-5).
+
+Installing a server runs somebody's program. So only the launchers in PEGBOARD_LAUNCHERS are used,
+only with harmless options, and only at exact versions. A command is always a list; no shell sees
+it.
+"""
 
 import hashlib
 import re
@@ -13,7 +16,7 @@ from django.conf import settings
 
 from catalog.formats.descriptors import canonical_json
 from catalog.formats.package_names import LAUNCHERS, NotAPackageError, parse_package
-from catalog.servers.client.variable_rules import MOST_CHARACTERS, refusal_of
+from catalog.servers.client.variable_rules import MOST_CHARACTERS, refusal_reason
 
 _MOST_PARTS = 200
 _MOST_CHARACTERS = 32_768
@@ -30,23 +33,23 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 class CommandNotAllowedError(ValueError):
-    """A command that is not started; the text says which part of it, and why."""
+    """The command must not be started; the text names the part and the reason."""
 
     code = "command_not_allowed"
 
 
 @dataclass(frozen=True, slots=True)
 class Launchers:
-    """Programs that servers may be started by, by name; and where installed servers are."""
+    """Allowed launchers by name, and the folder of installed servers."""
 
     programs: Mapping[str, str]
     installed: Path | None = None
 
     @classmethod
     def from_settings(cls) -> "Launchers":
-        """Those of this deployment; names are looked up where Pegboard itself would find them.
+        """Return the deployment's launchers, looked up on PATH.
 
-        Those of packages need not be there: Pegboard installs the packages, and never runs them.
+        Package launchers (uvx, npx) need not exist: Pegboard installs packages itself.
         """
         found = (
             name if "/" in name or name in LAUNCHERS else shutil.which(name)
@@ -57,13 +60,13 @@ class Launchers:
 
 
 def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
-    """The command with its program's whole path; CommandNotAllowedError if it may not start."""
+    """Return the command with the full path of its program, or raise CommandNotAllowedError."""
     if not command or len(command) > _MOST_PARTS or sum(map(len, command)) > _MOST_CHARACTERS:
         raise CommandNotAllowedError("The command is empty or too long.")
     if any(_CONTROL.search(part) for part in command):
         raise CommandNotAllowedError("The command has control characters.")
     program, arguments = command[0], command[1:]
-    path = _path_of(program, launchers)
+    path = _resolve_program(program, launchers)
     _check_package(command)
     check = _CHECKS.get(PurePath(program).name.rstrip("0123456789."))
     if check is not None:
@@ -72,16 +75,16 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Refuse names that a server may not be given, before anybody is asked for their values."""
+    """Raise CommandNotAllowedError for forbidden names, before asking anybody for values."""
     for name in names:
-        if why := refusal_of(name):
+        if why := refusal_reason(name):
             raise CommandNotAllowedError(
                 f"Pegboard does not set the variable {name[:MOST_CHARACTERS]!r}: it {why}."
             )
 
 
 def check_environment(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for a server; CommandNotAllowedError if one may not be set."""
+    """Return the variables for a server, or raise CommandNotAllowedError."""
     check_variables(values)
     for name, value in values.items():
         if "\x00" in value or len(value) > _MOST_CHARACTERS:
@@ -92,13 +95,12 @@ def check_environment(values: Mapping[str, str]) -> dict[str, str]:
 def command_digest(
     command: Sequence[str], variables: Iterable[str], constraints: Iterable[str] = ()
 ) -> str:
-    """What an approval is bound to: each part of the command, the names of its variables, and the
-    bounds on what its package needs."""
+    """Return the digest an approval is bound to: command, variable names and constraints."""
     text = canonical_json([list(command), sorted(variables), sorted(constraints)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _path_of(program: str, launchers: Launchers) -> str:
+def _resolve_program(program: str, launchers: Launchers) -> str:
     if _SHELLS.fullmatch(PurePath(program).name):
         raise CommandNotAllowedError(f"{program[:100]!r} is no launcher: it would run anything.")
     if program in launchers.programs:
@@ -111,7 +113,7 @@ def _path_of(program: str, launchers: Launchers) -> str:
 
 
 def _is_installed(program: str, launchers: Launchers) -> bool:
-    """Whether the program is one of a server that Pegboard has installed itself."""
+    """Return True if the program belongs to a server that Pegboard installed."""
     path = PurePath(program)
     if launchers.installed is None or ".." in path.parts:
         return False

@@ -1,6 +1,6 @@
-"""One connection to one server, from the first greeting to the last process.
+"""A connection to one MCP server, from initialize to the end of its process.
 
-The SDK's client has to be entered and left by one task: `_hold` is that task, whoever calls.
+The SDK's client must be entered and left by the same task, so `_run` owns it.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputR
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a server offers, as it says it; `left_out` says in words what of it was not read."""
+    """The tools offered by a server; `left_out` describes what was not read."""
 
     tools: list[dict[str, Any]]
     left_out: str = ""
@@ -38,7 +38,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool answered: blocks of content, perhaps an object, and whether that is an error."""
+    """The result of a tool call. Its content never appears in a repr."""
 
     content: list[dict[str, Any]] = field(repr=False)
     structured: Any = field(default=None, repr=False)
@@ -46,7 +46,7 @@ class Result:
 
 
 class Session:
-    """Open it, ask it, close it. Every failure is a ServerProblemError."""
+    """A session with one server. Every failure is a ServerProblemError."""
 
     def __init__(
         self,
@@ -68,17 +68,17 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be asked."""
+        """Return True while requests can be sent."""
         return self._client is not None and not self._traffic.over.is_set()
 
     @property
     def protocol(self) -> str:
-        """The version of MCP that both speak; empty before they do."""
+        """Return the negotiated MCP version, or "" before initialization."""
         return self._client.protocol_version if self._client else ""
 
     async def open(self) -> None:
-        """Start or reach the server and agree with it on a protocol."""
-        self._task = asyncio.create_task(self._hold(), name="mcp session")
+        """Start or connect to the server and negotiate the protocol."""
+        self._task = asyncio.create_task(self._run(), name="mcp session")
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)
@@ -91,7 +91,7 @@ class Session:
             raise self._problem or ServerProblemError(Reason.STOPPED)
 
     async def close(self) -> None:
-        """End it, and every process with it."""
+        """End the session and all its processes."""
         self._traffic.end(Reason.STOPPED)
         if self._task is not None:
             if not self._ready.is_set():
@@ -100,8 +100,8 @@ class Session:
                 await asyncio.shield(self._task)
 
     async def tools(self) -> Tools:
-        """All tools, page by page, within the limits."""
-        client = self._asked()
+        """List all tools, page by page, within the limits."""
+        client = self._require_client()
         found: list[dict[str, Any]] = []
         cursor, cursors = None, set[str]()
         try:
@@ -119,24 +119,24 @@ class Session:
                         break
                     cursors.add(cursor)
         except Exception as problem:
-            raise await self._explained(problem) from None
-        return self._within_limits(found, endless=cursor is not None)
+            raise await self._to_problem(problem) from None
+        return self._limit_tools(found, endless=cursor is not None)
 
     async def call(
         self, name: str, arguments: dict[str, Any], *, seconds: float | None = None
     ) -> Result:
-        """Call a tool. It is sent once: a problem with `sent` may have been carried out."""
-        client = self._asked()
+        """Call a tool, once. If a problem has `sent`, the call may have been executed."""
+        client = self._require_client()
         request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=name, arguments=arguments)
         )
         try:
             with anyio.fail_after(seconds or self._limits.call_seconds):
-                # Not the SDK's `call_tool`: it checks results by a validator that a hostile schema
-                # keeps busy for as long as it likes, with every other connection waiting.
+                # Not the SDK's `call_tool`: it validates results on the event loop, and a hostile
+                # schema could keep the validator, and every other connection, busy for ever.
                 result = await client.session.send_request(request, _CALL_RESULT)
         except Exception as problem:
-            raise (await self._explained(problem)).after_sending() from None
+            raise (await self._to_problem(problem)).after_sending() from None
         if not isinstance(result, types.CallToolResult):
             raise ServerProblemError(Reason.ASKS_BACK, sent=True)
         return Result(
@@ -148,14 +148,15 @@ class Session:
             bool(result.is_error),
         )
 
-    def _asked(self) -> Client:
+    def _require_client(self) -> Client:
         if self._client is None or self._traffic.over.is_set():
             raise self._problem or ServerProblemError(self._traffic.reason or Reason.STOPPED)
         return self._client
 
-    async def _explained(self, problem: Exception) -> ServerProblemError:
-        """The problem as one of ours; where the connection ended with it, why that was."""
+    async def _to_problem(self, problem: Exception) -> ServerProblemError:
+        """Convert an exception to a ServerProblemError; the cause of a lost connection wins."""
         if self._traffic.over.is_set() and self._task is not None:
+            # `_run` sets the problem when it ends, once the process has exited.
             await asyncio.wait({self._task}, timeout=10)
             return self._problem or ServerProblemError(Reason.STOPPED)
         if isinstance(problem, MCPError) and problem.code == types.CONNECTION_CLOSED:
@@ -163,7 +164,7 @@ class Session:
             return self._problem or explain(problem, self._traffic)
         return explain(problem, self._traffic)
 
-    def _within_limits(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
+    def _limit_tools(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
         most = self._limits.tools
         if len(found) > most:
             return Tools(found[:most], f"It has more than {most:,} tools; the others are left out.")
@@ -171,19 +172,19 @@ class Session:
             return Tools(found, "Its list of tools does not end; what came first is kept.")
         return Tools(found)
 
-    async def _hold(self) -> None:
+    async def _run(self) -> None:
         problem: BaseException | None = None
         try:
             with anyio.CancelScope() as scope:
                 scope.deadline = anyio.current_time() + self._limits.connect_seconds
-                async with self._greeted() as client:
+                async with self._build_client() as client:
                     scope.deadline = float("inf")
                     self._client = client
                     self._ready.set()
                     async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(self._listen, client)
+                        tasks.start_soon(self._subscribe_to_changes, client)
                         await self._traffic.over.wait()
-                        # A server at an address is told goodbye, and may not answer that either.
+                        # Closing an HTTP session sends a DELETE, which the server may never answer.
                         scope.deadline = anyio.current_time() + 5 * self._limits.goodbye_seconds
                         tasks.cancel_scope.cancel()
             if scope.cancelled_caught:
@@ -194,7 +195,7 @@ class Session:
             self._problem = explain(problem, self._traffic)
             self._traffic.end()
 
-    def _greeted(self) -> Client:
+    def _build_client(self) -> Client:
         streams: AbstractAsyncContextManager[Any]
         mode = "auto"
         if isinstance(self._server, HttpServer):
@@ -206,17 +207,18 @@ class Session:
         return Client(
             streams,
             mode=mode,
-            cache=None,  # a list is asked for when it is wanted
-            message_handler=self._hear,
+            cache=None,  # lists are always read fresh
+            message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
         )
 
-    async def _hear(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._on_tools_changed()
 
-    async def _listen(self, client: Client) -> None:
-        """From 2026 on, servers tell of changes only to those who asked them to."""
+    async def _subscribe_to_changes(self, client: Client) -> None:
+        """Subscribe to tool changes: since the protocol of 2026, servers notify only
+        subscribers."""
         if (
             not client.server_capabilities.tools
             or not client.server_capabilities.tools.list_changed

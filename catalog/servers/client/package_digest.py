@@ -1,19 +1,19 @@
-"""The code of installed packages: what is started is what was installed."""
+"""Digests of installed packages' code: only what was installed is started."""
 
 import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# What an interpreter loads or the system runs. The rest is data, which some servers keep beside it.
+# Files that an interpreter loads. Other files are data, which some servers keep next to their code.
 _CODE = frozenset(
     {".py", ".pyc", ".pth", ".so", ".js", ".mjs", ".cjs", ".json", ".node", ".wasm", ".cfg"}
 )
 
 
 def code_digest(folder: Path) -> str:
-    """One SHA-256 over the names and contents of all code below a folder; empty where it is not
-    there, or is being removed."""
+    """Return one SHA-256 over names and contents of all code below a folder, or "" if it is
+    gone."""
     if not folder.is_dir():
         return ""
     try:
@@ -32,7 +32,7 @@ def _digest(folder: Path) -> str:
 
 
 def files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Everything below that is no folder; what vanishes meanwhile is passed over."""
+    """Yield all non-folders below; entries that vanish meanwhile are skipped."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
@@ -45,7 +45,7 @@ def files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _code(entry: os.DirEntry[str]) -> str:
-    """What stands for the file in the digest; empty where it is data."""
+    """Return the file's part of the digest, or "" for data."""
     if entry.is_symlink():
         return f"-> {Path(entry.path).readlink()}"
     mode = entry.stat(follow_symlinks=False).st_mode

@@ -1,8 +1,8 @@
-"""The parent of one server: holds it within its limits, and ends all that it ever started.
+"""The parent process of one server: enforces its limits and kills all its descendants.
 
-Run as a program of its own, by the standard library only: `keeper.py LIMITS -- COMMAND`. Whatever
-the server starts and lets go of becomes the keeper's child (on Linux), in whatever session it is:
-nothing survives it. When Pegboard dies the system tells the keeper, and it ends everything.
+Runs as a program with the standard library only: `process_guard.py LIMITS -- COMMAND`. On Linux it
+is a subreaper, so processes that the server detaches become its children, whatever their session.
+When Pegboard dies, the kernel signals it (PR_SET_PDEATHSIG) and it kills everything.
 """
 
 import contextlib
@@ -18,50 +18,51 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-# How the keeper ends when it has ended the server itself.
+# Exit codes for a server killed by this process.
 TOO_MUCH_MEMORY = 121
 TOO_MANY_PROCESSES = 122
 NOT_STARTED = 127
-_LOOK_EVERY = 0.25
-_PATIENCE = 0.5
+_POLL_SECONDS = 0.25
+_TERM_SECONDS = 0.5
 
 
 def main(arguments: list[str]) -> int:
-    """Start the command, wait for its end or for being told to end it; the exit code says which."""
+    """Run the command until it ends or a signal or limit ends it; return the exit code."""
     limits, command = json.loads(arguments[0]), arguments[2:]
-    wakeup, told = _listen_to_signals()
+    wakeup, received = _install_signal_handlers()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    # Pegboard died before PR_SET_PDEATHSIG took effect.
     if os.getppid() != limits["parent"]:
         return NOT_STARTED
     child = os.fork()
     if child == 0:
-        _become(command, limits)
-    _let_go_of_streams()
-    code = _wait(child, limits, wakeup, told)
+        _exec_command(command, limits)
+    _detach_streams()
+    code = _wait(child, limits, wakeup, received)
     _end_all(child)
     return code
 
 
-def _wait(child: int, limits: dict[str, int], wakeup: int, told: list[int]) -> int:
+def _wait(child: int, limits: dict[str, int], wakeup: int, received: list[int]) -> int:
     while True:
-        select.select([wakeup], [], [], _LOOK_EVERY)
+        select.select([wakeup], [], [], _POLL_SECONDS)
         with contextlib.suppress(BlockingIOError):
             os.read(wakeup, 100)
-        for pid, status in _buried():
+        for pid, status in _reap_children():
             if pid == child:
-                return _code(status)
-        if told:
-            return 128 + told[0]
-        tree = _tree()
+                return _exit_code(status)
+        if received:
+            return 128 + received[0]
+        tree = _list_descendants()
         if len(tree) > limits["processes"]:
             return TOO_MANY_PROCESSES
         if sum(_resident_bytes(pid) for pid in tree) > limits["memory_bytes"]:
             return TOO_MUCH_MEMORY
 
 
-def _become(command: list[str], limits: dict[str, int]) -> None:
-    """In the child: limits first, then the command in place of ourselves."""
+def _exec_command(command: list[str], limits: dict[str, int]) -> None:
+    """Apply the limits and replace this child process by the command."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
@@ -77,7 +78,7 @@ def _become(command: list[str], limits: dict[str, int]) -> None:
             _, hard = resource.getrlimit(name)
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(name, (most, most))
-        os.execv(command[0], command)  # noqa: S606 - checked by commands.py, and no shell is wanted
+        os.execv(command[0], command)  # noqa: S606 - checked by launch_rules, no shell
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
     finally:
@@ -85,30 +86,30 @@ def _become(command: list[str], limits: dict[str, int]) -> None:
 
 
 def _end_all(child: int) -> None:
-    """Ask the server's group to end, then kill whatever is left, until nothing is."""
+    """Send SIGTERM to the server's group, then kill all descendants until none is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGTERM)
-    patient_until = time.monotonic() + _PATIENCE
-    while _tree() and time.monotonic() < patient_until:
+    deadline = time.monotonic() + _TERM_SECONDS
+    while _list_descendants() and time.monotonic() < deadline:
         time.sleep(0.01)
-        _buried()
+        _reap_children()
     for _ in range(1_000):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-        tree = _tree()
-        # Stopped first: what is killed one by one could go on forking.
+        tree = _list_descendants()
+        # Stop all first: while some are killed, the others could go on forking.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in tree:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
-        _buried()
+        _reap_children()
         if not tree:
             return
         time.sleep(0.005)
 
 
-def _tree() -> list[int]:
-    """All our descendants; those who lost their parents are our own children."""
+def _list_descendants() -> list[int]:
+    """Return all descendants; orphaned ones have become direct children."""
     found, waiting = [], [os.getpid()]
     while waiting:
         for pid in _children(waiting.pop()):
@@ -133,8 +134,8 @@ def _resident_bytes(pid: int) -> int:
         return 0
 
 
-def _buried() -> list[tuple[int, int]]:
-    """Take leave of every child that has ended."""
+def _reap_children() -> list[tuple[int, int]]:
+    """Reap all ended children; return their pids and statuses."""
     gone = []
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -145,25 +146,25 @@ def _buried() -> list[tuple[int, int]]:
     return gone
 
 
-def _code(status: int) -> int:
+def _exit_code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
-def _listen_to_signals() -> tuple[int, list[int]]:
-    told: list[int] = []
+def _install_signal_handlers() -> tuple[int, list[int]]:
+    received: list[int] = []
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: told.append(number))
+        signal.signal(number, lambda number, frame: received.append(number))
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    return reading, told
+    return reading, received
 
 
-def _let_go_of_streams() -> None:
-    """The server's streams are the server's alone: when it ends, they end."""
+def _detach_streams() -> None:
+    """Close this process's copies of the streams, so that they end with the server."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)

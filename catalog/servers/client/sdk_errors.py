@@ -1,4 +1,4 @@
-"""From whatever the SDK raised to one of our reasons."""
+"""Translation of the SDK's exceptions to ServerProblemError."""
 
 import mcp_types as types
 from mcp import MCPError
@@ -20,10 +20,10 @@ _OUTGOING = {
 
 
 def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemError:
-    """The reason; what the connection itself knows goes before what the SDK made of it."""
+    """Return the reason; the connection's own knowledge wins over the SDK's exception."""
     if traffic.reason is not None:
         return ServerProblemError(traffic.reason, traffic.detail)
-    for cause in _flat(problem):
+    for cause in _flatten(problem):
         if isinstance(cause, ServerProblemError):
             return cause
         if isinstance(cause, OutgoingError):
@@ -32,21 +32,21 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
         reason, traffic.refusal = traffic.refusal, None
         detail, traffic.refusal_detail = traffic.refusal_detail, ""
         return ServerProblemError(reason, detail)
-    for cause in _flat(problem):
+    for cause in _flatten(problem):
         if isinstance(cause, TimeoutError):
             return ServerProblemError(Reason.NO_ANSWER, traffic.detail)
         if isinstance(cause, MCPError):
-            return _of_answer(cause)
+            return _explain_response(cause)
     reason = Reason.STOPPED if problem is None else Reason.WRONG_ANSWER
     return ServerProblemError(reason, traffic.detail)
 
 
-def _of_answer(problem: MCPError) -> ServerProblemError:
+def _explain_response(problem: MCPError) -> ServerProblemError:
     if AnswerTooLargeError.words in problem.message or "exceeded" in problem.message:
         return ServerProblemError(Reason.TOO_LARGE)
     if problem.code == types.REQUEST_TIMEOUT:
         return ServerProblemError(Reason.NO_ANSWER)
-    # The SDK's own words, where its code says only that the request was not accepted.
+    # The SDK's own message: its error code only says that the request was not accepted.
     if problem.code in (types.PARSE_ERROR, types.CONNECTION_CLOSED) or problem.message.startswith(
         "Unexpected content type"
     ):
@@ -54,7 +54,7 @@ def _of_answer(problem: MCPError) -> ServerProblemError:
     return ServerProblemError(Reason.REFUSED, problem.message)
 
 
-def _flat(problem: BaseException | None) -> list[BaseException]:
+def _flatten(problem: BaseException | None) -> list[BaseException]:
     if isinstance(problem, BaseExceptionGroup):
-        return [cause for inner in problem.exceptions for cause in _flat(inner)]
+        return [cause for inner in problem.exceptions for cause in _flatten(inner)]
     return [] if problem is None else [problem]

@@ -1,4 +1,4 @@
-"""What one server may cost."""
+"""Resource limits of one server."""
 
 from dataclasses import dataclass
 
@@ -8,24 +8,24 @@ MB = 1024 * KB
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every bound that a server meets; tests shorten the times."""
+    """All limits of one server; tests shorten the times."""
 
     connect_seconds: float = 30.0
     list_seconds: float = 30.0
     call_seconds: float = 60.0
-    # A server ends by itself when its input is closed; then it is asked, then it is killed.
+    # Wait after closing its input, again after SIGTERM, and then kill it.
     goodbye_seconds: float = 1.0
     line_bytes: int = 1 * MB
     body_bytes: int = 5 * MB
     pages: int = 50
     tools: int = 1_000
-    # What nobody asked for, in a minute: notifications, requests to us, answers to nothing.
-    unasked_messages: int = 1_000
-    unasked_bytes: int = 10 * MB
-    # Lines that are no messages: some servers greet on the wrong stream.
+    # Unsolicited messages per minute: notifications, requests to us, responses to no request.
+    unsolicited_messages: int = 1_000
+    unsolicited_bytes: int = 10 * MB
+    # Lines that are no messages: some servers print a banner to stdout.
     garbage_lines: int = 20
     last_words_bytes: int = 4 * KB
-    # Of the whole tree of processes; not by RLIMIT_AS, under which Node does not start.
+    # For the whole process tree. Not by RLIMIT_AS, because Node does not start under it.
     memory_bytes: int = 1024 * MB
     processes: int = 64
     cpu_seconds: int = 3_600

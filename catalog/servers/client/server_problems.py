@@ -1,4 +1,4 @@
-"""Why a server could not be used: a small set of reasons, each in words that say what to do."""
+"""Reasons why a server could not be used, each with a message that says what to do."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from catalog.formats.text_cleanup import clean_text
 
 
 class Reason(StrEnum):
-    """For machines, metrics and tests."""
+    """Reason codes for APIs, metrics and tests."""
 
     NOT_ALLOWED = "not_allowed"
     NOT_CONFIRMED = "not_confirmed"
@@ -63,21 +63,21 @@ _MOST_CHARACTERS = 500
 
 
 class ServerProblemError(Exception):
-    """A server that could not be used. `sent` says that the call may have been carried out."""
+    """A server could not be used. `sent` means that the call may have been executed."""
 
     def __init__(self, reason: Reason, detail: str = "", *, sent: bool = False) -> None:
         super().__init__(WORDS[reason])
         self.reason = reason
-        self.detail = _shown(detail)
+        self.detail = _redact_detail(detail)
         self.sent = sent
 
     def after_sending(self) -> "ServerProblemError":
-        """The same of a call that was on its way: what it did is not known."""
+        """Return the same problem for a sent call, whose outcome is unknown."""
         return ServerProblemError(self.reason, self.detail, sent=True)
 
 
-def _shown(detail: str) -> str:
-    """The end of what a server said, without hidden characters and without secrets."""
+def _redact_detail(detail: str) -> str:
+    """Return the end of a server's message, without hidden characters and secrets."""
     end = detail.strip()[-4 * _MOST_CHARACTERS :]
     lines = (redact_text(clean_text(line).text) for line in end.splitlines())
     return "\n".join(line for line in lines if line.strip())[-_MOST_CHARACTERS:]

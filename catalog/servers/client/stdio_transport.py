@@ -1,4 +1,4 @@
-"""The transport to a program that we start: lines with a limit, and processes that end."""
+"""The stdio transport: bounded lines, and a process that ends with the streams."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,28 +16,28 @@ from catalog.servers.client.traffic import Traffic
 
 _Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Outgoing = MemoryObjectSendStream[SessionMessage]
-# So many of our messages wait for a server that does not read; a call's deadline ends the rest.
-_WAITING = 64
-_GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+# Messages queued for a server that does not read; deadlines of calls bound the wait.
+_QUEUE_SIZE = 64
+_STREAM_CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
 @asynccontextmanager
 async def stdio_streams(
     server: StdioServer, limits: Limits, traffic: Traffic
 ) -> AsyncGenerator[tuple[_Incoming, _Outgoing], None]:
-    """The streams of a server that runs for as long as this context."""
+    """Open the streams of a server that runs as long as this context."""
     try:
         process = await ServerProcess.start(server, limits)
     except OSError as problem:
         traffic.end(Reason.CANNOT_START, problem.strerror or "")
         raise
     deliver, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    outgoing, collect = anyio.create_memory_object_stream[SessionMessage](_WAITING)
+    outgoing, collect = anyio.create_memory_object_stream[SessionMessage](_QUEUE_SIZE)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_read_lines, process, deliver, limits, traffic)
             tasks.start_soon(_write_lines, process, collect)
-            tasks.start_soon(process.listen_to_words)
+            tasks.start_soon(process.collect_stderr)
             yield incoming, outgoing
             await process.stop()
             tasks.cancel_scope.cancel()
@@ -56,7 +56,7 @@ async def _read_lines(
     limits: Limits,
     traffic: Traffic,
 ) -> None:
-    """Hand on each line that is a message, until the server ends or goes too far."""
+    """Deliver each message until the server ends or exceeds a limit."""
     rest = bytearray()
     try:
         with deliver:
@@ -67,22 +67,22 @@ async def _read_lines(
                 if any(len(line) > limits.line_bytes for line in (*lines, rest)):
                     return traffic.end(Reason.TOO_LARGE)
                 for line in lines:
-                    if not await _hand_on(bytes(line), deliver, traffic):
+                    if not await _deliver(bytes(line), deliver, traffic):
                         return None
-    except _GONE:
+    except _STREAM_CLOSED:
         traffic.end(None if traffic.over.is_set() else Reason.CRASHED)
 
 
-async def _hand_on(
+async def _deliver(
     line: bytes, deliver: MemoryObjectSendStream[SessionMessage | Exception], traffic: Traffic
 ) -> bool:
     if not line.strip():
-        return traffic.allows_garbage(len(line)) if line else True
+        return traffic.tolerates_garbage(len(line)) if line else True
     try:
         message = read_line(line)
     except ValueError:
-        # Not handed on: the SDK would only write it into the log.
-        return traffic.allows_garbage(len(line))
+        # Not delivered: the SDK would only log it.
+        return traffic.tolerates_garbage(len(line))
     if not traffic.allows(message, len(line)):
         return False
     await deliver.send(SessionMessage(message))
@@ -96,14 +96,14 @@ async def _write_lines(
         async for item in collect:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await process.write(text.encode() + b"\n")
-    except _GONE:
-        pass  # whoever reads finds out, and says so
+    except _STREAM_CLOSED:
+        pass  # the reading task reports the end
 
 
 def _explain(process: ServerProcess, traffic: Traffic) -> None:
-    """Now that it has ended: how, and what it said last."""
+    """Add the exit reason and the end of stderr to the problem."""
     if traffic.reason is Reason.CRASHED:
-        traffic.reason, ending = process.ending
-        traffic.detail = f"{process.last_words.strip()}\n{ending}"
+        traffic.reason, description = process.exit_reason
+        traffic.detail = f"{process.stderr_tail.strip()}\n{description}"
     elif not traffic.detail:
-        traffic.detail = process.last_words
+        traffic.detail = process.stderr_tail

@@ -1,7 +1,7 @@
-"""Messages of MCP servers, by the rules of strict JSON.
+"""MCP messages parsed as strict JSON.
 
-The SDK's parser takes `NaN`, infinities and a name that occurs twice. An answer that has one is
-refused as an answer, so that whoever waits for it learns at once, and nothing of it is stored.
+The SDK's parser accepts `NaN`, infinities and duplicate keys. A response containing one becomes an
+error response, so the caller learns at once and nothing of it is stored.
 """
 
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
@@ -10,35 +10,35 @@ from mcp_types.jsonrpc import PARSE_ERROR
 
 from acl.platform.strict_json import StrictJSONError, check_value, parse_json
 
-# Schemas of tools are as deep as that; pydantic itself stops at 200.
-_DEEPEST = 128
+# Deep enough for tools' schemas; pydantic itself stops at 200.
+_MAX_DEPTH = 128
 
 
 def read_line(line: bytes) -> JSONRPCMessage:
-    """Return the message in a line. Raises ValueError where it is none."""
+    """Parse the message in a line, or raise ValueError."""
     message = adapter.validate_json(line, by_name=False)
     try:
-        parse_json(line, max_depth=_DEEPEST, any_text=True)
+        parse_json(line, max_depth=_MAX_DEPTH, any_text=True)
     except StrictJSONError as problem:
-        return _refused(message, problem)
+        return _to_error_response(message, problem)
     return message
 
 
 def check_message(message: JSONRPCMessage) -> JSONRPCMessage:
-    """Return the message, or an error where its values are none of JSON.
+    """Return the message, or an error response if it holds values outside JSON.
 
-    For transports that parse by themselves, which of two equal names keep the last.
+    For transports that parse themselves; duplicate keys were already merged there.
     """
     content = message.result if isinstance(message, JSONRPCResponse) else None
     try:
-        # A NUL character in a tool's answer is kept, escaped, as text.
-        check_value(content, max_depth=_DEEPEST, nul=True)
+        # A NUL character in a tool's result is allowed; it stays escaped.
+        check_value(content, max_depth=_MAX_DEPTH, nul=True)
     except StrictJSONError as problem:
-        return _refused(message, problem)
+        return _to_error_response(message, problem)
     return message
 
 
-def _refused(message: JSONRPCMessage, problem: StrictJSONError) -> JSONRPCMessage:
+def _to_error_response(message: JSONRPCMessage, problem: StrictJSONError) -> JSONRPCMessage:
     if not isinstance(message, JSONRPCResponse):
         raise problem
     error = ErrorData(code=PARSE_ERROR, message=f"not valid JSON: {problem}")

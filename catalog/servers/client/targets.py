@@ -1,4 +1,4 @@
-"""How a server is reached: a command that is started, or an address that is asked."""
+"""Connection targets: a local command or an HTTP address."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A folder whose code must be what it was when it was installed."""
+    """A folder whose code must match the digest taken at installation."""
 
     folder: Path
     digest: str
@@ -17,18 +17,18 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class StdioServer:
-    """A program that speaks MCP on its standard streams. Its environment is not shown anywhere."""
+    """A program speaking MCP on its standard streams. Its environment never appears in a repr."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Where it may keep something; without it the folder is gone when the server is.
+    # A persistent folder; without one, a scratch folder is deleted with the server.
     home: Path | None = None
     sealed: Sealed | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """An address that speaks MCP; `sse` is the way of 2024. Its headers are not shown anywhere."""
+    """An address speaking MCP; `sse` is the transport of 2024. Headers never appear in a repr."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

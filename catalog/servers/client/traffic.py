@@ -1,4 +1,4 @@
-"""What goes to and fro on one connection, watched: what was asked, and what nobody asked for."""
+"""Message accounting of one connection: expected responses and unsolicited messages."""
 
 from types import TracebackType
 
@@ -15,63 +15,63 @@ _WINDOW_SECONDS = 60.0
 
 
 class Traffic:
-    """The state of a connection. `over` is set when it has ended, and `reason` says why."""
+    """The state of a connection. `over` is set once it has ended, with the `reason`."""
 
     def __init__(self, limits: Limits) -> None:
         self.reason: Reason | None = None
         self.detail = ""
-        # What the last HTTP status said, which the SDK does not hand on.
+        # From the last HTTP status, which the SDK does not report.
         self.refusal: Reason | None = None
-        self.refusal_detail = ""  # the scopes that are missing
+        self.refusal_detail = ""  # missing scopes
         self.over = anyio.Event()
         self._limits = limits
-        self._asked: set[str | int] = set()
-        self._unasked = self._unasked_bytes = self._garbage = 0
+        self._expected: set[str | int] = set()
+        self._unsolicited = self._unsolicited_bytes = self._garbage = 0
         self._since = 0.0
 
     def end(self, reason: Reason | None = None, detail: str = "") -> None:
-        """The connection is over; the first reason is the one that counts."""
+        """End the connection; the first reason wins."""
         if reason is not None and self.reason is None:
             self.reason, self.detail = reason, detail
         self.over.set()
 
-    def note_sent(self, message: JSONRPCMessage) -> None:
-        """Remember what an answer is expected to."""
+    def record_sent(self, message: JSONRPCMessage) -> None:
+        """Remember a request whose response is expected."""
         if isinstance(message, JSONRPCRequest):
-            self._asked.add(message.id)
+            self._expected.add(message.id)
 
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
-        """Whether to take this message; if not, the connection is over."""
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._asked:
-            self._asked.discard(message.id)
+        """Return True to accept the message; otherwise the connection has ended."""
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
+            self._expected.discard(message.id)
             return True
-        return self._count_unasked(size)
+        return self._count_unsolicited(size)
 
-    def allows_garbage(self, size: int) -> bool:
-        """Whether to overlook something that is no message."""
+    def tolerates_garbage(self, size: int) -> bool:
+        """Return True to skip a line that is no message; otherwise the connection has ended."""
         self._garbage += 1
         if self._garbage > self._limits.garbage_lines:
             self.end(Reason.WRONG_ANSWER)
             return False
-        return self._count_unasked(size)
+        return self._count_unsolicited(size)
 
-    def _count_unasked(self, size: int) -> bool:
+    def _count_unsolicited(self, size: int) -> bool:
         now = anyio.current_time()
         if now - self._since > _WINDOW_SECONDS:
-            self._since, self._unasked, self._unasked_bytes = now, 0, 0
-        self._unasked += 1
-        self._unasked_bytes += size
+            self._since, self._unsolicited, self._unsolicited_bytes = now, 0, 0
+        self._unsolicited += 1
+        self._unsolicited_bytes += size
         if (
-            self._unasked > self._limits.unasked_messages
-            or self._unasked_bytes > self._limits.unasked_bytes
+            self._unsolicited > self._limits.unsolicited_messages
+            or self._unsolicited_bytes > self._limits.unsolicited_bytes
         ):
             self.end(Reason.FLOODING)
             return False
         return True
 
 
-class Watched:
-    """One of the SDK's transports, with traffic noted both ways."""
+class MonitoredTransport:
+    """An SDK transport whose messages are accounted in both directions."""
 
     def __init__(self, transport: Transport, traffic: Traffic) -> None:
         self._transport = transport
@@ -97,7 +97,7 @@ class _Reading:
 
     @property
     def last_context(self) -> object:
-        """The SDK's dispatcher looks for it."""
+        """Return the attribute that the SDK's dispatcher reads."""
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -107,7 +107,7 @@ class _Reading:
             self._traffic.end()
             raise
         allowed = (
-            self._traffic.allows_garbage(0)
+            self._traffic.tolerates_garbage(0)
             if isinstance(item, Exception)
             else self._traffic.allows(item.message)
         )
@@ -142,7 +142,7 @@ class _Writing:
         self._traffic = traffic
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._traffic.note_sent(item.message)
+        self._traffic.record_sent(item.message)
         await self._inner.send(item)
 
     async def aclose(self) -> None:

@@ -1,13 +1,12 @@
-"""Environment variables that a server may not be given (CMD-1).
+"""Environment variables that a server must not be given (CMD-1).
 
-A server's own settings and secrets pass, whatever they are called. Refused are the names that
-somebody else in the process honours before or beside the server: the loader, an interpreter, a
-shell, a package manager, or a library that nearly every program links. Through them a "setting"
-would decide which code runs, whom it trusts, or where its traffic goes.
+A server's own settings and secrets may have any other name. Refused are names that the loader, an
+interpreter, a shell, a package manager or a common library honours. Such a "setting" would decide
+which code runs, which certificates are trusted, or where traffic goes.
 
 Sources: ld.so(8), glibc manual "Environment Variables", openssl-env(7), `python --help-env`,
-node(1), java launcher reference, ruby(1), perlrun(1), git(1), bash(1), npm-config(7),
-pip and uv documentation, .NET "environment variables" reference, systemd.exec(5) on XDG.
+node(1), java launcher reference, ruby(1), perlrun(1), git(1), bash(1), npm-config(7), pip and uv
+documentation, .NET "environment variables" reference, systemd.exec(5) on XDG.
 """
 
 import re
@@ -20,8 +19,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Family:
-    """Variables that one kind of program honours, in upper case: `*` at the end stands for
-    anything, `+` for letters and digits. Names in `free` look like them and are ordinary."""
+    """Upper-case variable names honoured by one kind of program.
+
+    `*` at the end matches anything, `+` letters and digits. Names in `free` match but are harmless.
+    """
 
     effect: str
     words: str
@@ -34,7 +35,7 @@ class Family:
         return re.compile("|".join(ends))
 
     def has(self, name: str) -> bool:
-        """Tell whether the name, in upper case, is one of them."""
+        """Return True if the upper-case name belongs to the family."""
         return name not in self.free.split() and self._pattern.fullmatch(name) is not None
 
 
@@ -205,12 +206,10 @@ FAMILIES = (
 )
 
 
-def refusal_of(name: str) -> str:
-    """Return why a server may not be given the variable, as the end of a sentence; "" if it may.
-
-    Letters' case does not matter: npm, Yarn and Python's proxies are honoured in any.
-    """
+def refusal_reason(name: str) -> str:
+    """Return why a variable is refused, as the end of a sentence; "" if it is allowed."""
     if not _NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
         return "is no name of an environment variable"
+    # npm, Yarn and Python's proxy settings honour names in any case.
     upper = name.upper()
     return next((family.effect for family in FAMILIES if family.has(upper)), "")

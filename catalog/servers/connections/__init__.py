@@ -1,7 +1,6 @@
 """Open connections to MCP servers, held by one process on one event loop.
 
-`session_pool` opens, bounds and renews them and knows nothing of the database; tasks call
-`server_requests`.
+`session_pool` opens, bounds and renews them and knows no database. Tasks call `server_requests`.
 """
 
 __all__ = [

@@ -1,5 +1,7 @@
-"""From an integration's row and its secrets to a server that can be asked. Nothing is sent or
-started where a secret is missing or does not open."""
+"""Connection parameters, built from an integration and its secrets.
+
+Nothing is sent or started if a secret is missing or cannot be decrypted.
+"""
 
 import re
 from collections.abc import Mapping
@@ -20,24 +22,24 @@ from catalog.servers.client.launch_rules import (
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer, Sealed, Server, StdioServer
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tokens import bearer_for, connection_of
+from catalog.servers.oauth.tokens import find_connection, get_bearer_token
 from catalog.servers.secrets.sealed_values import values_for
 
-_GAP = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
 
 
-def server_of(
+def build_server(
     integration: Integration,
     *,
     user_id: int | None = None,
     values: Mapping[str, str] | None = None,
     signed_in: bool = True,
 ) -> Server:
-    """How to reach it, with the secrets of the person before those of everybody; `values` are
-    these, where they have been read already. Without `signed_in` nobody has an account there.
+    """Build the target of a connection, with personal secrets before shared ones.
 
-    Every way to a server leads through here, so here an import that nobody confirmed ends.
+    `values` are the decrypted secrets, if read already; without `signed_in` there is no account.
     """
+    # Every connection is built here, so this stops unconfirmed imports everywhere.
     if integration.unconfirmed:
         raise ServerProblemError(Reason.NOT_CONFIRMED)
     values = values_for(integration, user_id=user_id) if values is None else values
@@ -46,51 +48,51 @@ def server_of(
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {', '.join(missing)}")
     try:
         if integration.transport == "stdio":
-            return _program(integration, values)
+            return _stdio_server(integration, values)
         bearer = _bearer(integration, user_id) if signed_in else {}
-        return _address(integration, values, bearer)
+        return _http_server(integration, values, bearer)
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
     except ValueError:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, "A secret cannot be sent.") from None
 
 
-def tokens_in(server: Server) -> list[str]:
-    """What an answer must not repeat, beyond the secrets: the token that was sent."""
+def sent_tokens(server: Server) -> list[str]:
+    """Return the header values sent along, which results must not repeat."""
     if isinstance(server, StdioServer):
         return []
     return [value.removeprefix("Bearer ") for value in server.headers.values()]
 
 
-def waits_for_people(integration: Integration) -> bool:
-    """Whether it works for those only who have connected their own: nothing to look at without."""
-    if not integration.own_secrets or connection_of(integration, None) is not None:
+def needs_personal_access(integration: Integration) -> bool:
+    """Return True if only people with their own secrets or account can use the server."""
+    if not integration.own_secrets or find_connection(integration, None) is not None:
         return False
     own_accounts = integration.oauth_connections.exists()
     values = values_for(integration)
     return own_accounts or any(name not in values for name in integration.required_secrets)
 
 
-def personal_needs(integration: Integration) -> str:
-    """Return what the server needs and only people have, in words; "" where shared ones suffice."""
+def missing_shared_values(integration: Integration) -> str:
+    """List what only people have and the server needs; "" if shared values suffice."""
     values = values_for(integration)
     missing = [name for name in integration.required_secrets if name not in values]
     by_account = integration.own_secrets and integration.oauth_connections.exists()
-    if by_account and connection_of(integration, None) is None:
+    if by_account and find_connection(integration, None) is None:
         missing.append("a shared account")
     return ", ".join(missing)
 
 
-def _program(integration: Integration, values: Mapping[str, str]) -> StdioServer:
-    """The command that was confirmed; of a package, what stands for it in the package's place."""
+def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioServer:
+    """Build a stdio target: the confirmed command, or the installed program of its package."""
     launchers, package = Launchers.from_settings(), integration.package
     check_command(integration.command, launchers)
     _check_confirmed(integration)
     launch = package.get("launch") or integration.command
-    filled = tuple(_filled(part, values) for part in launch)
+    filled = tuple(_fill_placeholders(part, values) for part in launch)
     for before, after in zip(launch, filled, strict=True):
         if after.startswith("-") and not before.startswith("-"):
-            raise ValueError("a secret would be taken for an option")
+            raise ValueError("the value of a secret would become an option")
     checked, environment = check_command(filled, launchers), check_environment(values)
     if not package:
         return StdioServer(checked, environment)
@@ -102,7 +104,7 @@ def _program(integration: Integration, values: Mapping[str, str]) -> StdioServer
 
 
 def _check_confirmed(integration: Integration) -> None:
-    """Nothing starts that differs from what a person has confirmed, or that was not installed."""
+    """Refuse a command other than the confirmed one, or a package that is not installed."""
     constraints = integration.package.get("constraints", ())
     digest = command_digest(integration.command, integration.required_secrets, constraints)
     if integration.command_digest not in ("", digest):
@@ -112,34 +114,37 @@ def _check_confirmed(integration: Integration) -> None:
 
 
 def _bearer(integration: Integration, user_id: int | None) -> dict[str, str]:
-    """The token of whoever signed in, which goes before a header that a secret makes."""
+    """Return the Authorization header of the account, if there is one."""
     try:
-        token = bearer_for(integration, user_id=user_id)
+        token = get_bearer_token(integration, user_id=user_id)
     except SignInError as problem:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, str(problem)) from None
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def _address(
+def _http_server(
     integration: Integration, values: Mapping[str, str], bearer: Mapping[str, str]
 ) -> HttpServer:
     quoted = {name: quote(value, safe="") for name, value in values.items()}
     headers = _headers(integration, values)
+    # An account's token takes precedence over a header made from a secret.
     if bearer:
         headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
     return HttpServer(
-        _filled(integration.endpoint, quoted),
+        _fill_placeholders(integration.endpoint, quoted),
         {**headers, **bearer},
         "sse" if integration.transport == "sse" else "http",
     )
 
 
 def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, str]:
-    """As the source has laid them out; else a secret that is named like a header is one, and a
-    single secret is a bearer token."""
+    """Return the declared headers; otherwise derive them from the secrets.
+
+    A secret named like a header becomes that header; a single secret becomes a bearer token.
+    """
     laid_out = integration.source_ref.get("headers")
     if isinstance(laid_out, dict):
-        return {str(name): _filled(str(text), values) for name, text in laid_out.items()}
+        return {str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()}
     unused = {n: v for n, v in values.items() if f"${{{n}}}" not in integration.endpoint}
     named = {n: v for n, v in unused.items() if "-" in n or n.lower() == "authorization"}
     if not named and len(unused) == 1:
@@ -147,5 +152,5 @@ def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, s
     return named
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    return _GAP.sub(lambda gap: values.get(gap.group(1), gap.group()), text)
+def _fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda gap: values.get(gap.group(1), gap.group()), text)

@@ -1,7 +1,7 @@
-"""Before a call: does the server still say of the tool what a person has approved?
+"""Verification, before a call, that a tool's definition is still the approved one.
 
-It is asked in the connection that the call will use, since a server may tell each something else,
-and again when the last answer is older than `PEGBOARD_VERIFY_SECONDS`.
+It uses the call's own connection, since a server may tell each connection something else. The
+answer is cached for `PEGBOARD_VERIFY_SECONDS`.
 """
 
 import asyncio
@@ -16,43 +16,42 @@ from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
 from catalog.servers.connections.session_pool import Connections
-from catalog.servers.connections.tool_changes import announcements
+from catalog.servers.connections.tool_changes import schedule_sync
 from catalog.trust.tool_list import digests_of
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What one connection's server said last."""
+class _ListedDigests:
+    """The digests last listed on one connection."""
 
     digests: dict[str, str] = field(default_factory=dict)
     at: float = float("-inf")
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-_heard: WeakKeyDictionary[Connections, dict[str, _Heard]] = WeakKeyDictionary()
+_listed: WeakKeyDictionary[Connections, dict[str, _ListedDigests]] = WeakKeyDictionary()
 
 
-async def check_pin(kept: Connections, key: str, server: Server, name: str, pin: str) -> None:
-    """Raise ServerProblemError, with nothing sent, unless the tool is what was approved."""
-    heard = _heard.setdefault(kept, {}).setdefault(key, _Heard())
-    async with heard.asking:
-        if time.monotonic() - heard.at >= settings.PEGBOARD_VERIFY_SECONDS:
-            tools = await kept.tools(key, server)
-            heard.digests = await asyncio.to_thread(_digests, tools)
-            heard.at = time.monotonic()
-        digest = heard.digests.get(name)
+async def check_pin(pool: Connections, key: str, server: Server, name: str, pin: str) -> None:
+    """Raise ServerProblemError, sending no call, unless the tool is the approved one."""
+    listed = _listed.setdefault(pool, {}).setdefault(key, _ListedDigests())
+    async with listed.lock:
+        if time.monotonic() - listed.at >= settings.PEGBOARD_VERIFY_SECONDS:
+            tools = await pool.tools(key, server)
+            listed.digests = await asyncio.to_thread(_digests, tools)
+            listed.at = time.monotonic()
+        digest = listed.digests.get(name)
     if digest != pin:
-        announcements(key, Sync.Cause.CALL)
+        schedule_sync(key, Sync.Cause.CALL)
         raise ServerProblemError(Reason.CHANGED)
 
 
-def attentive_connections() -> Connections:
-    """Connections that ask again, and have somebody read, when a server says that its tools have
-    changed."""
+def build_connections() -> Connections:
+    """Build connections that schedule a sync when a server reports changed tools."""
 
     def changed(key: str) -> None:
-        _heard.get(connections, {}).pop(key, None)
-        announcements(key)
+        _listed.get(connections, {}).pop(key, None)
+        schedule_sync(key)
 
     connections = Connections(changed=changed)
     return connections

@@ -1,4 +1,4 @@
-"""The event loop of the process that holds the connections, and the door to it for tasks."""
+"""The connections' event loop: one thread per process, with a thread-safe interface."""
 
 import asyncio
 import threading
@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
-from catalog.servers.connections.definition_check import attentive_connections
-from catalog.servers.connections.session_pool import Connections, keep_tidy
+from catalog.servers.connections.definition_check import build_connections
+from catalog.servers.connections.session_pool import Connections, close_idle_forever
 
 T = TypeVar("T")
 _STOPPING_SECONDS = 20
 
 
 class ConnectionLoop:
-    """One thread with one event loop; what is asked runs there, whoever asks waits."""
+    """A thread running one event loop; callers in other threads wait for results."""
 
     def __init__(self, make: Callable[[], Connections] = Connections) -> None:
         self._make = make
@@ -22,27 +22,27 @@ class ConnectionLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._connections: Connections | None = None
-        self._under_way: set[Future[Any]] = set()
+        self._in_flight: set[Future[Any]] = set()
 
     def run(self, ask: Callable[[Connections], Awaitable[T]]) -> T:
-        """What `ask` answers. Its own deadlines bound it: none is set here."""
+        """Run `ask` on the loop and return its result. `ask` has its own deadlines."""
         return self.begin(ask).result()
 
     def begin(self, ask: Callable[[Connections], Awaitable[T]]) -> Future[T]:
-        """The same without waiting: a server that hangs then holds no thread."""
-        loop, connections = self._running()
+        """Start `ask` on the loop without waiting, so that a hung server holds no thread."""
+        loop, connections = self._ensure_started()
 
-        async def asked() -> T:
+        async def request() -> T:
             return await ask(connections)
 
-        asking = asyncio.run_coroutine_threadsafe(asked(), loop)
-        self._under_way.add(asking)
-        asking.add_done_callback(self._under_way.discard)
-        return asking
+        future = asyncio.run_coroutine_threadsafe(request(), loop)
+        self._in_flight.add(future)
+        future.add_done_callback(self._in_flight.discard)
+        return future
 
     def stop(self, *, finishing_seconds: float = 0) -> None:
-        """End every connection, and the loop; what is under way has so long to come to its end."""
-        wait(tuple(self._under_way), timeout=finishing_seconds)
+        """Close all connections and stop the loop, letting running requests finish first."""
+        wait(tuple(self._in_flight), timeout=finishing_seconds)
         with self._lock:
             loop, thread, connections = self._loop, self._thread, self._connections
             self._loop = self._thread = self._connections = None
@@ -55,7 +55,7 @@ class ConnectionLoop:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_STOPPING_SECONDS)
 
-    def _running(self) -> tuple[asyncio.AbstractEventLoop, Connections]:
+    def _ensure_started(self) -> tuple[asyncio.AbstractEventLoop, Connections]:
         with self._lock:
             if self._loop is None or self._connections is None:
                 self._loop, self._connections = asyncio.new_event_loop(), self._make()
@@ -71,12 +71,12 @@ class ConnectionLoop:
 
 def _run(loop: asyncio.AbstractEventLoop, connections: Connections) -> None:
     asyncio.set_event_loop(loop)
-    tidying = loop.create_task(keep_tidy(connections))
+    cleanup = loop.create_task(close_idle_forever(connections))
     loop.run_forever()
-    tidying.cancel()
-    loop.run_until_complete(asyncio.gather(tidying, return_exceptions=True))
+    cleanup.cancel()
+    loop.run_until_complete(asyncio.gather(cleanup, return_exceptions=True))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 
 
-connection_loop = ConnectionLoop(attentive_connections)
+connection_loop = ConnectionLoop(build_connections)

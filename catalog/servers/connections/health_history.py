@@ -1,4 +1,4 @@
-"""Writes down how a server is doing: a bounded history, and the last word on the integration."""
+"""Health history of servers: bounded, with the latest state on the integration."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -6,19 +6,18 @@ from django.utils import timezone
 from catalog.models import HealthCheck, Integration
 from catalog.servers.client.server_problems import ServerProblemError
 
-KEPT = 200
+MAX_CHECKS = 200
 
 
 @transaction.atomic
-def note_health(
+def record_health(
     integration: Integration,
     problem: ServerProblemError | None = None,
     *,
     milliseconds: int | None = None,
     tools: int | None = None,
 ) -> HealthCheck | None:
-    """Add to the history, forget its end, and say how the integration stands; None where it has
-    been removed meanwhile."""
+    """Append a check, drop the oldest, and update the integration; None if it is gone."""
     still_there = Integration.objects.select_for_update(no_key=True).filter(pk=integration.pk)
     if still_there.values_list("pk", flat=True).first() is None:
         return None
@@ -30,7 +29,7 @@ def note_health(
         tools=tools,
     )
     history = HealthCheck.objects.filter(integration=integration).order_by("-pk")
-    oldest = history.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+    oldest = history.values_list("pk", flat=True)[MAX_CHECKS : MAX_CHECKS + 1].first()
     if oldest is not None:
         HealthCheck.objects.filter(integration=integration, pk__lte=oldest).delete()
     state = Integration.Connection.FAILING if problem else Integration.Connection.CONNECTED

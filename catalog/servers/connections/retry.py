@@ -1,4 +1,4 @@
-"""A call that may be repeated, where repeating does no harm, within the time that one call has."""
+"""Retries of calls that are safe to repeat, within the time of one call."""
 
 import asyncio
 from typing import Any
@@ -11,13 +11,13 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
 from catalog.servers.connections.session_pool import Connections
 
-# What may be otherwise a moment later. A server that refuses will refuse again.
-PASSING = frozenset({Reason.CRASHED, Reason.STOPPED, Reason.NOT_REACHABLE, Reason.BUSY})
-FIRST_PAUSE = 0.5  # as long as a server is left alone after it could not be connected to
+# Transient reasons. A server that refuses will refuse again.
+TRANSIENT = frozenset({Reason.CRASHED, Reason.STOPPED, Reason.NOT_REACHABLE, Reason.BUSY})
+FIRST_PAUSE = 0.5  # the pool's first back-off after a failed connection
 
 
-async def call_patiently(
-    kept: Connections,
+async def call_with_retry(
+    pool: Connections,
     key: str,
     server: Server,
     name: str,
@@ -25,16 +25,16 @@ async def call_patiently(
     seconds: float | None,
     again: int,
 ) -> Result:
-    """Call, and up to `again` times more where the connection ended or there was none."""
+    """Call, and retry up to `again` times after transient problems."""
     seconds = seconds or DEFAULT_LIMITS.call_seconds
     deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
     while True:
         left = deadline - anyio.current_time()
         try:
-            return await kept.call(key, server, name, arguments, seconds=left)
+            return await pool.call(key, server, name, arguments, seconds=left)
         except ServerProblemError as problem:
-            over = anyio.current_time() + pause >= deadline
-            if again <= 0 or over or problem.reason not in PASSING:
+            out_of_time = anyio.current_time() + pause >= deadline
+            if again <= 0 or out_of_time or problem.reason not in TRANSIENT:
                 raise
         again -= 1
         await asyncio.sleep(pause)

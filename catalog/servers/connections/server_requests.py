@@ -1,26 +1,30 @@
-"""What tasks ask of servers: by integration, in the process that holds the connections."""
+"""Requests of tasks to servers, by integration, in the process that holds the connections."""
 
 import time
 from concurrent.futures import Future
 from typing import Any
 
 from catalog.models import Integration, Secret
-from catalog.servers.call_needs import Needs, needs_of
+from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.mcp_session import Result, Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.connection_params import server_of, tokens_in, waits_for_people
+from catalog.servers.connections.connection_params import (
+    build_server,
+    needs_personal_access,
+    sent_tokens,
+)
 from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
-from catalog.servers.connections.health_history import note_health
-from catalog.servers.connections.redaction import Hiding
-from catalog.servers.connections.retry import call_patiently
-from catalog.servers.connections.session_pool import NO_FAILURE, Connections
+from catalog.servers.connections.health_history import record_health
+from catalog.servers.connections.redaction import SecretRedactor
+from catalog.servers.connections.retry import call_with_retry
+from catalog.servers.connections.session_pool import NOT_FAILURES, Connections
 from catalog.servers.oauth.scope_step_up import step_up
-from catalog.servers.oauth.tokens import distrust
+from catalog.servers.oauth.tokens import expire_token
 from catalog.servers.secrets.sealed_values import values_for
 
-# Told before by the failures that led to them.
-_NOT_NEWS = NO_FAILURE | {Reason.BUSY, Reason.RESTING, Reason.CHANGED, Reason.NOT_CONFIRMED}
+# Recorded before, by the failures that led to them, or no failure of the server.
+_NOT_RECORDED = NOT_FAILURES | {Reason.BUSY, Reason.RESTING, Reason.CHANGED, Reason.NOT_CONFIRMED}
 
 
 def call_tool(
@@ -31,14 +35,14 @@ def call_tool(
     user_id: int | None = None,
     seconds: float | None = None,
 ) -> Result:
-    """Call a tool over the connection that is kept. Rights are checked by whoever calls this."""
+    """Call a tool over a pooled connection. The caller has checked the rights."""
     try:
         calling = begin_call(integration, name, arguments, user_id=user_id, seconds=seconds)
         result = calling.result()
     except ServerProblemError as problem:
-        told = note_call(integration, problem, user_id=user_id)
-        raise (told or problem) from None
-    note_call(integration, None)
+        reported = record_call(integration, problem, user_id=user_id)
+        raise (reported or problem) from None
+    record_call(integration, None)
     return result
 
 
@@ -50,76 +54,78 @@ def begin_call(
     user_id: int | None = None,
     seconds: float | None = None,
     again: int = 0,
-    needs: Needs | None = None,
+    needs: CallNeeds | None = None,
 ) -> Future[Result]:
-    """Send a call and wait for nothing; `note_call` is to be told how it went.
+    """Send a call without waiting; the caller passes its outcome to `record_call`.
 
-    `again` says how often a call may be repeated that may have been carried out: for tools that
-    only read; `needs` is what `needs_of` says, where it has been read already. Where a secret is
-    missing or does not open, this raises, and nothing is sent.
+    `again` is how often the call may be retried, for tools that only read. `needs` avoids a query
+    if read already. Raises, sending nothing, if a secret is missing or cannot be decrypted.
     """
-    needs = needs or needs_of(integration, name)
+    needs = needs or load_call_needs(integration, name)
     values = values_for(integration, user_id=user_id) if needs.secrets else {}
-    server = server_of(integration, user_id=user_id, values=values, signed_in=needs.account)
-    key, hide = _key(integration, user_id), Hiding([*values.values(), *tokens_in(server)])
+    server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
+    key, redactor = (
+        _key(integration, user_id),
+        SecretRedactor([*values.values(), *sent_tokens(server)]),
+    )
     pin = needs.pin
 
-    async def ask(kept: Connections) -> Result:
+    async def ask(pool: Connections) -> Result:
         try:
             if pin:
-                await check_pin(kept, key, server, name, pin)
-            return hide.in_result(
-                await call_patiently(kept, key, server, name, arguments, seconds, again)
+                await check_pin(pool, key, server, name, pin)
+            return redactor.redact_result(
+                await call_with_retry(pool, key, server, name, arguments, seconds, again)
             )
         except ServerProblemError as problem:
-            raise hide.in_problem(problem) from None
+            raise redactor.redact_problem(problem) from None
 
     return connection_loop.begin(ask)
 
 
-def note_call(
+def record_call(
     integration: Integration, problem: ServerProblemError | None, *, user_id: int | None = None
 ) -> ServerProblemError | None:
-    """Write down what a call says about the server's health, and return what to tell of it. A
-    failure with secrets of one's own says nothing: a wrong one would take the server from
-    everybody else."""
+    """Record a call's outcome in the server's health; return the problem to report."""
     if problem is not None:
         if problem.reason is Reason.SCOPE_NEEDED:
             problem = step_up(integration, problem, user_id=user_id)
         if problem.reason is Reason.SIGN_IN_NEEDED:
-            distrust(integration, user_id=user_id)
-        if problem.reason not in _NOT_NEWS and not _has_own(integration, user_id):
-            note_health(integration, problem)
+            expire_token(integration, user_id=user_id)
+        # Failures with personal secrets are not recorded: one wrong password must not disable the
+        # server for everybody else.
+        if problem.reason not in _NOT_RECORDED and not _has_own_secrets(integration, user_id):
+            record_health(integration, problem)
     elif integration.connection != Integration.Connection.CONNECTED:
-        note_health(integration)
+        record_health(integration)
     return problem
 
 
 def check_server(integration: Integration) -> Tools:
-    """List its tools, and write down how that went."""
+    """List the tools, and record the outcome in the server's health."""
     started = time.monotonic()
     try:
-        server, key = server_of(integration), _key(integration, None)
-        tools = connection_loop.run(lambda kept: kept.tools(key, server))
+        server, key = build_server(integration), _key(integration, None)
+        tools = connection_loop.run(lambda pool: pool.tools(key, server))
     except ServerProblemError as problem:
-        if problem.reason not in _NOT_NEWS and not _only_for_people(integration, problem):
-            note_health(integration, problem, milliseconds=_since(started))
+        if problem.reason not in _NOT_RECORDED and not _needs_account(integration, problem):
+            record_health(integration, problem, milliseconds=_elapsed_ms(started))
         raise
-    note_health(integration, milliseconds=_since(started), tools=len(tools.tools))
+    record_health(integration, milliseconds=_elapsed_ms(started), tools=len(tools.tools))
     return tools
 
 
 def close_connection(integration: Integration) -> None:
-    """End the connection that everybody shares: it was disabled, changed or removed."""
-    connection_loop.run(lambda kept: kept.close(_key(integration, None)))
+    """Close the shared connection after the integration was disabled, changed or removed."""
+    connection_loop.run(lambda pool: pool.close(_key(integration, None)))
 
 
 def _key(integration: Integration, user_id: int | None) -> str:
-    """Shared by everybody, unless a person has secrets of their own there."""
-    return f"{integration.pk}/{user_id if _has_own(integration, user_id) else 'all'}"
+    """Return the connection's key: shared, unless the person has secrets of their own."""
+    return f"{integration.pk}/{user_id if _has_own_secrets(integration, user_id) else 'all'}"
 
 
-def _has_own(integration: Integration, user_id: int | None) -> bool:
+def _has_own_secrets(integration: Integration, user_id: int | None) -> bool:
     return (
         user_id is not None
         and integration.own_secrets
@@ -127,10 +133,10 @@ def _has_own(integration: Integration, user_id: int | None) -> bool:
     )
 
 
-def _only_for_people(integration: Integration, problem: ServerProblemError) -> bool:
-    """Where everybody has an account of their own, a look without one says nothing."""
-    return problem.reason is Reason.SIGN_IN_NEEDED and waits_for_people(integration)
+def _needs_account(integration: Integration, problem: ServerProblemError) -> bool:
+    """Return True if the check failed only because each person has an account of their own."""
+    return problem.reason is Reason.SIGN_IN_NEEDED and needs_personal_access(integration)
 
 
-def _since(started: float) -> int:
+def _elapsed_ms(started: float) -> int:
     return round((time.monotonic() - started) * 1000)

@@ -1,7 +1,7 @@
-"""Sessions by key: opened when first asked, kept, closed when idle, and left alone when failing.
+"""A pool of sessions by key, with limits, idle timeouts and a circuit breaker per server.
 
-Everything here runs on one event loop. A call is sent once; it is tried again only where it has
-certainly not been sent.
+Everything runs on one event loop. A call is sent once; it is repeated only if it was certainly not
+sent.
 """
 
 import asyncio
@@ -19,14 +19,17 @@ from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
-# A server that says no works.
-NO_FAILURE = frozenset(
+# A server that refuses a request is working.
+NOT_FAILURES = frozenset(
     {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
 )
 
 
 class Connections:
-    """The connections of this process. `changed` is told the key of a server whose tools did."""
+    """The connections of this process.
+
+    `changed` receives the key of a server whose tools changed.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class Connections:
         self._limits = limits
         self._allowed = allowed
         self._changed = changed
-        self._kept: dict[str, _Kept] = {}
+        self._entries: dict[str, _PoolEntry] = {}
 
     async def call(
         self,
@@ -51,17 +54,17 @@ class Connections:
         *,
         seconds: float | None = None,
     ) -> Result:
-        """Call a tool of the server that is kept under `key`, connecting where it is not."""
-        return await self._ask(
+        """Call a tool, connecting first if needed."""
+        return await self._run_on(
             key, server, lambda session: session.call(name, arguments, seconds=seconds)
         )
 
     async def tools(self, key: str, server: Server) -> Tools:
-        """List its tools."""
-        return await self._ask(key, server, lambda session: session.tools())
+        """List the tools, connecting first if needed."""
+        return await self._run_on(key, server, lambda session: session.tools())
 
-    async def try_out(self, server: Server) -> Tools:
-        """List the tools of a server that is not installed yet; nothing of it is kept."""
+    async def probe(self, server: Server) -> Tools:
+        """List the tools of a server over a connection outside the pool."""
         session = Session(server, limits=self._limits, allowed=self._allowed)
         try:
             await session.open()
@@ -70,48 +73,50 @@ class Connections:
             await session.close()
 
     async def close(self, key: str) -> None:
-        """End one connection, and forget how it was."""
-        if kept := self._kept.pop(key, None):
-            await kept.close()
+        """Close a connection and drop its failure history."""
+        if entry := self._entries.pop(key, None):
+            await entry.close()
 
     async def close_all(self) -> None:
-        """End all of them at once, each within its own time."""
-        kept, self._kept = list(self._kept.values()), {}
-        await asyncio.gather(*(one.close() for one in kept))
+        """Close all connections concurrently."""
+        entries, self._entries = list(self._entries.values()), {}
+        await asyncio.gather(*(entry.close() for entry in entries))
 
-    async def tidy(self) -> None:
-        """End what nobody has used for a while, and forget what has no state."""
+    async def close_idle(self) -> None:
+        """Close idle connections, and drop entries without failure history."""
         now = anyio.current_time()
-        for key, kept in list(self._kept.items()):
-            if kept.in_use or now - kept.used_at < self.policy.idle_seconds:
+        for key, entry in list(self._entries.items()):
+            if entry.in_use or now - entry.used_at < self.policy.idle_seconds:
                 continue
-            if kept.has_failed_lately:
-                await kept.close()
+            if entry.has_failed_lately:
+                await entry.close()
             else:
                 await self.close(key)
 
     def known_keys(self) -> list[str]:
-        """Which servers are known here, connected or not."""
-        return list(self._kept)
+        """Return the keys of all known servers, connected or not."""
+        return list(self._entries)
 
     def open_keys(self) -> list[str]:
-        """Which servers are connected now."""
-        return [key for key, kept in self._kept.items() if kept.is_open]
+        """Return the keys of connected servers."""
+        return [key for key, entry in self._entries.items() if entry.is_open]
 
     def resting_keys(self) -> list[str]:
-        """Which servers are left alone now, since they failed several times in a row."""
-        return [key for key, kept in self._kept.items() if kept.is_resting]
+        """Return the keys of servers whose circuit is open."""
+        return [key for key, entry in self._entries.items() if entry.is_resting]
 
-    async def _ask(self, key: str, server: Server, what: Callable[[Session], Awaitable[T]]) -> T:
-        kept = self._kept.get(key)
-        if kept is None or kept.server != server:
-            # Another command or another secret: the old connection is of no use any more.
+    async def _run_on(
+        self, key: str, server: Server, request: Callable[[Session], Awaitable[T]]
+    ) -> T:
+        entry = self._entries.get(key)
+        if entry is None or entry.server != server:
+            # The command or a secret changed, so the old connection is useless.
             await self.close(key)
             await self._make_room()
-            kept = self._kept.setdefault(key, self._new(key, server))
-        return await kept.ask(what)
+            entry = self._entries.setdefault(key, self._new(key, server))
+        return await entry.ask(request)
 
-    def _new(self, key: str, server: Server) -> "_Kept":
+    def _new(self, key: str, server: Server) -> "_PoolEntry":
         def open_session() -> Session:
             return Session(
                 server,
@@ -120,19 +125,19 @@ class Connections:
                 on_tools_changed=lambda: self._changed(key),
             )
 
-        return _Kept(server, self.policy, open_session)
+        return _PoolEntry(server, self.policy, open_session)
 
     async def _make_room(self) -> None:
-        """Where there are too many, end the one that has been idle for longest."""
+        """Close the connection that has been idle longest when the pool is full."""
         while len(self.open_keys()) >= self.policy.connections:
-            idle = [key for key in self.open_keys() if not self._kept[key].in_use]
+            idle = [key for key in self.open_keys() if not self._entries[key].in_use]
             if not idle:
                 raise ServerProblemError(Reason.BUSY)
-            await self.close(min(idle, key=lambda key: self._kept[key].used_at))
+            await self.close(min(idle, key=lambda key: self._entries[key].used_at))
 
 
-class _Kept:
-    """One server: its session if there is one, and how it has been doing."""
+class _PoolEntry:
+    """A server's session, if any, and its failure history."""
 
     def __init__(self, server: Server, policy: Policy, new: Callable[[], Session]) -> None:
         self.server = server
@@ -142,7 +147,7 @@ class _Kept:
         self._new = new
         self._session: Session | None = None
         self._opening = asyncio.Lock()
-        self._places = asyncio.Semaphore(policy.at_once)
+        self._call_slots = asyncio.Semaphore(policy.at_once)
         self._breaker, self._back_off = Breaker(policy), BackOff(policy)
         self._last_problem: ServerProblemError | None = None
 
@@ -158,15 +163,15 @@ class _Kept:
     def has_failed_lately(self) -> bool:
         return self._breaker.is_resting or not self._back_off.allows(anyio.current_time())
 
-    async def ask(self, what: Callable[[Session], Awaitable[T]]) -> T:
-        async with self._place():
+    async def ask(self, request: Callable[[Session], Awaitable[T]]) -> T:
+        async with self._call_slot():
             if not self._breaker.allows(anyio.current_time()):
                 detail = str(self._last_problem) if self._last_problem else ""
                 raise ServerProblemError(Reason.RESTING, detail)
             try:
-                answer = await self._ask_an_open_one(what)
+                answer = await self._run_on_open_session(request)
             except ServerProblemError as problem:
-                self._note(problem)
+                self._record_problem(problem)
                 raise
             self._breaker.succeeded()
             return answer
@@ -176,18 +181,18 @@ class _Kept:
         if session is not None:
             await session.close()
 
-    async def _ask_an_open_one(self, what: Callable[[Session], Awaitable[T]]) -> T:
-        session, is_new = await self._opened()
+    async def _run_on_open_session(self, request: Callable[[Session], Awaitable[T]]) -> T:
+        session, is_new = await self._ensure_open()
         try:
-            return await what(session)
+            return await request(session)
         except ServerProblemError as problem:
-            # It had ended while it was idle, and nothing was sent: that is nobody's failure.
+            # The session ended while idle and nothing was sent: retry once on a new one.
             if is_new or problem.sent or session.is_open:
                 raise
-        session, _ = await self._opened()
-        return await what(session)
+        session, _ = await self._ensure_open()
+        return await request(session)
 
-    async def _opened(self) -> tuple[Session, bool]:
+    async def _ensure_open(self) -> tuple[Session, bool]:
         async with self._opening:
             if self._session is not None and self._session.is_open:
                 return self._session, False
@@ -206,11 +211,11 @@ class _Kept:
             return session, True
 
     @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
-        """A place among those that may call at once; without one in time the server is busy."""
+    async def _call_slot(self) -> AsyncIterator[None]:
+        """Wait for one of the server's concurrent-call slots, or raise BUSY."""
         try:
             async with asyncio.timeout(self._policy.turn_seconds):
-                await self._places.acquire()
+                await self._call_slots.acquire()
         except TimeoutError:
             raise ServerProblemError(Reason.BUSY) from None
         self.in_use += 1
@@ -219,19 +224,19 @@ class _Kept:
         finally:
             self.in_use -= 1
             self.used_at = anyio.current_time()
-            self._places.release()
+            self._call_slots.release()
 
-    def _note(self, problem: ServerProblemError) -> None:
-        if problem.reason in NO_FAILURE:
+    def _record_problem(self, problem: ServerProblemError) -> None:
+        if problem.reason in NOT_FAILURES:
             self._breaker.succeeded()
             return
         self._last_problem = problem
         self._breaker.failed(anyio.current_time())
 
 
-async def keep_tidy(connections: Connections) -> None:
-    """Look after idle connections for as long as the process lives."""
+async def close_idle_forever(connections: Connections) -> None:
+    """Close idle connections periodically for as long as the process lives."""
     while True:
         await asyncio.sleep(max(connections.policy.idle_seconds / 4, 0.01))
         with suppress(ServerProblemError):
-            await connections.tidy()
+            await connections.close_idle()

@@ -1,6 +1,6 @@
-"""When a server says that its tools have changed, they are read: soon, and once for many words.
+"""Syncs triggered by a server's change notifications, debounced.
 
-Runs on the loop of the connections, so it waits for nothing and asks no database.
+Runs on the connections' event loop, so it never blocks and reads no database.
 """
 
 import asyncio
@@ -13,39 +13,41 @@ from acl.platform.redis_circuit import attempt
 
 log = structlog.get_logger(__name__)
 TASK = "servers.sync_integration"
-# A server that changes a dozen tools says so a dozen times.
+# A server that changes a dozen tools sends a dozen notifications.
 WAIT_SECONDS = 2.0
 
 
-class Announcements:
-    """Sends one reading for all that a server says within a moment. What it says while that is
-    on its way is the next moment's."""
+class SyncDebouncer:
+    """A debouncer: one sync for all notifications within a moment.
+
+    Notifications that arrive after it was sent start the next one.
+    """
 
     def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
         self._wait_seconds = wait_seconds
-        self._waiting: set[int] = set()
+        self._scheduled: set[int] = set()
 
     def __call__(self, key: str, cause: str = "announced") -> None:
-        """Note that a connection's server has said so."""
+        """Schedule a sync of a connection's server."""
         integration = int(key.split("/")[0])
-        if integration in self._waiting:
+        if integration in self._scheduled:
             return
-        self._waiting.add(integration)
+        self._scheduled.add(integration)
         asyncio.get_running_loop().call_later(self._wait_seconds, self._send, integration, cause)
 
     def _send(self, integration: int, cause: str) -> None:
-        self._waiting.discard(integration)
+        self._scheduled.discard(integration)
         asyncio.get_running_loop().run_in_executor(None, send_sync, integration, cause)
 
 
 def send_sync(integration: int, cause: str) -> None:
-    """Ask for a reading. Where the queue is away, the schedule asks later."""
+    """Enqueue a sync. If the queue is down, the schedule does it later."""
     if not attempt(lambda redis: bool(redis.ping()), default=False):
         return
     try:
         current_app.send_task(TASK, [integration, cause])
     except (KombuError, OSError):
-        log.warning("queue is away", integration=integration, exc_info=True)
+        log.warning("queue unavailable", integration=integration, exc_info=True)
 
 
-announcements = Announcements()
+schedule_sync = SyncDebouncer()

@@ -1,8 +1,7 @@
-"""The guarded door: every HTTP request to an address from outside goes through here.
+"""Guarded outgoing HTTP: every request to an address from outside goes through here.
 
-`address_check` judges the address as written (pure, for every process); `guarded_backend` judges
-what its name resolves to when it connects. What package managers and servers' own code do is beyond
-it.
+`address_check` checks the URL (pure, for every process); `guarded_backend` checks the resolved
+addresses on connecting. Package managers and the code of servers bypass it.
 """
 
 __all__ = [

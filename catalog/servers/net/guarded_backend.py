@@ -1,5 +1,8 @@
-"""Connects only to what it has judged itself: the name is looked up once, every answer must be
-allowed, and one of these very answers is connected to. A second lookup could say something else."""
+"""A network backend connecting to checked addresses only.
+
+It resolves a name once, checks every address, and connects to one of exactly these. A second lookup
+could return something else (DNS rebinding).
+"""
 
 import socket
 from collections.abc import Awaitable, Callable, Iterable
@@ -9,27 +12,27 @@ import anyio
 import httpcore2
 
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.address_ranges import Reach, reach_of
+from catalog.servers.net.address_ranges import Reach, classify_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError, NotReachableError
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-_TRIED = 3  # of a name's many addresses, so that a long list is no long wait
+_MAX_ATTEMPTS = 3  # addresses tried per name, so that a long list causes no long wait
 
 
-async def look_up(host: str, port: int) -> list[str]:
-    """The addresses of a name, as the system knows them."""
+async def resolve_host(host: str, port: int) -> list[str]:
+    """Resolve a name with the system's resolver."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """A network for httpcore that refuses private addresses, whatever their names."""
+    """A network for httpcore: refuses private addresses, whatever their names."""
 
     def __init__(
         self,
         allowed: AllowedHosts,
         *,
-        resolve: Resolver = look_up,
+        resolve: Resolver = resolve_host,
         network: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
         self._allowed = allowed
@@ -44,8 +47,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to one of the addresses that the name has now, all of which are allowed."""
-        for address in await self._judged(host, port, timeout):
+        """Connect to one of the name's addresses, all of which are allowed."""
+        for address in await self._resolve_allowed(host, port, timeout):
             try:
                 return await self._network.connect_tcp(
                     address, port, timeout, local_address, socket_options
@@ -57,14 +60,14 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        """Never: a socket is a door of this machine."""
+        """Refuse: Unix sockets belong to this machine."""
         raise EndpointNotAllowedError
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, as httpcore does between attempts."""
+        """Sleep between httpcore's attempts."""
         await anyio.sleep(seconds)
 
-    async def _judged(self, host: str, port: int, timeout: float | None) -> list[str]:
+    async def _resolve_allowed(self, host: str, port: int, timeout: float | None) -> list[str]:
         try:
             with anyio.fail_after(timeout):
                 addresses = await self._resolve(host, port)
@@ -73,7 +76,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         wanted = {Reach.PUBLIC}
         if self._allowed.allow(host, port):
             wanted.add(Reach.PRIVATE)
-        # One bad answer among good ones is how a name is made to mean something else later.
-        if any(reach_of(address) not in wanted for address in addresses):
+        # DNS rebinding mixes private addresses with public ones: one bad address refuses the name.
+        if any(classify_address(address) not in wanted for address in addresses):
             raise EndpointNotAllowedError
-        return addresses[:_TRIED]
+        return addresses[:_MAX_ATTEMPTS]

@@ -1,4 +1,4 @@
-"""Reading one document: a registry's page, an archive, a README. Only workers call this."""
+"""Fetching of single documents: a registry's page, an archive, a README. Workers only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.guarded_transport import MB, GuardedTransport
 from catalog.servers.net.outgoing_errors import NotReachableError, TooManyRedirectsError
 
-# What may follow a redirect to another origin: nothing that says who we are.
-_HARMLESS = frozenset({"accept", "user-agent", "if-none-match", "if-modified-since"})
+# Headers that may follow a redirect to another origin: nothing that identifies us.
+_SAFE_HEADERS = frozenset({"accept", "user-agent", "if-none-match", "if-modified-since"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _AGENT = "Pegboard"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much one document may cost."""
+    """Limits of one fetch."""
 
     most_bytes: int = 5 * MB
     seconds: float = 30.0
@@ -27,7 +27,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was read, and from where in the end."""
+    """A fetched document and its final URL."""
 
     url: str
     status: int
@@ -43,7 +43,7 @@ def fetch(
     allowed: AllowedHosts | None = None,
     transport: GuardedTransport | None = None,
 ) -> Document:
-    """Read `url`, for code that is not asynchronous; whatever its status, the document is told."""
+    """Fetch `url` synchronously; return the document whatever its status."""
 
     async def run() -> Document:
         return await fetch_document(
@@ -61,7 +61,7 @@ async def fetch_document(
     allowed: AllowedHosts | None = None,
     transport: GuardedTransport | None = None,
 ) -> Document:
-    """Read `url` within the bounds, following redirects one judged address at a time."""
+    """Fetch `url` within the bounds, checking the address of every redirect."""
     bounds = bounds or Bounds()
     allowed = AllowedHosts.from_settings() if allowed is None else allowed
     transport = transport or GuardedTransport(allowed, most_bytes=bounds.most_bytes)
@@ -90,16 +90,16 @@ async def _follow(
             if response.status_code not in _REDIRECTS or not target:
                 body = await response.aread()
                 return Document(str(url), response.status_code, response.headers, body)
-        following = check_address(_joined(url, target), allowed)
+        following = check_address(_resolve_redirect(url, target), allowed)
         if _origin(following) != _origin(url):
             headers = httpx2.Headers(
-                {name: value for name, value in headers.items() if name.lower() in _HARMLESS}
+                {name: value for name, value in headers.items() if name.lower() in _SAFE_HEADERS}
             )
         url = following
     raise TooManyRedirectsError
 
 
-def _joined(url: httpx2.URL, target: str) -> str:
+def _resolve_redirect(url: httpx2.URL, target: str) -> str:
     try:
         return str(url.join(target))
     except (httpx2.InvalidURL, ValueError):

@@ -1,4 +1,4 @@
-"""An httpx2 transport on the guarded backend: judges each request's address, and bounds answers."""
+"""An httpx2 transport on the guarded backend: checks addresses and bounds responses."""
 
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator
@@ -13,15 +13,15 @@ from catalog.servers.net.guarded_backend import GuardedBackend
 from catalog.servers.net.outgoing_errors import AnswerTooLargeError, NotReachableError
 
 MB = 1024 * 1024
-# A stream of events has no end: this many seconds have the allowance of a whole answer.
+# An event stream has no end, so the size limit applies to each window of this many seconds.
 EVENTS_SECONDS = 60.0
-MOST_IDLE = 3
+MAX_IDLE = 3
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Every request passes `check_address` and every connection the backend.
+    """A transport checking every request and every connection.
 
-    It is built on httpcore2's public pool: httpx2's own transport takes no network of ours.
+    It uses httpcore2's public pool, because httpx2's own transport accepts no custom backend.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=_certificates(),
             max_connections=connections,
-            # Each that idles is asked twice with every request whether it still lives.
-            max_keepalive_connections=min(connections, MOST_IDLE),
+            # httpcore checks every idle connection twice per request.
+            max_keepalive_connections=min(connections, MAX_IDLE),
             keepalive_expiry=30,
             network_backend=backend or GuardedBackend(allowed),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask, once the address is judged; whatever fails on the way is one and the same error."""
+        """Send a request to a checked address; every failure is a NotReachableError."""
         url = check_address(request.url, self._allowed)
-        # A compressed answer would have to be unpacked before anybody knows its size.
+        # A compressed body could expand without limit.
         request.headers["accept-encoding"] = "identity"
         try:
             answer = await self._pool.handle_async_request(
@@ -63,7 +63,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except _FAILURES:
             raise NotReachableError from None
         headers = httpx2.Headers(answer.headers)
-        body = BoundedStream(answer.stream, self._limit_of(headers), _window_of(headers))
+        body = BoundedStream(answer.stream, self._body_limit(headers), _window_seconds(headers))
         if headers.get("content-encoding", "identity").lower() != "identity":
             await body.aclose()
             raise NotReachableError
@@ -75,14 +75,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Close all connections."""
         await self._pool.aclose()
 
-    def _limit_of(self, headers: httpx2.Headers) -> int:
-        """How much is read; nothing of what says itself that it is more."""
-        told = headers.get("content-length", "0")
-        return 0 if told.isdigit() and int(told) > self._most_bytes else self._most_bytes
+    def _body_limit(self, headers: httpx2.Headers) -> int:
+        """Return the body's limit; 0 if its declared length exceeds it."""
+        declared = headers.get("content-length", "0")
+        return 0 if declared.isdigit() and int(declared) > self._most_bytes else self._most_bytes
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A body that ends in AnswerTooLargeError after `most` bytes, within `seconds` if given."""
+    """A body limited to `most` bytes, per window of `seconds` if given."""
 
     def __init__(self, inner: object, most: int, seconds: float | None) -> None:
         assert isinstance(inner, AsyncIterable)  # noqa: S101 - httpcore's types allow the other kind
@@ -105,20 +105,20 @@ class BoundedStream(httpx2.AsyncByteStream):
             raise NotReachableError from None
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where not all was read."""
+        """Return the connection to the pool, or close it if the body was not read completely."""
         close = getattr(self._inner, "aclose", None)
         if close is not None:
             await close()
 
 
-def _window_of(headers: httpx2.Headers) -> float | None:
+def _window_seconds(headers: httpx2.Headers) -> float | None:
     kind = headers.get("content-type", "")
     return EVENTS_SECONDS if kind.lower().startswith("text/event-stream") else None
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Made once, since reading all authorities takes a while."""
+    """Build the TLS context once, since loading all authorities is slow."""
     return httpx2.create_ssl_context(trust_env=False)
 
 

@@ -1,4 +1,4 @@
-"""Sending one JSON document to an address that an operator named. Only workers call this."""
+"""Delivery of JSON documents to operators' addresses. Workers only."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def send_json(
     allowed: AllowedHosts | None = None,
     transport: GuardedTransport | None = None,
 ) -> int:
-    """POST `body` and return the status of the answer; redirects are not followed."""
+    """POST `body` and return the status; redirects are not followed."""
     allowed = AllowedHosts.from_settings() if allowed is None else allowed
     transport = transport or GuardedTransport(allowed, most_bytes=_MOST_BYTES)
 

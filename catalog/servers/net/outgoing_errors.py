@@ -1,10 +1,10 @@
-"""What can go wrong outwards. No text of it tells an address, a port, or what was found there."""
+"""Errors of outgoing requests. No message reveals an address, a port or a response."""
 
 import httpx2
 
 
 class OutgoingError(Exception):
-    """A request that could not be made or not be finished; `code` is for machines."""
+    """A request failed; `code` is for machines."""
 
     code = "outgoing_failed"
     words = "The request could not be made."
@@ -14,7 +14,7 @@ class OutgoingError(Exception):
 
 
 class EndpointNotAllowedError(OutgoingError):
-    """The address is none that Pegboard may reach."""
+    """Pegboard must not reach this address."""
 
     code = "endpoint_not_allowed"
     words = (
@@ -23,22 +23,24 @@ class EndpointNotAllowedError(OutgoingError):
     )
 
 
+# A single error for refusals, timeouts, unknown hosts and bad certificates, so that nobody can scan
+# a network with it.
 class NotReachableError(OutgoingError):
-    """Refused, silent, cut off, unknown, a wrong certificate: nobody is to tell them apart."""
+    """The address could not be reached."""
 
     code = "endpoint_not_reachable"
     words = "The address could not be reached, or did not answer in time."
 
 
 class TooManyRedirectsError(OutgoingError):
-    """It leads from one address to the next, and never to an answer."""
+    """The address redirects too often."""
 
     code = "too_many_redirects"
     words = "The address leads to another one too often."
 
 
 class AnswerTooLargeError(OutgoingError, httpx2.StreamError):
-    """The answer has more bytes than are read; for the MCP SDK it is a broken body of one call."""
+    """The response is too large. As a StreamError, it fails one call of the MCP SDK."""
 
     code = "answer_too_large"
     words = "The answer is larger than Pegboard reads."

@@ -1,8 +1,8 @@
-"""Signing in at servers by OAuth 2.1, in the process that goes out.
+"""OAuth 2.1 sign-in at servers, in the worker that sends requests.
 
-Whom it talks to: the server itself, what that names as its authorization server, and what this
-names as its endpoints. `catalog.servers.net` checks each of these addresses before it is asked, and
-redirects are not followed. What must not leak: codes, verifiers, tokens, client secrets.
+It talks to the server, the authorization server this names, and the endpoints that one names.
+`catalog.servers.net` checks each address; redirects are not followed. Codes, verifiers, tokens and
+client secrets must not leak.
 """
 
 __all__ = ["disconnection", "oauth_accounts", "scope_step_up", "sign_in_error", "tokens"]

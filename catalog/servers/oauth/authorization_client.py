@@ -1,4 +1,4 @@
-"""One request to an authorization server: judged, bounded, and never redirected."""
+"""Requests to authorization servers: checked, bounded, never redirected."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ _SECONDS = 15.0
 _MOST_BYTES = 256 * 1024
 
 
-class Asker:
-    """Asks over the guarded transport; tests give it one that goes nowhere."""
+class OAuthHttp:
+    """An HTTP client on the guarded transport; tests pass a transport of their own."""
 
     def __init__(
         self, allowed: AllowedHosts | None = None, transport: GuardedTransport | None = None
@@ -24,27 +24,27 @@ class Asker:
         self._transport = transport
 
     def get(self, url: str) -> httpx2.Response:
-        """Read a document."""
+        """GET a JSON document."""
         address = check_address(url, self.allowed)
         return self.send(httpx2.Request("GET", address, headers={"Accept": "application/json"}))
 
     def post(
         self, url: str, *, form: Mapping[str, str], headers: Mapping[str, str]
     ) -> httpx2.Response:
-        """Send a form."""
+        """POST a form."""
         address, accept = check_address(url, self.allowed), {"Accept": "application/json"}
         return self.send(
             httpx2.Request("POST", address, data=dict(form), headers={**accept, **headers})
         )
 
     def post_json(self, url: str, body: Mapping[str, Any]) -> httpx2.Response:
-        """Send an object, as to an MCP server."""
+        """POST an object, as to an MCP server."""
         address = check_address(url, self.allowed)
         accept = {"Accept": "application/json, text/event-stream"}
         return self.send(httpx2.Request("POST", address, json=dict(body), headers=accept))
 
     def send(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask, whatever the status; a redirect is told like any other answer."""
+        """Send a request and return the response, whatever its status."""
         check_address(request.url, self.allowed)
         return anyio.run(self._send, request)
 
@@ -66,5 +66,5 @@ class Asker:
 
 
 def _is_stream(response: httpx2.Response) -> bool:
-    """A stream of events has no end; only its status and headers are of interest here."""
+    """Return True for an event stream: it has no end, so only its headers are read."""
     return str(response.headers.get("content-type", "")).startswith("text/event-stream")

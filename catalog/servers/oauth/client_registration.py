@@ -1,4 +1,4 @@
-"""What Pegboard is called at an authorization server: registered by itself, or set by an admin."""
+"""OAuth clients: dynamically registered, or entered by an admin."""
 
 from base64 import b64encode
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
 from pydantic import AnyUrl
 
 from catalog.models import Integration, OAuthClient
-from catalog.servers.oauth.authorization_client import Asker
-from catalog.servers.oauth.endpoint_discovery import GRANTS, Found
+from catalog.servers.oauth.authorization_client import OAuthHttp
+from catalog.servers.oauth.endpoint_discovery import GRANTS, Discovery
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.token_store import CLIENT, keep, kept
+from catalog.servers.oauth.token_store import CLIENT, load_value, store_value
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How Pegboard names and proves itself at one authorization server."""
+    """Pegboard's identity at one authorization server."""
 
     client_id: str
     auth_method: str
     secret: str = field(default="", repr=False)
 
     def proof(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The fields and headers that go with each form (RFC 6749, 2.3.1)."""
+        """Return the fields and headers that authenticate the client (RFC 6749, 2.3.1)."""
         fields, headers = {"client_id": self.client_id}, {}
         if self.auth_method == "client_secret_basic" and self.secret:
             pair = f"{quote(self.client_id, safe='')}:{quote(self.secret, safe='')}"
@@ -40,19 +40,22 @@ class Client:
         return fields, headers
 
 
-def client_for(integration: Integration, found: Found, redirect_uri: str, ask: Asker) -> Client:
-    """The client to sign in as. One that belongs to another issuer is never used."""
+def client_for(
+    integration: Integration, found: Discovery, redirect_uri: str, http: OAuthHttp
+) -> Client:
+    """Return the client to sign in with, registering it if needed."""
     row = OAuthClient.objects.filter(integration=integration).first()
     if row is not None and row.by_hand:
-        return _by_hand(row, found)
+        return _bind_manual_client(row, found)
+    # A client of another issuer is never used: its secret would go to a stranger.
     same = row is not None and row.issuer == found.issuer
     if row is None or not same or row.redirect_uri != redirect_uri:
-        row = _registered(integration, found, redirect_uri, ask)
+        row = _register_client(integration, found, redirect_uri, http)
     return _client(row)
 
 
 def client_at(integration: Integration, issuer: str) -> Client:
-    """The client that is known there; if it is of another issuer by now, nothing is sent."""
+    """Return the client known at the issuer, or raise SignInError."""
     row = OAuthClient.objects.filter(integration=integration).first()
     if row is None or row.issuer != issuer:
         raise SignInError("other_issuer")
@@ -60,15 +63,16 @@ def client_at(integration: Integration, issuer: str) -> Client:
 
 
 def _client(row: OAuthClient) -> Client:
-    secret = kept(row.integration, None, CLIENT).get("secret", "")
+    secret = load_value(row.integration, None, CLIENT).get("secret", "")
     return Client(row.client_id, row.auth_method or "none", secret)
 
 
-def _by_hand(row: OAuthClient, found: Found) -> Client:
-    """It is bound to the first issuer that it is used at: its secret goes nowhere else."""
+def _bind_manual_client(row: OAuthClient, found: Discovery) -> Client:
+    """Bind an admin's client to the first issuer it is used at."""
+    # Its secret goes to no other issuer.
     if row.issuer and row.issuer != found.issuer:
         raise SignInError("other_issuer")
-    has_secret = bool(kept(row.integration, None, CLIENT))
+    has_secret = bool(load_value(row.integration, None, CLIENT))
     offered = found.metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
     usable = [one for one in ("client_secret_basic", "client_secret_post") if one in offered]
     row.issuer = found.issuer
@@ -77,8 +81,8 @@ def _by_hand(row: OAuthClient, found: Found) -> Client:
     return _client(row)
 
 
-def _registered(
-    integration: Integration, found: Found, redirect_uri: str, ask: Asker
+def _register_client(
+    integration: Integration, found: Discovery, redirect_uri: str, http: OAuthHttp
 ) -> OAuthClient:
     if found.metadata.registration_endpoint is None:
         raise SignInError("no_registration")
@@ -86,30 +90,30 @@ def _registered(
         client_name="Pegboard",
         redirect_uris=[AnyUrl(redirect_uri)],
         grant_types=list(GRANTS),
-        token_endpoint_auth_method="none",  # noqa: S106 - we are a public client where we may
+        token_endpoint_auth_method="none",  # noqa: S106 - prefer being a public client
         application_type="web",
         scope=found.scope or None,
     )
-    answer = ask.send(create_client_registration_request(found.metadata, wanted, ""))
+    answer = http.send(create_client_registration_request(found.metadata, wanted, ""))
 
     async def read() -> OAuthClientInformationFull:
         return await handle_registration_response(answer)
 
     try:
-        told = anyio.run(read)
-        check_registration_usable(told)
+        registered = anyio.run(read)
+        check_registration_usable(registered)
     except OAuthRegistrationError:
         raise SignInError("unusable_client") from None
-    if told.client_secret:
-        keep(integration, None, CLIENT, {"secret": told.client_secret})
+    if registered.client_secret:
+        store_value(integration, None, CLIENT, {"secret": registered.client_secret})
     row, _ = OAuthClient.objects.update_or_create(
         integration=integration,
         defaults={
-            "client_id": told.client_id[:500],
+            "client_id": registered.client_id[:500],
             "issuer": found.issuer,
             "redirect_uri": redirect_uri,
-            "auth_method": told.token_endpoint_auth_method
-            or ("client_secret_basic" if told.client_secret else "none"),
+            "auth_method": registered.token_endpoint_auth_method
+            or ("client_secret_basic" if registered.client_secret else "none"),
             "by_hand": False,
         },
     )

@@ -1,4 +1,4 @@
-"""What becomes of a token whose account goes, with its integration or its person or alone."""
+"""Revocation of tokens whose account is removed, alone or with its integration or user."""
 
 from functools import partial
 
@@ -11,11 +11,11 @@ from catalog.models.secret import CLIENT, TOKEN
 REVOKE = "servers.revoke_token"
 
 
-def note_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **_: object) -> None:
-    """Before the account is deleted: keep what a worker needs to give its token back.
+def store_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **_: object) -> None:
+    """Store a token's revocation request before its account is deleted.
 
-    Nothing is opened here, since only workers open secrets; and nothing is kept where the server
-    takes nothing back, or where its client is another's by now.
+    Only workers decrypt secrets, so the row keeps them sealed. Nothing is stored if the server has
+    no revocation endpoint or the client belongs to another issuer by now.
     """
     secrets = Secret.objects.filter(integration=instance.integration_id)
     token = secrets.filter(user=instance.user_id, name=TOKEN).first()

@@ -1,4 +1,4 @@
-"""From a server's address to the endpoints of the authorization server that it names."""
+"""Discovery of a server's authorization server and its endpoints."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -16,13 +16,13 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 
 from acl.platform.strict_json import parse_json
 from catalog.servers.net.address_check import check_address
-from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in_error import SignInError
 
 GRANTS = ["authorization_code", "refresh_token"]
-_LONGEST = 500  # characters of an address, as the tables have them
-# A question that needs no session, to be told where to sign in.
-_HELLO = {
+_MAX_URL_CHARACTERS = 500  # as in the tables
+# An initialize request needs no session; its 401 response names where to sign in.
+_INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -35,8 +35,8 @@ _HELLO = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where to sign in for a server: all of its addresses have been judged."""
+class Discovery:
+    """The authorization server for a server; all addresses have been checked."""
 
     issuer: str
     resource: str
@@ -44,76 +44,77 @@ class Found:
     scope: str
 
 
-def discover(endpoint: str, ask: Asker) -> Found:
-    """Ask the server, then whom it names."""
-    challenge = ask.post_json(endpoint, _HELLO)
-    named, issuer = _resource_metadata(endpoint, challenge, ask)
+def discover(endpoint: str, http: OAuthHttp) -> Discovery:
+    """Query the server, then its authorization server."""
+    challenge = http.post_json(endpoint, _INITIALIZE)
+    named, issuer = _resource_metadata(endpoint, challenge, http)
     resource = resource_url_from_server_url(endpoint)
     if named is not None:
         if not check_resource_allowed(resource, str(named.resource)):
             raise SignInError("wrong_resource")
         resource = str(named.resource)
-    issuer, metadata = _server_metadata(endpoint, issuer, ask)
-    _check(metadata, ask)
+    issuer, metadata = _server_metadata(endpoint, issuer, http)
+    _check_metadata(metadata, http)
     scope = get_client_metadata_scopes(
         extract_scope_from_www_auth(challenge), named, metadata, GRANTS
     )
-    return Found(issuer, resource, metadata, scope or "")
+    return Discovery(issuer, resource, metadata, scope or "")
 
 
 def _resource_metadata(
-    endpoint: str, challenge: httpx2.Response, ask: Asker
+    endpoint: str, challenge: httpx2.Response, http: OAuthHttp
 ) -> tuple[ProtectedResourceMetadata | None, str | None]:
-    """Return what the server says of itself, and its authorization server as it is written."""
+    """Return the protected resource metadata, and the authorization server as written in it."""
     hint = extract_resource_metadata_from_www_auth(challenge)
     for url in build_protected_resource_metadata_discovery_urls(hint, endpoint):
-        answer = ask.get(url)
+        answer = http.get(url)
         if answer.status_code == 200:
             try:
                 named = ProtectedResourceMetadata.model_validate(parse_json(answer.content))
             except ValueError:
                 continue
-            return named, _written(answer, "authorization_servers")
+            return named, _raw_text(answer, "authorization_servers")
     return None, None
 
 
-def _server_metadata(endpoint: str, issuer: str | None, ask: Asker) -> tuple[str, OAuthMetadata]:
-    """Return the issuer and what it says of itself. It must be the one that was named: a document
-    that speaks for another issuer is how one server is mixed up with another.
+def _server_metadata(
+    endpoint: str, issuer: str | None, http: OAuthHttp
+) -> tuple[str, OAuthMetadata]:
+    """Return the issuer and its metadata, or raise SignInError.
 
-    Issuers are compared as they are written (RFC 8414, section 3.3): the models would put a slash
-    behind some of them.
+    The metadata must name the expected issuer, which prevents mix-up attacks. Issuers are compared
+    as written (RFC 8414, section 3.3): the SDK's models would append a slash to some.
     """
     expected = issuer or _origin(endpoint)
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint):
-        answer = ask.get(url)
+        answer = http.get(url)
         if answer.status_code != 200:
             continue
         try:
             metadata = OAuthMetadata.model_validate(parse_json(answer.content))
         except ValueError:
             continue
-        if (written := _written(answer, "issuer")) != expected:
+        if (written := _raw_text(answer, "issuer")) != expected:
             raise SignInError("wrong_issuer")
         return written, metadata
     raise SignInError("not_offered")
 
 
-def _written(answer: httpx2.Response, name: str) -> str:
-    """Return a text of the document, or the first of several, letter by letter."""
+def _raw_text(answer: httpx2.Response, name: str) -> str:
+    """Return a text of the document, or the first of a list, without normalization."""
     value = parse_json(answer.content)[name]
     return str(value[0] if isinstance(value, list) else value)
 
 
-def _check(metadata: OAuthMetadata, ask: Asker) -> None:
-    """Every address before any is used: the first is opened in a person's browser."""
+def _check_metadata(metadata: OAuthMetadata, http: OAuthHttp) -> None:
+    """Check every address before any is used: one is opened in a person's browser."""
     for url in (
         *(metadata.authorization_endpoint, metadata.token_endpoint),
         *(metadata.registration_endpoint, metadata.revocation_endpoint),
     ):
         if url is not None:
-            check_address(str(url), ask.allowed)
-            if len(str(url)) > _LONGEST:
+            check_address(str(url), http.allowed)
+            if len(str(url)) > _MAX_URL_CHARACTERS:
                 raise SignInError("wrong_answer")
     if "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise SignInError("no_pkce")

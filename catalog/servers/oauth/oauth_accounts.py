@@ -1,4 +1,4 @@
-"""Accounts at servers: signing in by OAuth, as people ask for it. What goes out, a worker does."""
+"""Accounts at servers by OAuth, as requested by people. Workers send the requests."""
 
 import json
 from functools import partial
@@ -25,26 +25,26 @@ from catalog.servers.secrets.sealed_values import seal
 
 PREPARE, FINISH = "servers.prepare_sign_in", "servers.finish_sign_in"
 State = OAuthSignIn.State
-# By one person within the time that one attempt lasts: each asks strangers something.
-MOST_AT_ONCE = 20
+# Per person and lifetime of a sign-in, because each one sends requests to third parties.
+MAX_CONCURRENT = 20
 _MOST_OF_CODE = 8_000
 
 
 class CannotSignInError(Exception):
-    """Nobody signs in there: it is started here, or its address is not known whole."""
+    """The server does not support sign-in, or its address is incomplete."""
 
 
 @transaction.atomic
 def begin_sign_in(
     *, by: User, integration: Integration, user: User | None, redirect_uri: str
 ) -> tuple[OAuthSignIn, str]:
-    """Begin to sign in, for `user` or for everybody; with the `state` that the session keeps."""
+    """Begin a sign-in for `user`, or for everybody; return it with the session's `state`."""
     if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
         raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
     if integration.unconfirmed:
         raise CannotSignInError("It was imported, and no admin has confirmed it yet.")
     begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
-    if begun.count() >= MOST_AT_ONCE:
+    if begun.count() >= MAX_CONCURRENT:
         raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")
     state = token_urlsafe(32)
     sign_in = OAuthSignIn.objects.create(
@@ -62,12 +62,12 @@ def begin_sign_in(
 
 
 @transaction.atomic
-def come_back(
+def accept_callback(
     *, by: User, state: str, code: str, issuer: str = "", error: str = ""
 ) -> OAuthSignIn | None:
-    """Take what the authorization server sent the person back with; None where nobody waits for it.
+    """Process the authorization server's callback; None if no sign-in matches.
 
-    A `state` is good once, and for the person who began.
+    A `state` is valid once, and only for the person who began.
     """
     rows = OAuthSignIn.objects.select_for_update().filter(by=by, ticket_digest=_digest(state))
     sign_in = rows.filter(state=State.WAITING).first()
@@ -84,16 +84,16 @@ def come_back(
     return sign_in
 
 
-def account_of(integration: Integration, user: User | None) -> OAuthConnection | None:
-    """The account that somebody, or everybody, is connected with."""
+def find_account(integration: Integration, user: User | None) -> OAuthConnection | None:
+    """Return the account of a person, or the shared one."""
     return OAuthConnection.objects.filter(integration=integration, user=user).first()
 
 
 @transaction.atomic
 def forget_account(*, by: User, integration: Integration, user: User | None) -> bool | None:
-    """Forget an account and its token; whether a worker gives that back (`services.disconnecting`),
-    or None where there was no account."""
-    rows = OAuthConnection.objects.select_for_update(of=("self",))  # it may be renewed just now
+    """Delete an account and its token; return True if a worker revokes it, None if there was
+    none."""
+    rows = OAuthConnection.objects.select_for_update(of=("self",))  # a worker may be renewing it
     gone = rows.filter(integration=integration, user=user).first()
     if gone is None:
         return None
@@ -107,9 +107,9 @@ def forget_account(*, by: User, integration: Integration, user: User | None) -> 
 
 @transaction.atomic
 def set_client(*, by: User, integration: Integration, client_id: str, client_secret: str) -> None:
-    """What Pegboard is called at the authorization server, where it does not register by itself.
+    """Store an OAuth client for a server without dynamic registration.
 
-    It is bound to the issuer that it is first used at.
+    It is bound to the issuer it is first used at.
     """
     OAuthClient.objects.update_or_create(
         integration=integration,

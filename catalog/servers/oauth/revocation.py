@@ -1,43 +1,46 @@
-"""Giving tokens back to the server that made them (RFC 7009)."""
+"""Token revocation (RFC 7009)."""
 
 import json
 
 from catalog.models import OAuthRevocation
 from catalog.servers.net.outgoing_errors import OutgoingError
-from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
 
 
-def revoke(pk: int, ask: Asker | None = None) -> None:
-    """Tell the server; whoever comes second finds nothing to do. What cannot be told now stays.
+def revoke(pk: int, http: OAuthHttp | None = None) -> None:
+    """Revoke a stored token; keep the row if the server cannot be reached.
 
-    The refresh token goes first: with it most servers end everything that came of it.
+    The refresh token goes first: most servers then revoke everything derived from it.
     """
+    http = http or OAuthHttp()
     row = OAuthRevocation.objects.filter(pk=pk).first()
     if row is None:
         return
     try:
         token, client = _token(row), _client(row)
-        told = all(
-            _is_told(row, token[kind], f"{kind}_token", client, ask or Asker())
+        revoked = all(
+            _revoke_at_server(row, token[kind], f"{kind}_token", client, http)
             for kind in ("refresh", "access")
             if token.get(kind)
         )
     except OutgoingError:
         return
     except SecretUnavailableError:
-        told = True  # nobody can open it any more
-    if told:
+        revoked = True  # nobody can decrypt it any more
+    if revoked:
         row.delete()
 
 
-def _is_told(row: OAuthRevocation, token: str, hint: str, client: Client, ask: Asker) -> bool:
-    """Any answer but a failure of the server's own is one: what it does not know is gone, too."""
+def _revoke_at_server(
+    row: OAuthRevocation, token: str, hint: str, client: Client, http: OAuthHttp
+) -> bool:
+    """Return True unless the server itself failed: an unknown token counts as revoked."""
     fields, headers = client.proof()
     form = {"token": token, "token_type_hint": hint, **fields}
-    return ask.post(row.endpoint, form=form, headers=headers).status_code < 500
+    return http.post(row.endpoint, form=form, headers=headers).status_code < 500
 
 
 def _token(row: OAuthRevocation) -> dict[str, str]:

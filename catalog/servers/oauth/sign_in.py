@@ -1,4 +1,4 @@
-"""The worker's two parts of a sign-in: before the person is sent away, and after they come back."""
+"""The worker's two steps of a sign-in: before the redirect, and after the callback."""
 
 import json
 from dataclasses import replace
@@ -10,9 +10,9 @@ from mcp.client.auth.oauth2 import PKCEParameters
 from acl.audit.recorder import record
 from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.servers.net.outgoing_errors import OutgoingError
-from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client, client_at, client_for
-from catalog.servers.oauth.endpoint_discovery import Found, discover
+from catalog.servers.oauth.endpoint_discovery import Discovery, discover
 from catalog.servers.oauth.scope_step_up import scope_to_ask
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import exchange, store
@@ -23,47 +23,47 @@ State = OAuthSignIn.State
 _KNOWN = (SignInError, OutgoingError, SecretUnavailableError)
 
 
-def prepare(pk: int, ask: Asker | None = None) -> None:
-    """Find out where to sign in, and make the address that the person is sent to."""
-    ask = ask or Asker()
+def prepare(pk: int, http: OAuthHttp | None = None) -> None:
+    """Discover the authorization server and build the authorization URL."""
+    http = http or OAuthHttp()
     rows = OAuthSignIn.objects.select_related("integration")
     row = rows.filter(pk=pk, state=State.PREPARING).first()
     if row is None or row.is_over:
         return
     try:
         _require_confirmed(row)
-        found = discover(row.integration.endpoint, ask)
+        found = discover(row.integration.endpoint, http)
         scope = scope_to_ask(row.integration, row.user_id, found.scope)
         found = replace(found, scope=scope)
-        client = client_for(row.integration, found, row.redirect_uri, ask)
+        client = client_for(row.integration, found, row.redirect_uri, http)
     except _KNOWN as problem:
         _fail(row, problem)
         return
     pkce = PKCEParameters.generate()
     OAuthSignIn.objects.filter(pk=pk, state=State.PREPARING).update(
         state=State.WAITING,
-        authorization_url=_address(row, found, client, pkce.code_challenge),
+        authorization_url=_authorization_url(row, found, client, pkce.code_challenge),
         details=_details(row, found),
         sealed_verifier=seal(pkce.code_verifier, purpose=row.purpose),
     )
 
 
-def finish(pk: int, ask: Asker | None = None) -> bool:
-    """Get a token for the code that the person came back with; whether an account is connected.
+def finish(pk: int, http: OAuthHttp | None = None) -> bool:
+    """Exchange the code for a token; return True if an account is connected now.
 
-    The code is taken out of the row first: whoever comes second finds none.
+    The code is removed from the row first, so a second worker finds none.
     """
-    ask = ask or Asker()
-    row, came_back = _take(pk)
+    http = http or OAuthHttp()
+    row, sealed_code = _claim_code(pk)
     if row is None:
         return False
     try:
         _require_confirmed(row)
-        code, issuer = json.loads(unseal(came_back, purpose=row.purpose))
+        code, issuer = json.loads(unseal(sealed_code, purpose=row.purpose))
         verifier = unseal(bytes(row.sealed_verifier), purpose=row.purpose)
         _check_issuer(row, issuer)
         client = client_at(row.integration, row.details["issuer"])
-        token = exchange(row.details, client, code=code, verifier=verifier, ask=ask)
+        token = exchange(row.details, client, code=code, verifier=verifier, http=http)
     except _KNOWN as problem:
         _fail(row, problem)
         return False
@@ -75,7 +75,7 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
                 name: row.details[name]
                 for name in ("endpoint", "issuer", "token_endpoint", "resource", "scope")
             }
-            # One that was begun before an upgrade does not have it.
+            # Sign-ins begun before an upgrade do not have it.
             | {"revocation_endpoint": row.details.get("revocation_endpoint", "")}
             | {"asked_scope": row.details["scope"], "wanted_scope": ""},
         )
@@ -83,38 +83,38 @@ def finish(pk: int, ask: Asker | None = None) -> bool:
         OAuthSignIn.objects.filter(pk=pk).update(
             state=State.DONE, sealed_verifier=b"", message="The account is connected."
         )
-        details = {"issuer": row.details["issuer"], "for": _whose(row)}
+        details = {"issuer": row.details["issuer"], "for": _account_owner(row)}
         record(by=row.by, action="account.connect", target=row.integration.slug, details=details)
     return True
 
 
 def _require_confirmed(row: OAuthSignIn) -> None:
-    """Nothing is asked of a server that was imported before an admin has confirmed it."""
+    """Refuse unconfirmed imports: nothing is sent to them."""
     if row.integration.unconfirmed:
         raise SignInError("not_confirmed")
 
 
 @transaction.atomic
-def _take(pk: int) -> tuple[OAuthSignIn | None, bytes]:
+def _claim_code(pk: int) -> tuple[OAuthSignIn | None, bytes]:
     rows = OAuthSignIn.objects.select_for_update(of=("self",)).select_related("integration", "by")
     row = rows.filter(pk=pk, state=State.FINISHING).first()
     if row is None or row.is_over or not row.sealed_code:
         return None, b""
-    came_back = bytes(row.sealed_code)
+    sealed_code = bytes(row.sealed_code)
     OAuthSignIn.objects.filter(pk=pk).update(sealed_code=b"")
-    return row, came_back
+    return row, sealed_code
 
 
 def _check_issuer(row: OAuthSignIn, issuer: str) -> None:
-    """RFC 9207: a code that another server has given is not shown to this one."""
+    """Refuse a code from another issuer (RFC 9207)."""
     if issuer and issuer != row.details["issuer"]:
         raise SignInError("wrong_issuer")
     if not issuer and row.details["tells_issuer"]:
         raise SignInError("wrong_issuer")
 
 
-def _address(row: OAuthSignIn, found: Found, client: Client, challenge: str) -> str:
-    """Without `state`, which the person's session adds: no row knows it."""
+def _authorization_url(row: OAuthSignIn, found: Discovery, client: Client, challenge: str) -> str:
+    """Build the URL without `state`, which the person's session adds: no row stores it."""
     params = {
         "response_type": "code",
         "client_id": client.client_id,
@@ -129,7 +129,7 @@ def _address(row: OAuthSignIn, found: Found, client: Client, challenge: str) -> 
     return str(url.copy_remove_param("state").copy_merge_params(params))
 
 
-def _details(row: OAuthSignIn, found: Found) -> dict[str, object]:
+def _details(row: OAuthSignIn, found: Discovery) -> dict[str, object]:
     tells = found.metadata.authorization_response_iss_parameter_supported
     return {
         "endpoint": row.integration.endpoint,
@@ -149,5 +149,5 @@ def _fail(row: OAuthSignIn, problem: Exception) -> None:
     )
 
 
-def _whose(row: OAuthSignIn) -> str:
+def _account_owner(row: OAuthSignIn) -> str:
     return row.user.get_username() if row.user else "everybody"

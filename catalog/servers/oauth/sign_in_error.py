@@ -1,4 +1,4 @@
-"""Why somebody could not be signed in, in words that say what to do."""
+"""Reasons why a sign-in failed, each with a message that says what to do."""
 
 from catalog.formats.text_cleanup import clean_text
 
@@ -25,9 +25,9 @@ WORDS = {
 
 
 class SignInError(Exception):
-    """A sign-in that cannot go on; `reason` is for machines."""
+    """A sign-in failed; `reason` is for machines."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        said = clean_text(detail).text[:100]
-        super().__init__(f"{WORDS[reason]} It said: {said}." if said else WORDS[reason])
+        cited = clean_text(detail).text[:100]
+        super().__init__(f"{WORDS[reason]} It said: {cited}." if cited else WORDS[reason])
         self.reason = reason

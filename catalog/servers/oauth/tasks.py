@@ -1,4 +1,4 @@
-"""Signing in, in the process that goes out. The web sends these by name."""
+"""Sign-in tasks of the worker. The web process sends them by name."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,13 +9,13 @@ from django.conf import settings
 from acl.platform.clock import database_now
 from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
-from catalog.servers.oauth.authorization_client import Asker
+from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.revocation import revoke
 from catalog.servers.oauth.sign_in import finish, prepare
 from catalog.servers.oauth.tokens import renew
 
 State = OAuthSignIn.State
-# Renewed this long before they end, so that a call seldom waits for it.
+# Tokens are renewed this long before they expire, so that calls rarely wait.
 EARLY = timedelta(minutes=5)
 _SIGN_INS_KEPT = timedelta(days=1)
 _REVOKED_WITHIN = timedelta(days=1)
@@ -23,13 +23,13 @@ _REVOKED_WITHIN = timedelta(days=1)
 
 @shared_task(name="servers.prepare_sign_in")  # type: ignore[untyped-decorator]
 def prepare_sign_in(pk: int) -> None:
-    """Find out where somebody signs in."""
+    """Prepare a sign-in."""
     prepare(pk)
 
 
 @shared_task(name="servers.finish_sign_in")  # type: ignore[untyped-decorator]
 def finish_sign_in(pk: int) -> None:
-    """Get their token; with the account of everybody, look at once how the server is doing."""
+    """Finish a sign-in; after connecting the shared account, check the server at once."""
     if finish(pk):
         row = OAuthSignIn.objects.get(pk=pk)
         if row.user_id is None:
@@ -38,10 +38,10 @@ def finish_sign_in(pk: int) -> None:
 
 @shared_task(name="servers.sweep_sign_ins")  # type: ignore[untyped-decorator]
 def sweep_sign_ins() -> None:
-    """Do what a lost message has left undone. Whoever comes second finds nothing to do."""
-    now, patience = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
+    """Run steps whose message was lost. Each step is idempotent."""
+    now, grace = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
     left = OAuthSignIn.objects.filter(
-        created_at__gt=now - SIGN_IN_LASTS, created_at__lt=now - patience
+        created_at__gt=now - SIGN_IN_LASTS, created_at__lt=now - grace
     )
     steps: dict[str, Callable[[int], None]] = {
         State.PREPARING: prepare_sign_in,
@@ -53,23 +53,23 @@ def sweep_sign_ins() -> None:
 
 @shared_task(name="servers.revoke_token")  # type: ignore[untyped-decorator]
 def revoke_token(pk: int) -> None:
-    """Give a token back whose account was disconnected."""
+    """Revoke the token of a removed account."""
     revoke(pk)
 
 
 @shared_task(name="servers.sweep_revocations")  # type: ignore[untyped-decorator]
 def sweep_revocations() -> None:
-    """Give back what could not be given back yet, for a day."""
-    now, patience = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
+    """Retry open revocations, for a day."""
+    now, grace = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
     OAuthRevocation.objects.filter(created_at__lt=now - _REVOKED_WITHIN).delete()
-    left = OAuthRevocation.objects.filter(created_at__lt=now - patience)
+    left = OAuthRevocation.objects.filter(created_at__lt=now - grace)
     for pk in left.order_by("pk").values_list("pk", flat=True):
         revoke(pk)
 
 
 @shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]
 def renew_tokens() -> None:
-    """Renew each token that ends soon, and forget sign-ins that are over."""
+    """Renew tokens that expire soon, and delete old sign-ins."""
     now = database_now()
     ending = OAuthConnection.objects.filter(
         can_refresh=True,
@@ -79,5 +79,5 @@ def renew_tokens() -> None:
         integration__unconfirmed=False,
     )
     for pk in ending.order_by("expires_at", "pk").values_list("pk", flat=True):
-        renew(pk, within=EARLY, ask=Asker())
+        renew(pk, within=EARLY, http=OAuthHttp())
     OAuthSignIn.objects.filter(created_at__lt=now - _SIGN_INS_KEPT).delete()

@@ -1,4 +1,4 @@
-"""Tokens and client secrets in the table of secrets, under names that nobody can set."""
+"""Storage of tokens and client secrets as sealed secrets under reserved names."""
 
 import json
 from typing import Any
@@ -7,11 +7,13 @@ from catalog.models import Integration, Secret
 from catalog.models.secret import CLIENT, TOKEN
 from catalog.servers.secrets.sealed_values import seal, unseal
 
-__all__ = ["CLIENT", "TOKEN", "keep", "kept"]
+__all__ = ["CLIENT", "TOKEN", "load_value", "store_value"]
 
 
-def keep(integration: Integration, user_id: int | None, name: str, value: dict[str, Any]) -> None:
-    """Seal it in place of the one before."""
+def store_value(
+    integration: Integration, user_id: int | None, name: str, value: dict[str, Any]
+) -> None:
+    """Seal and store a value, replacing the previous one."""
     row = Secret(integration=integration, user_id=user_id, name=name)
     sealed = seal(json.dumps(value), purpose=row.purpose)
     Secret.objects.update_or_create(
@@ -22,8 +24,8 @@ def keep(integration: Integration, user_id: int | None, name: str, value: dict[s
     )
 
 
-def kept(integration: Integration, user_id: int | None, name: str) -> dict[str, Any]:
-    """What was kept; empty where nothing was."""
+def load_value(integration: Integration, user_id: int | None, name: str) -> dict[str, Any]:
+    """Return the stored value, or {}."""
     row = Secret.objects.filter(integration=integration, user=user_id, name=name).first()
     if row is None:
         return {}

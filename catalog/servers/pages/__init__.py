@@ -1,3 +1,3 @@
-"""Pages of one's own secrets and sign-ins at servers."""
+"""Pages for personal secrets and accounts at servers."""
 
 __all__ = ["my_secrets", "secret_forms", "sign_in_pages"]

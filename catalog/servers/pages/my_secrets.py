@@ -1,4 +1,4 @@
-"""Secrets of one's own: where they can be used, and setting, replacing and forgetting them."""
+"""Pages for personal secrets: list, set, replace and delete."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -10,14 +10,18 @@ from django.views.decorators.http import require_GET, require_http_methods
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from catalog.servers.pages.secret_forms import SecretForm
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from catalog.servers.secrets.personal_secrets import Mine, find_my_secrets, list_my_secrets
+from catalog.servers.secrets.personal_secrets import (
+    PersonalSecrets,
+    find_my_secrets,
+    list_my_secrets,
+)
 from catalog.servers.secrets.secret_store import UnusableSecretError, forget_secret, set_secret
 
 
 @login_required
 @require_GET
 def my_secrets(request: PageRequest) -> HttpResponse:
-    """Every integration of one's own that takes them."""
+    """List the caller's integrations that accept personal secrets."""
     frame = frame_of(request)
     if frame.caller is None:
         context = {"title": "Your connections"}
@@ -30,9 +34,9 @@ def my_secrets(request: PageRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_secret(request: PageRequest, slug: str) -> HttpResponse:
-    """One's own secrets at one integration. One that is not theirs is not there."""
+    """Show or change the caller's secrets at one integration; 404 if it is not theirs."""
     frame = frame_of(request)
-    mine = mine_or_404(request, frame, slug)
+    mine = personal_secrets_or_404(request, frame, slug)
     form = SecretForm(request.POST) if request.method == "POST" else None
     if form is not None and form.is_valid():
         name = form.cleaned_data["name"]
@@ -49,8 +53,8 @@ def my_secret(request: PageRequest, slug: str) -> HttpResponse:
     return render_page(request, "connections/secret.html", context, frame=frame, status=status)
 
 
-def mine_or_404(request: PageRequest, frame: Frame, slug: str) -> Mine:
-    """What one may use there; nothing and not theirs are the same."""
+def personal_secrets_or_404(request: PageRequest, frame: Frame, slug: str) -> PersonalSecrets:
+    """Return the caller's secrets at an integration, or raise 404."""
     if frame.caller is not None:
         mine = find_my_secrets(caller=frame.caller, user=request.user, slug=slug)
         if mine is not None:
@@ -58,7 +62,7 @@ def mine_or_404(request: PageRequest, frame: Frame, slug: str) -> Mine:
     raise Http404
 
 
-def _change(request: PageRequest, mine: Mine, form: SecretForm) -> None:
+def _change(request: PageRequest, mine: PersonalSecrets, form: SecretForm) -> None:
     name, who = form.cleaned_data["name"], {"by": request.user, "user": request.user}
     if form.cleaned_data["forget"]:
         forget_secret(integration=mine.integration, name=name, **who)

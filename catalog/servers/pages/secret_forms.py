@@ -1,5 +1,4 @@
-"""Setting a secret and forgetting it. What was typed is never shown again, not even beside what is
-wrong with it."""
+"""The secret form. A typed value is never rendered again, not even next to its error."""
 
 from typing import Any
 
@@ -9,7 +8,7 @@ from catalog.servers.secrets.secret_store import MOST_CHARACTERS, MOST_OF_NAME
 
 
 class SecretForm(forms.Form):
-    """One secret: its name, and its value where it is set."""
+    """The name of a secret, and its value or the wish to delete it."""
 
     name = forms.CharField(max_length=MOST_OF_NAME)
     value = forms.CharField(
@@ -21,7 +20,7 @@ class SecretForm(forms.Form):
     forget = forms.BooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
-        """A value, or the wish to forget it."""
+        """Require a value unless the secret is to be deleted."""
         data: dict[str, Any] = self.cleaned_data
         data["value"] = str(data.get("value") or "").strip()
         if not data.get("forget") and not data["value"] and "value" not in self.errors:

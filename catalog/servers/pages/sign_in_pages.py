@@ -1,6 +1,6 @@
-"""Signing in at a server that speaks OAuth: the way there, the way back, and for oneself.
+"""OAuth sign-in pages: begin, progress and callback.
 
-The `state` of a sign-in is in the session of the browser that began it, and nowhere else.
+The `state` of a sign-in is stored only in the session of the browser that began it.
 """
 
 from secrets import compare_digest
@@ -19,11 +19,11 @@ from acl.pages.frame import PageRequest, frame_of, render_page
 from catalog.models import Integration, OAuthSignIn
 from catalog.servers.oauth.oauth_accounts import (
     CannotSignInError,
+    accept_callback,
     begin_sign_in,
-    come_back,
     forget_account,
 )
-from catalog.servers.pages.my_secrets import mine_or_404
+from catalog.servers.pages.my_secrets import personal_secrets_or_404
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 
 SESSION = "sign_ins"
@@ -33,25 +33,27 @@ _MOST_AT_ONCE = 5
 @login_required
 @require_POST
 def sign_in(request: PageRequest, slug: str) -> HttpResponse:
-    """Begin to sign in with an account of one's own."""
-    mine = mine_or_404(request, frame_of(request), slug)
+    """Begin a sign-in with a personal account."""
+    mine = personal_secrets_or_404(request, frame_of(request), slug)
     return begin(request, mine.integration, request.user, back=reverse("my-secret", args=[slug]))
 
 
 @login_required
 @require_POST
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
-    """Forget one's own account."""
-    mine = mine_or_404(request, frame_of(request), slug)
-    is_told = forget_account(by=request.user, integration=mine.integration, user=request.user)
-    if is_told is not None:
-        messages.success(request, f"Your account is forgotten here. {what_remains(is_told)}")
+    """Delete the personal account."""
+    mine = personal_secrets_or_404(request, frame_of(request), slug)
+    is_revoked = forget_account(by=request.user, integration=mine.integration, user=request.user)
+    if is_revoked is not None:
+        messages.success(
+            request, f"Your account is forgotten here. {describe_revocation(is_revoked)}"
+        )
     return redirect("my-secret", slug)
 
 
-def what_remains(is_told: bool) -> str:
-    """What a forgotten account can still do, in words; `is_told` is its server's being told."""
-    if is_told:
+def describe_revocation(is_revoked: bool) -> str:
+    """Describe the state of a deleted account at its server."""
+    if is_revoked:
         return "Its server is told to end what was allowed."
     return "At the server it goes on: end it there."
 
@@ -60,7 +62,7 @@ def what_remains(is_told: bool) -> str:
 def begin(
     request: PageRequest, integration: Integration, user: User | None, *, back: str
 ) -> HttpResponse:
-    """Begin, remember in the session that it was this browser, and show how far it is."""
+    """Begin a sign-in, remember it in the session, and redirect to its progress."""
     callback = request.build_absolute_uri(reverse("account-callback"))
     try:
         begun, state = begin_sign_in(
@@ -77,7 +79,7 @@ def begin(
 @login_required
 @require_GET
 def progress(request: PageRequest, public_id: str) -> HttpResponse:
-    """How far a sign-in is; for others than whoever began it there is none."""
+    """Show the progress of a sign-in to whoever began it; 404 for others."""
     rows = OAuthSignIn.objects.select_related("integration")
     row = get_object_or_404(rows, public_id=public_id, by=request.user)
     state = request.session.get(SESSION, {}).get(str(public_id), "")
@@ -97,14 +99,14 @@ def progress(request: PageRequest, public_id: str) -> HttpResponse:
 @require_GET
 @sensitive_variables("state", "code")
 def callback(request: PageRequest) -> HttpResponse:
-    """The way back. Only the browser that began may end it: the state must be its session's."""
+    """Process the redirect back. The state must be the session's own."""
     given = request.GET
     state = given.get("state", "")
-    begun = _begun_with(request, state)
+    begun = _find_sign_in(request, state)
     if begun is None:
         raise Http404
     try:
-        row = come_back(
+        row = accept_callback(
             by=request.user,
             state=state,
             code=given.get("code", ""),
@@ -122,7 +124,7 @@ def callback(request: PageRequest) -> HttpResponse:
     return redirect("account-progress", begun)
 
 
-def _begun_with(request: PageRequest, state: str) -> str | None:
+def _find_sign_in(request: PageRequest, state: str) -> str | None:
     kept: dict[str, str] = request.session.get(SESSION, {})
     for public_id, own in kept.items():
         if state and compare_digest(own.encode(), state.encode()):

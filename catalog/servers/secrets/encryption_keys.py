@@ -1,7 +1,6 @@
-"""The keys that secrets are sealed by: from the environment, or a file of the data folder.
+"""Encryption keys of secrets, from the environment or a file in the data folder.
 
-They are not Django's SECRET_KEY: that one may be changed at any time, and is known to every process
-that signs sessions.
+Not Django's SECRET_KEY: that may change at any time and is known to every web process.
 """
 
 import os
@@ -14,13 +13,13 @@ FILE = "encryption_keys"
 
 
 class SecretUnavailableError(Exception):
-    """A secret cannot be sealed or opened now; nothing may be sent in its place."""
+    """A secret cannot be encrypted or decrypted now."""
 
     code = "secret_unavailable"
 
 
 def cipher() -> MultiFernet:
-    """Seals by the first key and opens by any of them."""
+    """Return a cipher that encrypts with the first key and decrypts with any."""
     keys = known_keys()
     if not keys:
         raise SecretUnavailableError(
@@ -35,17 +34,17 @@ def cipher() -> MultiFernet:
 
 
 def known_keys() -> tuple[str, ...]:
-    """All that can open secrets here, the newest first."""
+    """Return all keys, newest first."""
     return tuple(settings.PEGBOARD_ENCRYPTION_KEYS or _keys_in(key_file()))
 
 
 def key_file() -> Path:
-    """Where the keys are if the environment has none: one a line, the newest first."""
+    """Return the key file, used if the environment has no keys: one per line, newest first."""
     return Path(settings.PEGBOARD_DATA_DIR) / FILE
 
 
 def add_key(file: Path) -> None:
-    """Put a new key before those of the file, or make the file; only its owner may read it."""
+    """Prepend a new key to the file, creating it readable by its owner only."""
     draft = file.with_suffix(".new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -55,7 +54,7 @@ def add_key(file: Path) -> None:
 
 
 def keep_first_key(file: Path) -> None:
-    """Forget every key of the file but the newest."""
+    """Drop all keys from the file but the newest."""
     draft = file.with_suffix(".new")
     draft.touch(mode=0o600)
     draft.write_text(_keys_in(file)[0] + "\n")

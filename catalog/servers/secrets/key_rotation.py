@@ -1,4 +1,4 @@
-"""Sealing everything again by the newest key."""
+"""Key rotation: re-encryption of all secrets with the newest key."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from catalog.servers.secrets.encryption_keys import cipher
 
 @dataclass(slots=True)
 class Rotated:
-    """How many secrets are sealed by the newest key now, and which could not be opened."""
+    """The number of re-encrypted secrets, and the ones that could not be decrypted."""
 
     sealed: int
     lost: list[str]
 
 
 def rotate_secrets(progress: Callable[[int, int], None] = lambda done, total: None) -> Rotated:
-    """Seal every secret by the first key; one that is changed meanwhile has been already."""
+    """Re-encrypt every secret with the first key."""
     rotated = Rotated(0, [])
     keys, total = cipher(), sum(_rows(model, field).count() for model, field, _ in _SEALED)
     for done, (row, field, purpose) in enumerate(_all(), start=1):
@@ -30,13 +30,14 @@ def rotate_secrets(progress: Callable[[int, int], None] = lambda done, total: No
         except InvalidToken:
             rotated.lost.append(getattr(row, purpose))
         else:
+            # Compare-and-set: a secret changed meanwhile was encrypted with the newest key already.
             _rows(type(row), field).filter(pk=row.pk, **{field: sealed}).update(**{field: again})
             rotated.sealed += 1
         progress(done, total)
     return rotated
 
 
-# Where sealed bytes are that outlast an hour, and what says for what each was sealed.
+# Columns of long-lived sealed bytes, each with the attribute that holds its purpose.
 _SEALED: tuple[tuple[type[Model], str, str], ...] = (
     (Secret, "sealed", "purpose"),
     (OAuthRevocation, "sealed_token", "token_purpose"),

@@ -1,4 +1,4 @@
-"""Where a person may use secrets of their own: what they may use, and what allows that."""
+"""Integrations where a person may use personal secrets or accounts."""
 
 from dataclasses import dataclass
 
@@ -7,33 +7,33 @@ from django.db.models import QuerySet
 
 from acl.rights.caller import Caller
 from catalog.models import Capability, Integration, OAuthConnection
-from catalog.servers.oauth.oauth_accounts import account_of
-from catalog.servers.secrets.secret_store import SecretState, secret_states
+from catalog.servers.oauth.oauth_accounts import find_account
+from catalog.servers.secrets.secret_store import SecretState, list_secret_states
 
 
 @dataclass(frozen=True, slots=True)
-class Mine:
-    """An integration, and which of its secrets are the person's own."""
+class PersonalSecrets:
+    """An integration with a person's own secrets and account."""
 
     integration: Integration
     secrets: tuple[SecretState, ...]
     account: OAuthConnection | None
 
 
-def list_my_secrets(*, caller: Caller, user: User) -> list[Mine]:
-    """Each integration of theirs that takes secrets or accounts of their own."""
+def list_my_secrets(*, caller: Caller, user: User) -> list[PersonalSecrets]:
+    """List the caller's usable integrations that accept personal secrets."""
     rows = _allowed(caller).order_by("title", "pk")
-    return [_mine(row, user) for row in rows]
+    return [_personal_secrets(row, user) for row in rows]
 
 
-def find_my_secrets(*, caller: Caller, user: User, slug: str) -> Mine | None:
-    """One of them; None where there is none, it is not theirs, or it takes none."""
+def find_my_secrets(*, caller: Caller, user: User, slug: str) -> PersonalSecrets | None:
+    """Return one of them, or None."""
     row = _allowed(caller).filter(slug=slug).first()
-    return _mine(row, user) if row else None
+    return _personal_secrets(row, user) if row else None
 
 
-def _mine(row: Integration, user: User) -> Mine:
-    return Mine(row, tuple(secret_states(row, user=user)), account_of(row, user))
+def _personal_secrets(row: Integration, user: User) -> PersonalSecrets:
+    return PersonalSecrets(row, tuple(list_secret_states(row, user=user)), find_account(row, user))
 
 
 def _allowed(caller: Caller) -> "QuerySet[Integration]":

@@ -1,4 +1,4 @@
-"""Between a secret and the bytes of its row."""
+"""Encryption of secrets, bound to their row."""
 
 import json
 
@@ -9,12 +9,12 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError, ciph
 
 
 def seal(value: str, *, purpose: str) -> bytes:
-    """The bytes to store. They open for this purpose only: moved to another row they are void."""
+    """Encrypt a value for one purpose: moved to another row, it does not decrypt."""
     return cipher().encrypt(json.dumps([purpose, value]).encode())
 
 
 def unseal(sealed: bytes, *, purpose: str) -> str:
-    """What was sealed for this purpose; SecretUnavailableError for anything else."""
+    """Decrypt a value sealed for this purpose, or raise SecretUnavailableError."""
     try:
         stored_purpose, value = json.loads(cipher().decrypt(sealed))
     except InvalidToken:
@@ -25,7 +25,9 @@ def unseal(sealed: bytes, *, purpose: str) -> str:
 
 
 def values_for(integration: Integration, *, user_id: int | None = None) -> dict[str, str]:
-    """The secrets that a worker needs to speak with the integration, a person's own before shared
-    ones. One that cannot be opened stops all of it: half of a sign-in is not sent."""
+    """Return the decrypted secrets of an integration, personal ones before shared ones.
+
+    One secret that cannot be decrypted fails all: half a set of credentials is never sent.
+    """
     rows = Secret.objects.for_use(integration, user_id=user_id)
     return {row.name: unseal(bytes(row.sealed), purpose=row.purpose) for row in rows}

@@ -1,4 +1,4 @@
-"""Secrets: set and taken away by people, never told to them."""
+"""Storage of secrets: people set and delete them, but never read them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +8,8 @@ from django.db import transaction
 
 from acl.audit.recorder import record
 from catalog.models import Integration, Secret
-from catalog.models.secret import KEPT_BY_US
-from catalog.servers.client.variable_rules import refusal_of
+from catalog.models.secret import RESERVED_PREFIX
+from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.secrets.sealed_values import seal
 
 MOST_CHARACTERS = 16_384
@@ -17,12 +17,12 @@ MOST_OF_NAME = 120
 
 
 class UnusableSecretError(Exception):
-    """No environment variable and no header could hold the value."""
+    """The name or value fits no environment variable or header."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretState:
-    """Whether a secret that an integration needs is there, and since when."""
+    """The name of a secret, and when it was set, if at all."""
 
     name: str
     set_at: datetime | None
@@ -32,9 +32,9 @@ class SecretState:
 def set_secret(
     *, integration: Integration, name: str, value: str, by: User, user: User | None = None
 ) -> None:
-    """Store a secret, of one person or of everybody, in place of the one before it."""
+    """Store a personal or shared secret, replacing the previous one."""
     _check(name, value)
-    if integration.transport == "stdio" and (why := refusal_of(name)):
+    if integration.transport == "stdio" and (why := refusal_reason(name)):
         raise UnusableSecretError(f"Pegboard does not set the variable {name!r}: it {why}.")
     row = Secret(integration=integration, user=user, name=name)
     sealed = seal(value, purpose=row.purpose)
@@ -48,7 +48,7 @@ def set_secret(
 def forget_secret(
     *, integration: Integration, name: str, by: User, user: User | None = None
 ) -> bool:
-    """Remove a secret; False where there was none."""
+    """Delete a secret; return False if there was none."""
     gone, _ = Secret.objects.filter(integration=integration, user=user, name=name).delete()
     if gone:
         _record("secret.forget", integration, name, by, user)
@@ -57,7 +57,7 @@ def forget_secret(
 
 @transaction.atomic
 def set_own_secrets(*, by: User, integration: Integration, allowed: bool) -> bool:
-    """Let people use secrets of their own there; those that they have set are kept, not used."""
+    """Allow or forbid personal secrets; stored ones are kept but unused while forbidden."""
     rows = Integration.objects.filter(pk=integration.pk).exclude(own_secrets=allowed)
     changed = bool(rows.update(own_secrets=allowed))
     if changed:
@@ -66,23 +66,23 @@ def set_own_secrets(*, by: User, integration: Integration, allowed: bool) -> boo
     return changed
 
 
-def secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
-    """What the integration needs and what is set, of everybody or of one person; no values."""
+def list_secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
+    """List the required and the set secrets, personal or shared, without values."""
     rows = Secret.objects.filter(integration=integration, user=user)
-    rows = rows.exclude(name__startswith=KEPT_BY_US)
+    rows = rows.exclude(name__startswith=RESERVED_PREFIX)
     set_at = dict(rows.values_list("name", "set_at"))
     names = dict.fromkeys([*integration.required_secrets, *sorted(set_at)])
     return [SecretState(name, set_at.get(name)) for name in names]
 
 
 def _check(name: str, value: str) -> None:
-    if not name or len(name) > MOST_OF_NAME or name.startswith(KEPT_BY_US):
+    if not name or len(name) > MOST_OF_NAME or name.startswith(RESERVED_PREFIX):
         raise UnusableSecretError("A secret cannot have this name.")
     if not value:
         raise UnusableSecretError("A secret must not be empty.")
     if len(value) > MOST_CHARACTERS:
         raise UnusableSecretError(f"A secret may have {MOST_CHARACTERS:,} characters.")
-    # Private keys come in lines; a header that holds one is refused when it is sent.
+    # Line breaks are allowed for private keys; a header with one is refused when it is sent.
     if not value.replace("\n", "").replace("\r", "").isprintable():
         raise UnusableSecretError("A secret must not hold control characters.")
 

@@ -13,8 +13,8 @@ from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.server_proposals import (
     AnsweredError,
     answer_proposal,
-    answered_proposals,
-    open_proposals,
+    list_answered_proposals,
+    list_open_proposals,
 )
 from marketplace.installs.install_requests import AlreadyThereError, InProgressError
 from marketplace.installs.proposal_install import install_proposed
@@ -56,7 +56,7 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
 
 def _show(request: PageRequest, *, problem: str = "", status: int = 200) -> HttpResponse:
     answered = request.GET.get("show") == "answered"
-    rows = answered_proposals() if answered else open_proposals()
+    rows = list_answered_proposals() if answered else list_open_proposals()
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {
         "answered": answered,

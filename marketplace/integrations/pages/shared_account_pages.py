@@ -32,7 +32,7 @@ def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     row = get_object_or_404(Integration, slug=slug)
     is_told = forget_account(by=request.user, integration=row, user=None)
     if is_told is not None:
-        remains = sign_in_pages.what_remains(is_told)
+        remains = sign_in_pages.describe_revocation(is_told)
         messages.success(request, f"The account is forgotten here. {remains}")
     return redirect(f"{reverse('integration', args=[slug])}#account")
 
