@@ -1,4 +1,4 @@
-"""What there is: integrations, their capabilities, vectors and words."""
+"""The catalogue app: integrations, capabilities, vectors and words."""
 
 from django.apps import AppConfig
 from django.db.models.signals import pre_delete
@@ -10,8 +10,8 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Add this app's place to the rail, and note tokens that have to be revoked."""
-        # Here, since tables can be named once every app is loaded.
+        """Register this app's page in the navigation, and the revocation of tokens."""
+        # Imported here: models are available once every app is loaded.
         from acl.pages.extensions import Place, extensions
         from catalog.models import OAuthConnection
         from catalog.servers.oauth.disconnection import store_revocation

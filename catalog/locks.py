@@ -1,47 +1,45 @@
-"""Changes of the catalogue take turns; the database counts them itself."""
+"""Advisory locks that serialize changes of the catalogue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import connection
 
-_CATALOG = 0x70656762  # any numbers that nothing else locks
+_CATALOG = 0x70656762  # arbitrary keys, used nowhere else
 _MANIFESTS = 0x70656763
 _DEFINITIONS = 0x7065
 _SYNC = 0x7066
 
 
 def lock_catalog() -> None:
-    """Wait for one's turn to change the catalogue; it ends with the transaction."""
+    """Take the catalogue write lock until the transaction ends."""
     _lock(_CATALOG)
 
 
 def lock_manifests() -> None:
-    """Wait for one's turn to read the watched folders: what is read later is stored later."""
+    """Take the lock for reading watched folders until the transaction ends."""
+    # Reads are stored in their order: a slow one must not overwrite a later one.
     _lock(_MANIFESTS)
 
 
 def lock_definitions(integration: int) -> None:
-    """Wait for one's turn to say what an integration's definitions are; it ends with the
-    transaction."""
+    """Take the lock on an integration's definitions until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_DEFINITIONS, integration])
 
 
 @contextmanager
-def only_sync(integration: int) -> Iterator[bool]:
-    """Whether nobody else reads this server's definitions now.
-
-    The lock is the connection's, not a transaction's, since a server may take its time; who dies
-    with it lets go of it.
-    """
+def try_sync_lock(integration: int) -> Iterator[bool]:
+    """Try to take the lock for syncing a server; yield True if acquired."""
     with connection.cursor() as cursor:
+        # A session lock, because a server may be too slow for one transaction. Postgres releases it
+        # if this process dies.
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_SYNC, integration])
-        mine = bool(cursor.fetchone()[0])
+        acquired = bool(cursor.fetchone()[0])
     try:
-        yield mine
+        yield acquired
     finally:
-        if mine:
+        if acquired:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_SYNC, integration])
 

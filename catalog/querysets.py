@@ -1,4 +1,4 @@
-"""Questions about capabilities. Every read for a caller starts with `usable_by`."""
+"""Queries for capabilities. Every read for a caller starts with `usable_by`."""
 
 from typing import Self
 
@@ -18,21 +18,21 @@ TABLES = RightsTables(
 
 
 class CapabilityQuerySet(UsableQuerySet):
-    """Reads on: `Capability.objects.usable_by(caller).of_kind("tool").mentioning("mail")`."""
+    """Chainable: `Capability.objects.usable_by(caller).of_kind("tool").mentioning("mail")`."""
 
     def rights_tables(self) -> RightsTables:
         return TABLES
 
     def of_kind(self, kind: str) -> Self:
-        """Only one kind; `any`, `all` and an empty text mean every kind."""
+        """Filter by kind; `any`, `all` and "" match every kind."""
         return self if kind in {"", "any", "all"} else self.filter(kind=kind)
 
     def in_category(self, category: str) -> Self:
-        """Only one category; an empty text means every one."""
+        """Filter by category; "" matches every category."""
         return self.filter(category=category) if category else self
 
     def mentioning(self, words: str) -> Self:
-        """Those whose names, description or tags contain every one of the words."""
+        """Filter by words: names, description or tags must contain every one."""
         found = self
         for word in words.split()[:8]:
             found = found.filter(
@@ -44,5 +44,5 @@ class CapabilityQuerySet(UsableQuerySet):
         return found
 
     def connected(self) -> Self:
-        """Without what belongs to a disconnected integration."""
+        """Exclude capabilities of disconnected integrations."""
         return self.exclude(integration__connection="disconnected")

@@ -1,4 +1,4 @@
-"""The admin of the catalogue."""
+"""Django admin of the catalogue."""
 
 from catalog.admin.entry_admin import CapabilityAdmin, IntegrationAdmin, RuleAdmin
 from catalog.admin.graph_admin import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin

@@ -1,4 +1,4 @@
-"""Integrations, capabilities and rules."""
+"""Admin of integrations, capabilities and rules."""
 
 from typing import Any, cast
 
@@ -23,26 +23,26 @@ from catalog.registration.admin_corrections import awaits_review, correct_capabi
 
 
 class DescribedAdmin(AuditedAdmin):
-    """Comes from a source: only what an organisation decides about it can be changed."""
+    """Admin of rows that come from a source: only an organisation's decisions are editable."""
 
-    decided: tuple[str, ...] = ()
+    editable: tuple[str, ...] = ()
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
-        """What can be decided first, then what the source says."""
+        """Return editable fields first, then the source's."""
         hidden = {"id", *self.exclude} if self.exclude else {"id"}
         names = [field.name for field in self.model._meta.concrete_fields]
-        return [*self.decided, *(name for name in names if name not in {*hidden, *self.decided})]
+        return [*self.editable, *(name for name in names if name not in {*hidden, *self.editable})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
-        return [name for name in self.get_fields(request, obj) if name not in self.decided]
+        return [name for name in self.get_fields(request, obj) if name not in self.editable]
 
 
 @admin.register(Integration)
 class IntegrationAdmin(DescribedAdmin):
-    decided = ("enabled", "state", "restricted")
+    editable = ("enabled", "state", "restricted")
     list_display = ("slug", "title", "kind", "number", "enabled", "state", "connection")
     list_filter = ("kind", "enabled", "state", "restricted", "connection")
     search_fields = ("slug", "title", "description", "publisher")
@@ -58,12 +58,12 @@ class IntegrationAdmin(DescribedAdmin):
 
 
 class CapabilityForm(GatedForm):
-    """An admin's decisions about a capability."""
+    """The form for an admin's decisions about a capability."""
 
     gated = ("category",)
 
     def clean_state(self) -> str:
-        """Out of quarantine there is one way: the review of what was found."""
+        """Refuse to approve a quarantined capability here: only the review can."""
         state = str(self.cleaned_data["state"])
         if state == ReviewState.APPROVED and awaits_review(self.instance.pk):
             slug = self.instance.integration.slug
@@ -73,7 +73,7 @@ class CapabilityForm(GatedForm):
         return state
 
     def clean_category(self) -> str:
-        """In the spelling that all categories have."""
+        """Normalize the category."""
         folded = canonical_category(self.cleaned_data["category"])
         if not folded:
             raise forms.ValidationError("A category has letters or digits.")
@@ -83,7 +83,7 @@ class CapabilityForm(GatedForm):
 @admin.register(Capability)
 class CapabilityAdmin(DescribedAdmin):
     form = CapabilityForm
-    decided = ("category", "state", "ai_access", "core", "pinned", "approve_findings")
+    editable = ("category", "state", "ai_access", "core", "pinned", "approve_findings")
     list_display = (
         *("full_name", "display_name", "kind", "category", "category_inferred"),
         *("side_effect", "ai_access", "available", "state"),
@@ -97,14 +97,14 @@ class CapabilityAdmin(DescribedAdmin):
     inlines = (CapabilityGroupInline, CapabilityUserInline)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """The service has recorded what it stored; what is left are the grants."""
-        of_grants = [part for part in message if "name" in next(iter(part.values()))]
-        if of_grants:
+        """Log only changes of grants: the service has recorded the rest."""
+        grant_changes = [part for part in message if "name" in next(iter(part.values()))]
+        if grant_changes:
             return super().log_change(request, obj, message)
         return super(AuditedAdmin, self).log_change(request, obj, message)
 
     def save_model(self, request: HttpRequest, obj: Capability, form: Any, change: bool) -> None:
-        """Through the service: a new category is a new text to find it by."""
+        """Save through the service, which re-embeds a changed category."""
         correct_capability(by=cast(User, request.user), capability=obj, changed=form.changed_data)
 
 

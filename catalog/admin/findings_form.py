@@ -1,4 +1,4 @@
-"""Texts that admins type pass the gate, too: what it finds is shown, and has to be approved."""
+"""The scan of texts typed by admins: findings must be approved."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from catalog.trust.scanner import scan_definition
 
 
 class GatedForm(forms.ModelForm):
-    """Refuses texts that speak to a model until the admin has seen the findings and says yes."""
+    """A form with a scan: suspicious texts need the admin's approval."""
 
     gated: ClassVar[tuple[str, ...]] = ()
     approve_findings = forms.BooleanField(
@@ -19,11 +19,11 @@ class GatedForm(forms.ModelForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Scan what has changed."""
+        """Scan the changed texts."""
         values: dict[str, Any] = super().clean() or {}
         for name in self.gated:
             text = str(values.get(name, ""))
-            # A category is written with hyphens; it is read as words.
+            # Also scan as words: categories are written with hyphens.
             found = scan_definition({name: text, "words": text.replace("-", " ")})
             if name in self.changed_data and keeps_out(found) and not values["approve_findings"]:
                 told = " ".join(dict.fromkeys(one.told for one in found))

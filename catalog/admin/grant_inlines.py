@@ -1,4 +1,4 @@
-"""Who may use an integration or a capability, as rows below it."""
+"""Inlines for grants on integrations and capabilities."""
 
 from typing import cast
 
@@ -18,10 +18,10 @@ from catalog.models import (
 
 
 class GrantFormSet(BaseInlineFormSet):
-    """Grants to use something: the permission is always the same one, and set here."""
+    """Grants below a row; the permission is fixed."""
 
     def clean(self) -> None:
-        """Nobody is given the same thing twice."""
+        """Refuse duplicate users and groups."""
         super().clean()
         subject = self.form.base_fields.keys() & {"user", "group"}
         seen = set()
@@ -44,7 +44,7 @@ class GrantInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     extra = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        """Django's own permissions on the row, such as the one to change it, are not grants."""
+        """Exclude Django's own permissions, such as the one to change the row."""
         grants: QuerySet = super().get_queryset(request)
         return grants.filter(permission__codename__startswith="use_")
 

@@ -1,4 +1,4 @@
-"""Edges that an admin decides, presets, and what the rest is worked out from."""
+"""Admin of edges, presets, and the data edges are computed from."""
 
 from typing import Any, cast
 
@@ -18,29 +18,29 @@ from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trai
 
 
 class EdgeForm(forms.ModelForm):
-    """An edge between two capabilities; what is said again replaces what was said."""
+    """The form of an edge; a repeated edge replaces the existing one."""
 
     def clean(self) -> dict[str, Any]:
-        """Nothing is related to itself."""
+        """Refuse an edge from a capability to itself."""
         values: dict[str, Any] = super().clean() or {}
         if values.get("source") is not None and values.get("source") == values.get("target"):
             raise forms.ValidationError("A capability is not related to itself.")
         return values
 
     def clean_weight(self) -> float:
-        """From 0 to 1."""
+        """Require a weight from 0 to 1."""
         weight = float(self.cleaned_data["weight"])
         if not 0 <= weight <= 1:
             raise forms.ValidationError("A weight is from 0 to 1.")
         return weight
 
     def _post_clean(self) -> None:
-        """The service stores it, and knows which end comes first and what is there already."""
+        """Skip model validation: the service orders the ends and updates existing edges."""
 
 
 @admin.register(Edge)
 class EdgeAdmin(AuditedAdmin):
-    """All that is stored; what only shared tags and categories give is no row."""
+    """Admin of stored edges; edges computed from shared traits have no row."""
 
     form = EdgeForm
     fields = ("source", "target", "kind", "weight")
@@ -52,14 +52,14 @@ class EdgeAdmin(AuditedAdmin):
     ordering = ("source__full_name", "kind", "target__full_name", "pk")
 
     def has_change_permission(self, request: HttpRequest, obj: Edge | None = None) -> bool:
-        """An edge is added or removed; the same one again has another weight."""
+        """Forbid changes: adding the same edge again changes its weight."""
         return False
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Edge:
         return Edge(**form.cleaned_data, origin=Edge.Origin.ADMIN)
 
     def save_model(self, request: HttpRequest, obj: Edge, form: Any, change: bool) -> None:
-        """Through the service, which records it."""
+        """Save through the service, which records it in the audit log."""
         stored, _ = relate(
             by=cast(User, request.user),
             source=obj.source,
@@ -70,7 +70,7 @@ class EdgeAdmin(AuditedAdmin):
         obj.pk = stored.pk
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing hangs on an edge."""
+        """Do nothing: an edge has no related rows."""
 
     def delete_model(self, request: HttpRequest, obj: Edge) -> None:
         unrelate(
@@ -86,7 +86,7 @@ class EdgeAdmin(AuditedAdmin):
             self.delete_model(request, edge)
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
-        """The service has recorded it; here it is only for the admin's own history."""
+        """Log to Django's history only: the service has written the audit entry."""
         return super(AuditedAdmin, self).log_addition(request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet) -> Any:
@@ -111,7 +111,7 @@ class TraitAdmin(ReadOnlyAdmin):
 
 
 class MemberFormSet(BaseInlineFormSet):
-    """The capabilities of a preset, not too many of them."""
+    """The capabilities of a preset, limited in number."""
 
     def clean(self) -> None:
         super().clean()
@@ -155,7 +155,7 @@ class PresetAdmin(AuditedAdmin):
         return int(getattr(preset, "number", 0))
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """The members that the form has stored, and the edges between them."""
+        """Store the members, then the edges between them."""
         super().save_related(request, form, formsets, change)
         members = Capability.objects.filter(memberships__preset=form.instance)
         set_members(by=cast(User, request.user), preset=form.instance, capabilities=list(members))

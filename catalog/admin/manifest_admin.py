@@ -1,4 +1,4 @@
-"""The manifests of the watched folders, to look at: what each provides, and what is wrong."""
+"""Read-only admin of the manifests in the watched folders."""
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter

@@ -1,4 +1,4 @@
-"""How servers do, and which secrets they have: to look at, without the secrets."""
+"""Read-only admin of servers' health, secrets and OAuth state, without secret values."""
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
@@ -53,7 +53,7 @@ class OAuthRevocationAdmin(ReadOnlyAdmin):
 
 @admin.register(OAuthSignIn)
 class OAuthSignInAdmin(ReadOnlyAdmin):
-    # The address holds the ticket that only the session is to know.
+    # The address and the sealed values let their reader complete the sign-in.
     exclude = ("sealed_verifier", "sealed_code", "authorization_url")
     list_display = ("integration", "user", "by", "state", "message", "created_at")
     list_filter = ("state",)

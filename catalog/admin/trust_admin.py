@@ -1,4 +1,4 @@
-"""What servers say, when it was read, and which were proposed: to look at. Deciding has pages."""
+"""Read-only admin of definitions, syncs and proposals. Decisions have pages of their own."""
 
 from django.contrib import admin
 
@@ -28,4 +28,4 @@ class ServerProposalAdmin(ReadOnlyAdmin):
     list_filter = ("state",)
     list_select_related = ("user", "group")
     search_fields = ("name", "endpoint", "user__username", "group__name")
-    exclude = ("actor", "key")  # they may be gone; the kinds, the prefix and the name stay
+    exclude = ("actor", "key")  # may be deleted; kinds, prefix and name are copied

@@ -1,4 +1,4 @@
-"""Vectors and what they are built from, to look at."""
+"""Read-only admin of vectors and their models."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,8 +18,8 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
     search_fields = ("name",)
 
 
-class StateOfVector(admin.SimpleListFilter):
-    """Whether a capability's text has been embedded as it is now."""
+class VectorStateFilter(admin.SimpleListFilter):
+    """A filter for ready, pending and failed vectors."""
 
     title = "vector"
     parameter_name = "vector"
@@ -39,7 +39,7 @@ class StateOfVector(admin.SimpleListFilter):
 @admin.register(Embedding)
 class EmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("capability", "model", "ready", "attempts", "failure", "sent_at")
-    list_filter = (StateOfVector, "model")
+    list_filter = (VectorStateFilter, "model")
     list_select_related = ("capability", "model")
     search_fields = ("capability__full_name",)
     exclude = ("vector",)

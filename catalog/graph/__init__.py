@@ -1,3 +1,3 @@
-"""Relations between capabilities: stored when definitions change, read for a caller."""
+"""The graph of relations: stored when definitions change, read per caller."""
 
 __all__ = ["neighbours", "relations", "stored_links"]

@@ -1,10 +1,10 @@
-"""What a caller is told of the graph: neighbours and figures among what they may use.
+"""Graph queries per caller: neighbours and edge counts among usable capabilities.
 
-A tag that many have and a category that is large relate nothing to anything. How many have it is
-counted among what this caller may use, so that whatever is hidden makes no edge and ends none.
+Tags shared by many and large categories relate nothing. The limits count only what the caller may
+use, so hidden capabilities neither add nor remove an edge.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -16,21 +16,21 @@ from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.models import Edge
 from catalog.querysets import TABLES
 
-MOST_OF_A_KIND = 20
+MAX_PER_TYPE = 20
 PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
 LARGEST_CATEGORY = 8
-# A tag counts while at most a tenth of what the caller may use has it; fewer than five may share
-# one in the smallest catalogue, and more than fifty are no neighbourhood.
+# A tag relates capabilities while at most a tenth of the usable ones share it: at least five in
+# small catalogues, at most fifty in large ones.
 MOST_WITH_A_TAG = "GREATEST(5, LEAST(50, {usable} / 10))"
 _MOST_WITH_A_TAG = MOST_WITH_A_TAG.format(usable="(SELECT count(*) FROM usable)")
-# Everybody's edges, and those that an admin of the caller's group has decided, which come first.
+# Everybody's edges, and those set by an admin of the caller's group, which take precedence.
 FOR_THE_GROUP = "(group_id IS NULL OR group_id = ANY (%(groups)s::bigint[]))"
 Direction = Literal["out", "in", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A capability at the other end of an edge; `direction` is as seen from the one asked about."""
+    """A related capability; `direction` is seen from the queried one."""
 
     identifier: str
     full_name: str
@@ -46,61 +46,59 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The neighbours, strongest first by type, and those that are left out as not connected."""
+    """Neighbours by type, strongest first, and the disconnected ones."""
 
     neighbours: tuple[Neighbour, ...]
     disconnected: tuple[Neighbour, ...]
 
 
 def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourhood | None:
-    """At most twenty of each type; None where there is no such one that the caller may use."""
+    """Return up to 20 neighbours of each type; None if the caller cannot use the capability."""
     parameters = {**rights_parameters(caller), "name": full_name, "type": type_}
     with connection.cursor() as cursor:
         cursor.execute(_neighbours(united=caller.is_united), parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if not rows:
         return None
-    found = _merged((row[-1], Neighbour(*row[:-1])) for row in rows if row[0] is not None)
+    found = _merge_edges((row[-1], Neighbour(*row[:-1])) for row in rows if row[0] is not None)
     return Neighbourhood(
-        tuple(_strongest(one for one in found if not one.disconnected)),
-        tuple(_strongest(one for one in found if one.disconnected)),
+        tuple(_rank_by_type(one for one in found if not one.disconnected)),
+        tuple(_rank_by_type(one for one in found if one.disconnected)),
     )
 
 
 def count_edges(caller: Caller) -> int:
-    """How many edges there are among what the caller may use and what is connected."""
+    """Return the number of edges among the caller's connected capabilities."""
     with connection.cursor() as cursor:
         cursor.execute(_count(united=caller.is_united), rights_parameters(caller))
         return int(cursor.fetchone()[0])
 
 
-def _merged(found: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
-    """One for each type and direction: the word of the group's admin where there is one, else that
-    of an admin, else the strongest."""
+def _merge_edges(found: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
+    """Keep one edge per type and direction.
+
+    A group admin's edge wins over an admin's, and that over the strongest other one.
+    """
     best: dict[tuple[str, str, str], tuple[bool, Neighbour]] = {}
     for of_group, one in found:
         key = (one.full_name, one.type, one.direction)
-        if key not in best or _word(of_group, one) > _word(*best[key]):
+        if key not in best or _precedence(of_group, one) > _precedence(*best[key]):
             best[key] = of_group, one
     kept = [one for _, one in best.values() if one.weight > 0]
     return [replace(one, weight=round(one.weight, 4)) for one in kept]
 
 
-def _word(of_group: bool, one: Neighbour) -> tuple[bool, bool, float, str]:
+def _precedence(of_group: bool, one: Neighbour) -> tuple[bool, bool, float, str]:
     return of_group, one.origin == Edge.Origin.ADMIN, one.weight, one.origin
 
 
-def _strongest(found: Iterable[Neighbour]) -> Iterable[Neighbour]:
+def _rank_by_type(found: Iterable[Neighbour]) -> Iterable[Neighbour]:
     ranked = sorted(found, key=lambda one: (-one.weight, one.full_name, one.direction))
     by_type: dict[str, list[Neighbour]] = {kind: [] for kind in Edge.Kind.values}
     for one in ranked:
         by_type[one.type].append(one)
-    for some in by_type.values():
-        yield from _first(some)
-
-
-def _first(some: Sequence[Neighbour]) -> Sequence[Neighbour]:
-    return some[:MOST_OF_A_KIND]
+    for edges in by_type.values():
+        yield from edges[:MAX_PER_TYPE]
 
 
 @cache
@@ -146,7 +144,7 @@ FROM own LEFT JOIN (
    AND c.id NOT IN (SELECT id FROM own) AND (%(type)s::text = '' OR r.kind = %(type)s::text)
   JOIN catalog_integration i ON i.id = c.integration_id
 ) ON true
-"""  # noqa: S608 - names and numbers of our own
+"""  # noqa: S608 - constants only
 
 
 @cache
@@ -185,4 +183,4 @@ worded AS (
   FROM edge GROUP BY one, other, kind
 )
 SELECT count(*) FROM worded WHERE weight > 0
-"""  # noqa: S608 - names and numbers of our own
+"""  # noqa: S608 - constants only

@@ -1,4 +1,4 @@
-"""How capabilities are related: asked for a caller, decided by an admin."""
+"""Relations between capabilities: read by callers, set by admins."""
 
 from collections.abc import Sequence
 
@@ -17,22 +17,21 @@ __all__ = ["EdgeRefused", "PresetTooLarge", "find_neighbours", "relate", "set_me
 
 
 class EdgeRefused(Exception):
-    """A capability is not related to itself."""
+    """A capability cannot be related to itself."""
 
     def __init__(self) -> None:
         super().__init__("A capability is not related to itself.")
 
 
 class PresetTooLarge(Exception):
-    """Each two of a preset are an edge, so it stays small."""
+    """The preset has too many capabilities: every pair of them is an edge."""
 
     def __init__(self) -> None:
         super().__init__(f"A preset has at most {MOST_IN_A_PRESET} capabilities.")
 
 
 def find_neighbours(*, caller: Caller, full_name: str, kind: str = "") -> Neighbourhood | None:
-    """Of a capability that the caller may use, what else they may use; `kind` is that of the
-    edge."""
+    """Return the usable neighbours of a usable capability; `kind` filters edges."""
     return neighbours_of(caller, full_name, kind)
 
 
@@ -46,8 +45,10 @@ def relate(
     weight: float,
     group: Group | None = None,
 ) -> tuple[Edge, bool]:
-    """An admin's edge, whose weight replaces what was worked out; and whether it is new. It holds
-    for everybody, or for the callers of one group, where it replaces everybody's, too."""
+    """Set an admin's edge, which overrides computed weights; return True if it is new.
+
+    It holds for everybody, or for one group's callers, where it also overrides everybody's.
+    """
     one, other = _ends(source, target, kind)
     edge, is_new = Edge.objects.update_or_create(
         source=one,
@@ -72,21 +73,22 @@ def unrelate(
     kind: str,
     group: Group | None = None,
 ) -> bool:
-    """No such edge any longer, wherever it comes from, for everybody or for the callers of one
-    group; whether there was one.
+    """Remove an edge for everybody or for one group's callers; return False if there was none.
 
-    What was added for them is deleted. What a source, a preset, shared tags or, for a group,
-    an edge of everybody's give is outweighed by an edge without weight, or it would be back.
+    An admin's own edge is deleted. An edge from a source, a preset, shared tags or (for a group)
+    from everybody would come back, so a zero-weight edge overrides it.
     """
     lock_catalog()
     one, other = _ends(source, target, kind)
-    words = Edge.objects.filter(source=one, target=other, kind=kind, origin=Edge.Origin.ADMIN)
-    word = words.filter(group=group).first()
-    elsewhere = _is_there(one, other, kind, words.filter(group=None).first() if group else None)
-    if (word is None and not elsewhere) or (word is not None and word.weight == 0):
+    decisions = Edge.objects.filter(source=one, target=other, kind=kind, origin=Edge.Origin.ADMIN)
+    decision = decisions.filter(group=group).first()
+    elsewhere = _edge_exists(
+        one, other, kind, decisions.filter(group=None).first() if group else None
+    )
+    if (decision is None and not elsewhere) or (decision is not None and decision.weight == 0):
         return False
     if elsewhere:
-        words.update_or_create(
+        decisions.update_or_create(
             source=one,
             target=other,
             kind=kind,
@@ -95,14 +97,14 @@ def unrelate(
             defaults={"weight": 0.0},
         )
     else:
-        words.filter(group=group).delete()
+        decisions.filter(group=group).delete()
     record(by=by, action="edge.remove", target=str(source), details=_details(target, kind, group))
     return True
 
 
 @transaction.atomic
 def set_members(*, by: User | None, preset: Preset, capabilities: Sequence[Capability]) -> None:
-    """Exactly these belong to the preset, and each two of them together."""
+    """Replace the members of a preset and the edges between them."""
     wanted = {capability.pk for capability in capabilities}
     if len(wanted) > MOST_IN_A_PRESET:
         raise PresetTooLarge
@@ -118,7 +120,7 @@ def set_members(*, by: User | None, preset: Preset, capabilities: Sequence[Capab
 
 
 def _ends(source: Capability, target: Capability, kind: str) -> tuple[Capability, Capability]:
-    """Source and target as they are stored."""
+    """Return the ends in the stored order."""
     if source.pk == target.pk:
         raise EdgeRefused
     if kind in WITHOUT_DIRECTION and source.pk > target.pk:
@@ -131,16 +133,16 @@ def _details(target: Capability, kind: str, group: Group | None) -> dict[str, ob
     return details | ({"group": group.name} if group else {})
 
 
-def _is_there(one: Capability, other: Capability, kind: str, word: Edge | None) -> bool:
-    """Whether there is an edge by an admin's word for everybody, or else without any."""
-    if word is not None:
-        return word.weight > 0
+def _edge_exists(one: Capability, other: Capability, kind: str, decision: Edge | None) -> bool:
+    """Return True if everybody's admin edge, or else any other edge, exists."""
+    if decision is not None:
+        return decision.weight > 0
     same = Edge.objects.filter(source=one, target=other, kind=kind)
-    return same.exclude(origin=Edge.Origin.ADMIN).exists() or _share(one, other, kind)
+    return same.exclude(origin=Edge.Origin.ADMIN).exists() or _share_traits(one, other, kind)
 
 
-def _share(one: Capability, other: Capability, kind: str) -> bool:
-    """Whether some caller may see them related by what they have in common."""
+def _share_traits(one: Capability, other: Capability, kind: str) -> bool:
+    """Return True if the two share a category or enough tags to be related."""
     if kind == Edge.Kind.SAME_CATEGORY:
         return (one.kind, one.category) == (other.kind, other.category)
     tags = {tag.lower() for tag in one.tags} & {tag.lower() for tag in other.tags}

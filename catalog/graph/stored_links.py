@@ -1,8 +1,7 @@
-"""What of the graph is stored, refreshed for the entries that changed and no others.
+"""Stored edges, refreshed only for changed capabilities, within the change's transaction.
 
-A few statements for many entries, in the transaction of the change. An entry's edges are those that
-it declares and those by which others have declared it, so an entry may come before or after what it
-needs.
+An entry's edges are the ones it declares and the ones others declare to it, so entries may be
+loaded before or after their dependencies.
 """
 
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from django.db import connection
 
 from catalog.models import Edge
 
-MOST_IN_A_PRESET = 30  # each two of them are an edge
+MOST_IN_A_PRESET = 30  # every pair is an edge
 
 
 def refresh_links(ids: Sequence[int]) -> None:
-    """Traits, mentions and edges of these capabilities as their definitions say now."""
+    """Rewrite the traits, mentions and edges of these capabilities."""
     if not ids:
         return
     with connection.cursor() as cursor:
@@ -24,7 +23,7 @@ def refresh_links(ids: Sequence[int]) -> None:
 
 
 def refresh_presets(ids: Sequence[int]) -> None:
-    """The edges of these presets as their members are now."""
+    """Rewrite the edges of these presets."""
     with connection.cursor() as cursor:
         for statement in _PRESETS:
             cursor.execute(statement, {"ids": list(ids)})
@@ -39,7 +38,7 @@ _TRAITS = (
     SELECT id, '#' || lower(tag) FROM catalog_capability, unnest(tags) tag WHERE id = ANY (%(ids)s)
     """,
 )
-# A name without an integration may mean a neighbour in one's own: `search` said by gmail__send.
+# A bare name may mean a tool of the same integration: `search`, mentioned by gmail__send.
 _MENTIONS = (
     "DELETE FROM catalog_mention WHERE capability_id = ANY (%(ids)s)",
     """
@@ -91,7 +90,7 @@ _EDGES = (
     GROUP BY 1, 2, 3, 5
     ON CONFLICT (source_id, target_id, kind, origin, preset_id, group_id)
     DO UPDATE SET weight = EXCLUDED.weight
-    """,  # noqa: S608 - names of our own columns
+    """,  # noqa: S608 - constant column names
 )
 _PRESETS = (
     "DELETE FROM catalog_edge WHERE preset_id = ANY (%(ids)s)",

@@ -1,4 +1,4 @@
-"""Lookups: lists, single capabilities, categories, figures, and the cached full listing."""
+"""Lookups: lists, single capabilities, categories, statistics, and the cached listing."""
 
 __all__ = [
     "catalog_queries",

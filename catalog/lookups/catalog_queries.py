@@ -1,8 +1,8 @@
-"""Looking things up: lists, single capabilities, categories, the tree, figures.
+"""Catalogue queries: lists, single capabilities, categories, the tree, statistics.
 
-All of it is about what the caller may use. Lists read rights and version in one statement and take
-the definitions from the listing: at 5,000 capabilities that costs a quarter of the same page by SQL
-alone. Capabilities asked for by name are read from Postgres, in one statement.
+Every query is limited to what the caller may use. Lists read rights and version in one statement
+and take definitions from the cached listing: with 5,000 capabilities this costs a quarter of SQL
+alone. Named capabilities are read from Postgres, in one statement.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from django.db.models import F
 from acl.rights.caller import Caller
 from catalog.access.usable_ids import Usable, usable_ids
 from catalog.graph.neighbours import count_edges
-from catalog.lookups.detail_levels import Detail, described, needs_row
+from catalog.lookups.detail_levels import Detail, describe_capability, needs_row
 from catalog.lookups.listing_cache import Entry, entry_of, listing_cache
 from catalog.models import Capability, Embedding, Integration
 
 EVERY_KIND = frozenset({"", "any", "all"})
-MOST_SLUGS_IN_A_HINT = 5
+MAX_HINT_SLUGS = 5
 
 
 class _OfIntegration(Protocol):
@@ -32,7 +32,7 @@ class _OfIntegration(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a list is narrowed to; an empty text narrows nothing."""
+    """Filters of a list; empty ones match everything."""
 
     kind: str = ""
     category: str = ""
@@ -40,8 +40,8 @@ class Filters:
     prefix: str = ""
     query: str = ""
 
-    def let_through(self, entry: Entry) -> bool:
-        """Whether the entry fits all of them."""
+    def matches(self, entry: Entry) -> bool:
+        """Return True if the entry matches all filters."""
         return (
             (self.kind in EVERY_KIND or entry.kind == self.kind)
             and self.category in {"", entry.category}
@@ -53,7 +53,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of the capabilities that fit; `total` counts all that fit."""
+    """A page of matching capabilities; `total` counts all matches."""
 
     items: tuple[dict[str, Any], ...]
     total: int
@@ -63,13 +63,13 @@ class Page:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are more after these."""
+        """Return True if more pages follow."""
         return self.offset + len(self.items) < self.total
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Those that were found, in the order asked for, and the names of the others."""
+    """The found capabilities in the requested order, and the names not found."""
 
     found: tuple[dict[str, Any], ...]
     not_found: tuple[str, ...]
@@ -78,7 +78,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class CategorySummary:
-    """A category with the full names of its capabilities."""
+    """A category and the full names of its capabilities."""
 
     category: str
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ class CategorySummary:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """An integration with its capabilities."""
+    """An integration and its capabilities."""
 
     integration: str
     title: str
@@ -95,10 +95,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Figures about what a caller may use, and nothing else.
+    """Statistics of what the caller may use.
 
-    `index_version` is worked out from just that: the catalogue's own number would move with hidden
-    things.
+    `index_version` is derived from exactly that: the catalogue's version number would reveal
+    changes of hidden capabilities.
     """
 
     capabilities: int
@@ -112,17 +112,17 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The caller's part of the listing, by full name, and what of it is not connected."""
+    """The caller's part of the listing, by full name, with disconnected entries apart."""
 
     usable: Usable
     entries: Sequence[Entry]
     disconnected: Sequence[Entry]
 
-    def narrowed(self, filters: Filters) -> "_View":
+    def filter(self, filters: Filters) -> "_View":
         return _View(
             self.usable,
-            [entry for entry in self.entries if filters.let_through(entry)],
-            [entry for entry in self.disconnected if filters.let_through(entry)],
+            [entry for entry in self.entries if filters.matches(entry)],
+            [entry for entry in self.disconnected if filters.matches(entry)],
         )
 
     @property
@@ -139,20 +139,20 @@ def list_capabilities(
     limit: int = 50,
     offset: int = 0,
 ) -> Page:
-    """A page of what the caller may use, by full name."""
-    view = _view(caller).narrowed(filters)
+    """Return a page of the caller's capabilities, by full name."""
+    view = _view(caller).filter(filters)
     shown = view.entries[offset : offset + limit]
     if needs_row(detail, examples=examples):
-        items = _with_rows(caller, view, shown, detail, examples=examples)
+        items = _describe_rows(caller, view, shown, detail, examples=examples)
     else:
-        items = _light(view, shown, detail)
+        items = _describe_entries(view, shown, detail)
     return Page(tuple(items), len(view.entries), limit, offset, view.hint)
 
 
 def get_capability(
     *, caller: Caller, full_name: str, detail: Detail = "full_schema", examples: bool = False
 ) -> dict[str, Any] | None:
-    """One capability; None both when there is no such one and when it is not the caller's."""
+    """Return one capability; None if it does not exist or is not the caller's."""
     batch = get_batch(caller=caller, names=[full_name], detail=detail, examples=examples)
     return batch.found[0] | {"hint": batch.hint} if batch.found else None
 
@@ -164,28 +164,28 @@ def get_batch(
     detail: Detail = "name_description",
     examples: bool = False,
 ) -> Batch:
-    """Capabilities by full name. Who names one gets it though it is not connected, with a hint."""
+    """Return capabilities by full name, including disconnected ones, with a hint."""
     wanted = list(dict.fromkeys(names))
     usable = Capability.objects.usable_by(caller).filter(full_name__in=wanted)
     shown = usable.with_access(caller).select_related("integration")
     rows = {row.full_name: row for row in shown}
     return Batch(
-        found=tuple(_by_row(rows[name], detail, examples) for name in wanted if name in rows),
+        found=tuple(_describe_row(rows[name], detail, examples) for name in wanted if name in rows),
         not_found=tuple(name for name in wanted if name not in rows),
         hint=hint_for(entry_of(row) for row in shown if _is_disconnected(row)),
     )
 
 
 def list_names(*, caller: Caller) -> tuple[tuple[str, ...], str]:
-    """Every full name, and the hint about what is not connected."""
+    """Return all full names, and the hint about disconnected integrations."""
     view = _view(caller)
     return tuple(entry.full_name for entry in view.entries), view.hint
 
 
 def list_categories(*, caller: Caller) -> tuple[tuple[CategorySummary, ...], str]:
-    """Categories by name, and the hint about what is not connected."""
+    """Return the categories, and the hint about disconnected integrations."""
     view = _view(caller)
-    groups = _grouped(view.entries, "category")
+    groups = _group_by(view.entries, "category")
     summaries = tuple(
         CategorySummary(category, tuple(entry.full_name for entry in entries))
         for category, entries in groups
@@ -194,17 +194,21 @@ def list_categories(*, caller: Caller) -> tuple[tuple[CategorySummary, ...], str
 
 
 def build_tree(*, caller: Caller) -> tuple[tuple[Branch, ...], str]:
-    """Integrations by slug with their capabilities, and the hint about what is not connected."""
+    """Return integrations with their capabilities, and the hint about disconnected ones."""
     view = _view(caller)
     branches = tuple(
-        Branch(slug, entries[0].integration_title, tuple(_light(view, entries, "name_description")))
-        for slug, entries in _grouped(view.entries, "integration")
+        Branch(
+            slug,
+            entries[0].integration_title,
+            tuple(_describe_entries(view, entries, "name_description")),
+        )
+        for slug, entries in _group_by(view.entries, "integration")
     )
     return branches, view.hint
 
 
 def statistics(*, caller: Caller) -> Statistics:
-    """Figures about what the caller may use."""
+    """Return statistics of what the caller may use."""
     view = _view(caller)
     embedded = Embedding.objects.filter(
         capability__in=Capability.objects.usable_by(caller).connected(),
@@ -215,21 +219,21 @@ def statistics(*, caller: Caller) -> Statistics:
     return Statistics(
         capabilities=total,
         integrations=len({entry.integration for entry in view.entries}),
-        embedded=min(embedded, total),  # the two statements may see different moments
+        embedded=min(embedded, total),  # the two statements may see different snapshots
         pending=max(0, total - embedded),
         graph_nodes=total,
         graph_edges=count_edges(caller),
-        index_version=_version_of(view),
+        index_version=_index_version(view),
     )
 
 
 def hint_for(disconnected: Iterable[_OfIntegration]) -> str:
-    """Which integrations are not connected, and how much belongs to them; empty where all are."""
+    """Describe the disconnected integrations, or return ""."""
     entries = list(disconnected)
     slugs = sorted({entry.integration for entry in entries})
     if not slugs:
         return ""
-    named, others = slugs[:MOST_SLUGS_IN_A_HINT], slugs[MOST_SLUGS_IN_A_HINT:]
+    named, others = slugs[:MAX_HINT_SLUGS], slugs[MAX_HINT_SLUGS:]
     more = f" and {len(others)} more" if others else ""
     capabilities = "capability" if len(entries) == 1 else "capabilities"
     return f"Not connected at the moment: {', '.join(named)}{more} ({len(entries)} {capabilities})."
@@ -238,7 +242,7 @@ def hint_for(disconnected: Iterable[_OfIntegration]) -> str:
 def _view(caller: Caller) -> _View:
     usable = usable_ids(caller)
     listing = listing_cache.at(usable.version).entries
-    # A listing newer than the rights may lack what has just been uninstalled.
+    # A listing newer than the rights may lack capabilities uninstalled meanwhile.
     found = (listing[pk] for pk in usable.runs | usable.asks_first if pk in listing)
     entries = sorted(found, key=attrgetter("full_name"))
     if not usable.disconnected:
@@ -250,17 +254,22 @@ def _view(caller: Caller) -> _View:
     )
 
 
-def _light(view: _View, entries: Iterable[Entry], detail: Detail) -> list[dict[str, Any]]:
+def _describe_entries(
+    view: _View, entries: Iterable[Entry], detail: Detail
+) -> list[dict[str, Any]]:
     asking = view.usable.asks_first
-    return [described(entry, asks_first=entry.pk in asking, detail=detail) for entry in entries]
+    return [
+        describe_capability(entry, asks_first=entry.pk in asking, detail=detail)
+        for entry in entries
+    ]
 
 
-def _with_rows(
+def _describe_rows(
     caller: Caller, view: _View, entries: Sequence[Entry], detail: Detail, *, examples: bool
 ) -> list[dict[str, Any]]:
     rows = Capability.objects.usable_by(caller).in_bulk([entry.pk for entry in entries])
     return [
-        described(
+        describe_capability(
             entry,
             asks_first=entry.pk in view.usable.asks_first,
             detail=detail,
@@ -272,9 +281,9 @@ def _with_rows(
     ]
 
 
-def _by_row(row: Capability, detail: Detail, examples: bool) -> dict[str, Any]:
+def _describe_row(row: Capability, detail: Detail, examples: bool) -> dict[str, Any]:
     asks_first = bool(getattr(row, "asks_first", False))
-    return described(
+    return describe_capability(
         entry_of(row), asks_first=asks_first, detail=detail, row=row, examples=examples
     )
 
@@ -283,13 +292,13 @@ def _is_disconnected(row: Capability) -> bool:
     return row.integration.connection == Integration.Connection.DISCONNECTED
 
 
-def _grouped(entries: Iterable[Entry], name: str) -> list[tuple[str, list[Entry]]]:
+def _group_by(entries: Iterable[Entry], name: str) -> list[tuple[str, list[Entry]]]:
     by_name = attrgetter(name)
     return [(key, list(group)) for key, group in groupby(sorted(entries, key=by_name), key=by_name)]
 
 
 def _mentions(entry: Entry, query: str) -> bool:
-    """Whether names, description and tags contain every word."""
+    """Return True if names, description and tags contain every word."""
     if not query:
         return True
     named = (entry.full_name, entry.display_name, entry.description, *entry.tags)
@@ -297,7 +306,7 @@ def _mentions(entry: Entry, query: str) -> bool:
     return all(word in text for word in query.casefold().split())
 
 
-def _version_of(view: _View) -> str:
+def _index_version(view: _View) -> str:
     digest = hashlib.sha256()
     for entry in view.entries:
         asks_first = entry.pk in view.usable.asks_first

@@ -1,8 +1,7 @@
-"""How much is said about a capability. Each level says what the one before says, and more.
+"""Detail levels of a capability, each a superset of the previous one.
 
-What an argument is called, its type and whether it is required are told from `micro_schema` on;
-everything about arguments that a program could check from `compact_schema` on. `full_schema` has
-everything that the catalogue keeps for a model and its user.
+`micro_schema` adds names, types and required arguments. `compact_schema` adds everything a program
+could validate. `full_schema` adds all that is stored for a model and its user.
 """
 
 import re
@@ -18,13 +17,13 @@ from catalog.tokens import estimate_tokens, token_counter
 
 Detail = Literal["name_only", "name_description", "micro_schema", "compact_schema", "full_schema"]
 DETAILS: tuple[Detail, ...] = get_args(Detail)
-# The levels for which a row is read: what lists are made of has no schemas.
+# Levels that need the row: the cached listing has no schemas.
 WITH_DEFINITION: frozenset[Detail] = frozenset({"micro_schema", "compact_schema", "full_schema"})
-# With the arguments' descriptions gone, the capability's own says how to call it.
+# Without the arguments' descriptions, the whole description must say how to call it.
 WHOLE_DESCRIPTIONS: frozenset[Detail] = frozenset({"compact_schema", "full_schema"})
 SHORT = 60
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-# What a model and its user need; how its server is reached is an admin's.
+# Fields for a model and its user; connection details are for admins.
 FULL_FIELDS = (
     "action",
     "output_schema",
@@ -38,7 +37,7 @@ FULL_FIELDS = (
 
 
 def short_description(text: str, most: int = SHORT) -> str:
-    """The text, its first sentence, or as many of its words as fit."""
+    """Return the text, its first sentence, or as many words as fit."""
     text = " ".join(text.split())
     if len(text) <= most:
         return text
@@ -50,21 +49,20 @@ def short_description(text: str, most: int = SHORT) -> str:
 
 
 def with_tokens(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry, and what it costs a model that reads it as it is written."""
+    """Add the entry's own token count, as a model would read it."""
     return {**body, "tokens": estimate_tokens(body)}
 
 
 def description_at(detail: Detail, text: str) -> str:
-    """The whole text, or a short one for the levels that are for looking around."""
+    """Return the description for a level: whole or short."""
     return text if detail in WHOLE_DESCRIPTIONS else short_description(text)
 
 
 def schema_at(detail: Detail, schema: JSONObject | None) -> dict[str, Any]:
-    """What a level says of the arguments, under the name of its notation; nothing for the levels
-    without.
+    """Return the arguments' schema in the level's notation, or {}.
 
-    No level costs more than the one above: where a schema is so odd that a shorter notation is
-    longer, it is written as in the level above.
+    No level costs more than the next one: if a shorter notation is longer, that level's notation is
+    used.
     """
     if detail not in WITH_DEFINITION:
         return {}
@@ -76,7 +74,7 @@ def schema_at(detail: Detail, schema: JSONObject | None) -> dict[str, Any]:
     return {"micro_schema": _cheaper(micro(schema), short)}
 
 
-def described(
+def describe_capability(
     entry: Entry,
     *,
     asks_first: bool,
@@ -84,7 +82,7 @@ def described(
     row: Capability | None = None,
     examples: bool = False,
 ) -> dict[str, Any]:
-    """An entry at a level; `row` is needed for the levels with a definition, and for examples."""
+    """Build an entry at a level; `row` is needed for schemas and examples."""
     body = _identity(entry)
     if detail != "name_only":
         body |= _outline(entry, asks_first=asks_first, detail=detail)
@@ -98,7 +96,7 @@ def described(
 
 
 def needs_row(detail: Detail, *, examples: bool) -> bool:
-    """Whether `described` needs the capability's row."""
+    """Return True if `describe_capability` needs the capability's row."""
     return examples or detail in WITH_DEFINITION
 
 
@@ -119,8 +117,8 @@ def _outline(entry: Entry, *, asks_first: bool, detail: Detail) -> dict[str, Any
 
 
 def _cheaper(short: Any, long: Any) -> Any:
-    """The short one, unless it costs more: counted in tokens, and in characters, so that it costs
-    no more inside an entry either."""
+    """Return the short notation unless it costs more, in tokens or characters."""
+    # Characters count too, so that it is no longer inside an entry either.
     texts = canonical_json(short), canonical_json(long)
     costs = [(token_counter().count(text), len(text)) for text in texts]
     return short if all(one <= other for one, other in zip(*costs, strict=True)) else long

@@ -1,4 +1,4 @@
-"""How capabilities are related: neighbours for a caller, and edges that an admin decides."""
+"""API of relations: neighbours per caller, and edges set by admins."""
 
 from dataclasses import asdict
 from typing import Any
@@ -24,7 +24,7 @@ from catalog.models import Capability, Edge
 
 
 class TypeQuerySerializer(CallerSerializer):
-    """Which neighbours are asked for."""
+    """Filter for neighbours."""
 
     type = serializers.ChoiceField(
         Edge.Kind.choices, required=False, help_text="Of which type; without it of every type."
@@ -32,7 +32,7 @@ class TypeQuerySerializer(CallerSerializer):
 
 
 class EdgeRequestSerializer(CallerSerializer):
-    """An edge from the capability in the address to another one that the caller may use."""
+    """An edge from the capability in the URL to another usable capability."""
 
     target = Text(max_length=64, help_text="Its full name.")
     type = serializers.ChoiceField(Edge.Kind.choices)
@@ -45,7 +45,7 @@ class NewEdgeSerializer(EdgeRequestSerializer):
 
 
 class NeighbourSerializer(serializers.Serializer[Any]):
-    """A capability at the other end of an edge."""
+    """A related capability."""
 
     id = serializers.CharField()
     full_name = serializers.CharField()
@@ -61,7 +61,7 @@ class NeighbourSerializer(serializers.Serializer[Any]):
 
 
 class NeighboursSerializer(serializers.Serializer[Any]):
-    """The neighbours that the caller may use, at most twenty of each type, strongest first."""
+    """Usable neighbours, at most 20 of each type, strongest first."""
 
     full_name = serializers.CharField()
     neighbours = NeighbourSerializer(many=True)
@@ -69,9 +69,9 @@ class NeighboursSerializer(serializers.Serializer[Any]):
 
 
 class EdgeSerializer(serializers.Serializer[Any]):
-    """An edge as an admin has decided it."""
+    """An edge set by an admin."""
 
-    # No attribute of the class in the end: the metaclass collects the fields.
+    # The metaclass collects fields, so this does not override Field.source.
     source = serializers.CharField()  # type: ignore[assignment]
     target = serializers.CharField()
     type = serializers.ChoiceField(Edge.Kind.choices)
@@ -83,7 +83,7 @@ class EdgeSerializer(serializers.Serializer[Any]):
 
 
 class GraphView(CallerView):
-    """One capability and what it is related to."""
+    """The relations of one capability."""
 
     required_scope = {
         "GET": ApiKey.Scope.DISCOVER,
@@ -99,12 +99,15 @@ class GraphView(CallerView):
         responses={200: NeighboursSerializer},
     )
     def get(self, request: Request, full_name: str) -> Response:
-        """Among what the caller may use; 404 alike for an unknown one and somebody else's."""
+        """Return the usable neighbours. 404 if the capability is unknown or not the caller's."""
         caller, wanted = self.asked(request, request.query_params.dict(), TypeQuerySerializer)
         found = find_neighbours(caller=caller, full_name=full_name, kind=wanted.get("type", ""))
         if found is None:
             raise Http404
-        body = {"full_name": full_name, "neighbours": [_shown(one) for one in found.neighbours]}
+        body = {
+            "full_name": full_name,
+            "neighbours": [_neighbour_body(one) for one in found.neighbours],
+        }
         disconnected = {one.full_name: one for one in found.disconnected}
         return Response(body | {"hint": hint_for(disconnected.values())})
 
@@ -116,8 +119,11 @@ class GraphView(CallerView):
         responses={200: EdgeSerializer, 201: EdgeSerializer},
     )
     def post(self, request: Request, full_name: str) -> Response:
-        """For admins. The weight replaces what was worked out; both must be the caller's. Staff
-        decide for everybody, a key for the callers of its group."""
+        """Set an edge between two usable capabilities (admins only).
+
+        The weight overrides computed ones. Staff set it for everybody, a key for its group's
+        callers.
+        """
         source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
         group = _own_group(request, wanted)
         try:
@@ -145,8 +151,10 @@ class GraphView(CallerView):
         responses={204: None},
     )
     def delete(self, request: Request, full_name: str) -> Response:
-        """For admins. An edge that comes from a source or a preset stays away, too: for everybody,
-        or, by a key, for the callers of its group."""
+        """Remove an edge (admins only), including one from a source or a preset.
+
+        Staff remove it for everybody, a key for its group's callers.
+        """
         query = request.query_params.dict()
         source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
         try:
@@ -166,7 +174,7 @@ class GraphView(CallerView):
     def _ends(
         self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
     ) -> tuple[Capability, Capability, dict[str, Any]]:
-        """Both ends; a foreign one is as unknown as one that is not there."""
+        """Return both ends, or 404 unless the caller can use both."""
         caller, wanted = self.asked(request, data, form)
         names = (full_name, wanted["target"])
         rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
@@ -182,7 +190,7 @@ def _own_group(request: Request, wanted: dict[str, Any]) -> Group | None:
     return None if own is None else Group.objects.get(pk=own)
 
 
-def _shown(one: Neighbour) -> dict[str, Any]:
+def _neighbour_body(one: Neighbour) -> dict[str, Any]:
     shown = asdict(one)
     del shown["disconnected"]
     asks_first = shown.pop("asks_first")

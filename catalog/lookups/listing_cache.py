@@ -1,11 +1,11 @@
-"""The full listing: light definitions of everything, without anyone's rights.
+"""The full listing: light definitions of all capabilities, without anyone's rights.
 
-Each process keeps it as objects, and shares it with the others by Redis, so that a change is read
-once from Postgres. What is in Redis may be lost at any time; it says nothing about users or groups.
+Each process keeps it as objects and shares it through Redis, so that a change is read once from
+Postgres. Redis may lose it at any time; it holds nothing about users or groups.
 
-A listing's rows are read in one statement, so it is never mixed; its label is the catalogue's
-version as read just before, so it is never older than its label. A reader asks for the version
-that came with the caller's rights.
+A listing's rows are read in one statement, so it is consistent. It is labelled with the catalogue
+version read just before, so it is never older than its label. Callers ask for the version that came
+with their rights.
 """
 
 import json
@@ -33,7 +33,7 @@ LONGEST_HEADER = 120
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One capability as lists show it. The fields are in the order of the stored rows."""
+    """A capability as shown in lists. The field order is that of the stored rows."""
 
     pk: int
     identifier: str
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything there was at `version`, by primary key; `read_at` is in seconds since 1970."""
+    """All capabilities at `version`, by primary key; `read_at` is a Unix time."""
 
     version: str
     read_at: float
@@ -62,27 +62,27 @@ class Listing:
 
     @property
     def expired(self) -> bool:
-        """Whether it is read again though its version says that nothing changed: the safety net."""
+        """Return True if the safety net should re-read it despite an unchanged version."""
         age = time.time() - self.read_at
         return age > float(settings.PEGBOARD_LISTING_SECONDS)
 
 
 class ListingCache:
-    """One listing, read once however many ask for it at the same time."""
+    """A listing read once, however many threads ask for it at the same time."""
 
     def __init__(self, read: Callable[[], list[Entry]], version: Callable[[], str]) -> None:
         self._read_entries = read
         self._read_version = version
-        self._held: Listing | None = None
+        self._listing: Listing | None = None
         self._lock = threading.Lock()
 
     def at(self, version: str) -> Listing:
-        """A listing that is as new as `version`, or newer."""
-        held = self._held
-        if held is not None and held.version == version:
-            # Expired, but not wrong: one reader renews it and the others take what there is.
-            if not held.expired or not self._lock.acquire(blocking=False):
-                return held
+        """Return a listing at `version` or newer."""
+        listing = self._listing
+        if listing is not None and listing.version == version:
+            # Expired but not wrong: one reader renews it while the others use it.
+            if not listing.expired or not self._lock.acquire(blocking=False):
+                return listing
         else:
             self._lock.acquire()
         try:
@@ -91,27 +91,27 @@ class ListingCache:
             self._lock.release()
 
     def clear(self) -> None:
-        """Forget the listing, here and in Redis: the next reader reads it from Postgres."""
+        """Drop the listing in this process and in Redis."""
         with self._lock:
-            self._held = None
+            self._listing = None
             attempt(lambda redis: redis.delete(KEY), default=None)
 
     def _current(self) -> Listing:
-        # Read again: while this reader waited, another may have read a newer listing.
+        # Check again: while this thread waited, another may have read a newer listing.
         version = self._read_version()
-        held = self._held
-        if held is None or held.version != version or held.expired:
-            held = self._held = self._shared_or_read(version)
-        return held
+        listing = self._listing
+        if listing is None or listing.version != version or listing.expired:
+            listing = self._listing = self._shared_or_read(version)
+        return listing
 
     def _shared_or_read(self, version: str) -> Listing:
-        """From Redis; or from Postgres, unless another process is about to share it."""
+        """Read from Redis, or from Postgres unless another process is about to share it."""
         deadline = time.monotonic() + LOCK_SECONDS
-        while (shared := _shared(version)) is None and time.monotonic() < deadline:
+        while (shared := _read_shared(version)) is None and time.monotonic() < deadline:
             if attempt(_take_lock, default=True):
                 shared = _shared_meanwhile(version)
                 break
-            time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - apart, not secret
+            time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
         return shared or self._read_and_share(version)
 
     def _read_and_share(self, version: str) -> Listing:
@@ -122,14 +122,14 @@ class ListingCache:
 
 
 def read_entries() -> list[Entry]:
-    """All capabilities as Postgres has them, in one statement."""
+    """Read all capabilities, in one statement."""
     computed = {"integration": F("integration__slug"), "integration_title": F("integration__title")}
     columns = [computed.get(name, F(name)) for name in Entry.__slots__]
     return [Entry(*row) for row in Capability.objects.order_by("pk").values_list(*columns)]
 
 
 def entry_of(row: Capability) -> Entry:
-    """The same for a row at hand, whose integration has been read with it."""
+    """Build the entry of a row whose integration was selected with it."""
     found = {name: getattr(row, name) for name in Entry.__slots__ if hasattr(row, name)}
     shown = {"integration": row.integration.slug, "integration_title": row.integration.title}
     return Entry(**(found | shown))
@@ -140,8 +140,8 @@ def _take_lock(redis: Redis) -> bool:
 
 
 def _shared_meanwhile(version: str) -> Listing | None:
-    """Between a reader's look and its lock, whoever held the lock before may have shared."""
-    shared = _shared(version)
+    """Check Redis again after taking the lock: its previous holder may have shared."""
+    shared = _read_shared(version)
     if shared is not None:
         attempt(lambda redis: redis.delete(LOCK_KEY), default=None)
     return shared
@@ -150,14 +150,14 @@ def _shared_meanwhile(version: str) -> Listing | None:
 def _share(redis: Redis, listing: Listing) -> None:
     rows = json.dumps([astuple(entry) for entry in listing.entries.values()])
     header = json.dumps([_label(listing.version), listing.read_at])
-    # Apart by up to a tenth, so that not all copies expire at once.
+    # Jitter of a tenth, so that not all copies expire at once.
     seconds = int(settings.PEGBOARD_LISTING_SECONDS * random.uniform(0.9, 1)) or 1  # noqa: S311
     redis.set(KEY, f"{header}\n{rows}", ex=seconds)
     redis.delete(LOCK_KEY)
 
 
-def _shared(version: str) -> Listing | None:
-    """The listing in Redis, if it is of this version."""
+def _read_shared(version: str) -> Listing | None:
+    """Return the listing in Redis if it has this version."""
     start = attempt(lambda redis: redis.getrange(KEY, 0, LONGEST_HEADER), default=None)
     if not isinstance(start, bytes) or _label(version).encode() not in start:
         return None
@@ -169,13 +169,13 @@ def _shared(version: str) -> Listing | None:
         label, read_at = json.loads(header)
         entries = [Entry(*row) for row in json.loads(rows)]
     except (ValueError, TypeError):
-        return None  # damaged: Postgres has it
+        return None  # damaged: read from Postgres instead
     listing = Listing(version, read_at, {entry.pk: entry for entry in entries})
     return listing if label == _label(version) and not listing.expired else None
 
 
 def _label(version: str) -> str:
-    """A release whose entries have other fields does not read what this one wrote."""
+    """Label the version with the fields: other releases may store other fields."""
     return f"{version}/{crc32(' '.join(Entry.__slots__).encode()):x}"
 
 

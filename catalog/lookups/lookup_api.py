@@ -1,4 +1,4 @@
-"""GET what there is: lists, single capabilities, categories, the tree, figures."""
+"""API of lookups: lists, single capabilities, categories, the tree, statistics."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +14,7 @@ from catalog.lookups import catalog_queries, lookup_serializers
 
 
 class CapabilitiesView(CallerView):
-    """The list."""
+    """The list of capabilities."""
 
     @extend_schema(
         operation_id="list_capabilities",
@@ -24,7 +24,7 @@ class CapabilitiesView(CallerView):
         responses={200: lookup_serializers.PageSerializer},
     )
     def get(self, request: Request) -> Response:
-        """What the caller may use, by full name, a page at a time."""
+        """Return a page of the caller's capabilities, by full name."""
         caller, wanted = self.asked(
             request, request.query_params.dict(), lookup_serializers.ListQuerySerializer
         )
@@ -36,7 +36,7 @@ class CapabilitiesView(CallerView):
 
 
 class CapabilityView(CallerView):
-    """One capability."""
+    """A single capability."""
 
     @extend_schema(
         operation_id="get_capability",
@@ -46,7 +46,7 @@ class CapabilityView(CallerView):
         responses={200: lookup_serializers.OneCapabilitySerializer},
     )
     def get(self, request: Request, full_name: str) -> Response:
-        """A capability by its full name; 404 alike for an unknown one and somebody else's."""
+        """Return a capability by full name. 404 if it is unknown or not the caller's."""
         caller, wanted = self.asked(
             request, request.query_params.dict(), lookup_serializers.DetailQuerySerializer
         )
@@ -67,7 +67,7 @@ class BatchView(CallerView):
         responses={200: lookup_serializers.BatchSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Capabilities by full name, and the names that the caller has none by."""
+        """Return capabilities by full name, and the names not found."""
         caller, wanted = self.asked(
             request, request.data, lookup_serializers.BatchRequestSerializer
         )
@@ -85,7 +85,7 @@ class CategoriesView(CallerView):
         responses={200: lookup_serializers.CategoriesSerializer},
     )
     def get(self, request: Request) -> Response:
-        """The categories in which the caller has something, with counts."""
+        """Return the caller's categories, with counts and first names."""
         caller, wanted = self.asked(
             request, request.query_params.dict(), lookup_serializers.CategoriesQuerySerializer
         )
@@ -95,7 +95,7 @@ class CategoriesView(CallerView):
 
 
 class TreeView(CallerView):
-    """The tree."""
+    """The tree of integrations and capabilities."""
 
     @extend_schema(
         operation_id="get_tree",
@@ -105,14 +105,14 @@ class TreeView(CallerView):
         responses={200: lookup_serializers.TreeSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Everything that the caller may use, by integration."""
+        """Return the caller's capabilities by integration."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         branches, hint = catalog_queries.build_tree(caller=caller)
         return Response({"integrations": [asdict(branch) for branch in branches], "hint": hint})
 
 
 class NamesView(CallerView):
-    """All names."""
+    """All full names."""
 
     @extend_schema(
         operation_id="list_names",
@@ -122,14 +122,14 @@ class NamesView(CallerView):
         responses={200: lookup_serializers.NamesSerializer},
     )
     def get(self, request: Request) -> Response:
-        """The full name of everything that the caller may use."""
+        """Return the full names of all the caller's capabilities."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         names, hint = catalog_queries.list_names(caller=caller)
         return Response({"names": names, "hint": hint})
 
 
 class StatisticsView(CallerView):
-    """Figures."""
+    """Statistics of the caller's catalogue."""
 
     @extend_schema(
         operation_id="get_statistics",
@@ -139,7 +139,7 @@ class StatisticsView(CallerView):
         responses={200: lookup_serializers.StatisticsSerializer},
     )
     def get(self, request: Request) -> Response:
-        """How much the caller may use, and how much of it is embedded."""
+        """Return counts of the caller's capabilities, and how many are embedded."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         return Response(asdict(catalog_queries.statistics(caller=caller)))
 

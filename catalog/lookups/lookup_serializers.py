@@ -1,4 +1,4 @@
-"""What lookups take and answer."""
+"""Serializers of lookups: queries and responses."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ EXAMPLES = "Adds examples of use to every level; `full_schema` has them anyway."
 
 
 class DetailQuerySerializer(CallerSerializer):
-    """One capability for a caller."""
+    """Query for a single capability."""
 
     detail = serializers.ChoiceField(DETAILS, default="full_schema", help_text="How much is said.")
     examples = serializers.BooleanField(default=False, help_text=EXAMPLES)
 
 
 class ListQuerySerializer(CallerSerializer):
-    """A list for a caller, narrowed and paged."""
+    """Query for a list: filters and paging."""
 
     kind = serializers.ChoiceField(
         KINDS, default="any", help_text="`any` and `all` mean every kind."
@@ -50,7 +50,7 @@ class ListQuerySerializer(CallerSerializer):
 
 
 class CategoriesQuerySerializer(CallerSerializer):
-    """Categories for a caller."""
+    """Query for categories."""
 
     names = serializers.IntegerField(
         default=20, min_value=0, max_value=MOST_ITEMS, help_text="How many names of each are given."
@@ -68,7 +68,7 @@ class BatchRequestSerializer(CallerSerializer):
 
 
 class CapabilitySerializer(serializers.Serializer[Any]):
-    """A capability, as much of it as was asked for."""
+    """A capability at the requested level of detail."""
 
     id = serializers.CharField()
     full_name = serializers.CharField(help_text="The name that a model calls.")
@@ -106,13 +106,13 @@ class CapabilitySerializer(serializers.Serializer[Any]):
 
 
 class OneCapabilitySerializer(CapabilitySerializer):
-    """A capability that was asked for by its name."""
+    """A capability looked up by its name."""
 
     hint = serializers.CharField(help_text="Says where its integration is not connected.")
 
 
 class PageSerializer(serializers.Serializer[Any]):
-    """Some of the capabilities that fit."""
+    """A page of matching capabilities."""
 
     items = CapabilitySerializer(many=True)
     total = serializers.IntegerField(help_text="Of what the caller may use and fits.")
@@ -123,7 +123,7 @@ class PageSerializer(serializers.Serializer[Any]):
 
 
 class BatchSerializer(serializers.Serializer[Any]):
-    """Those that were found, in the order asked for, and the names of the others."""
+    """The found capabilities in the requested order, and the names not found."""
 
     found = CapabilitySerializer(many=True)
     not_found = serializers.ListField(child=serializers.CharField())
@@ -131,7 +131,7 @@ class BatchSerializer(serializers.Serializer[Any]):
 
 
 class CategorySerializer(serializers.Serializer[Any]):
-    """A category with how many capabilities it has, and the first of their names."""
+    """A category with its number of capabilities and their first names."""
 
     category = serializers.CharField()
     count = serializers.IntegerField()
@@ -140,14 +140,14 @@ class CategorySerializer(serializers.Serializer[Any]):
 
 
 class CategoriesSerializer(serializers.Serializer[Any]):
-    """Every category in which the caller has something."""
+    """The caller's categories."""
 
     categories = CategorySerializer(many=True)
     hint = serializers.CharField(help_text="What was left out because it is not connected.")
 
 
 class BranchSerializer(serializers.Serializer[Any]):
-    """An integration and what it brings."""
+    """An integration and its capabilities."""
 
     integration = serializers.CharField()
     title = serializers.CharField()
@@ -162,14 +162,14 @@ class TreeSerializer(serializers.Serializer[Any]):
 
 
 class NamesSerializer(serializers.Serializer[Any]):
-    """Every full name."""
+    """All full names."""
 
     names = serializers.ListField(child=serializers.CharField())
     hint = serializers.CharField(help_text="What was left out because it is not connected.")
 
 
 class StatisticsSerializer(serializers.Serializer[Any]):
-    """Figures about what the caller may use."""
+    """Statistics of what the caller may use."""
 
     capabilities = serializers.IntegerField()
     integrations = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""Tables of what there is."""
+"""Tables of the catalogue."""
 
 from catalog.models.access_tables import (
     CapabilityGroupPermission,

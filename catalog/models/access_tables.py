@@ -1,4 +1,4 @@
-"""Grants and rules about integrations and single capabilities."""
+"""Grants and rules on integrations and single capabilities."""
 
 from django.db import models
 from django.db.models import Q
@@ -37,7 +37,7 @@ class CapabilityGroupPermission(GroupGrantBase):
 
 
 class Rule(RuleBase):
-    """Allow, deny or propose, in a space, about an integration or one capability."""
+    """A rule in a space (allow, deny or propose) about an integration or a capability."""
 
     integration = models.ForeignKey(
         Integration, models.CASCADE, null=True, blank=True, related_name="rules"

@@ -1,4 +1,4 @@
-"""One entry of the catalogue."""
+"""Capabilities: the entries of the catalogue."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
@@ -11,8 +11,7 @@ from catalog.querysets import CapabilityQuerySet
 
 
 class Capability(models.Model):
-    """A tool, skill, extension, channel, voice provider or emergent tool, as a model may call
-    it."""
+    """A tool, skill, extension, channel, voice provider or emergent tool that models can call."""
 
     class Kind(models.TextChoices):
         TOOL = "tool"
@@ -94,7 +93,7 @@ class Capability(models.Model):
             models.Index(
                 fields=["id"], condition=Q(core=True) | Q(pinned=True), name="catalog_always"
             ),
-            # All that rights ask of a capability, so that they read no page of the wide table.
+            # A covering index: rights queries read no page of the wide table.
             models.Index(
                 fields=["integration"],
                 include=[
@@ -116,5 +115,5 @@ class Capability(models.Model):
 
     @property
     def has_side_effects(self) -> bool:
-        """Whether calling it changes anything."""
+        """Return True if calling it changes anything."""
         return self.side_effect != self.SideEffect.READ

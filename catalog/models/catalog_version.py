@@ -1,10 +1,13 @@
-"""A number that grows with every change of the catalogue."""
+"""The catalogue's version number."""
 
 from django.db import models
 
 
 class CatalogVersion(models.Model):
-    """One row; caches carry its number in their keys, so no reader gets a mixed or stale state."""
+    """A single row, incremented by triggers with every change.
+
+    Caches carry the number in their keys, so no reader sees a mixed or stale state.
+    """
 
     number = models.PositiveBigIntegerField(default=1)
 

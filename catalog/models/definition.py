@@ -1,4 +1,4 @@
-"""Definitions that a person decides about: the approved text, and the text that is proposed."""
+"""Definitions under review: the approved text and the proposed one."""
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -9,10 +9,10 @@ from catalog.models.integration import Integration
 
 
 class Definition(models.Model):
-    """The definition of a tool, skill or other capability; without a name, that of the integration.
+    """The definition of a capability, or, without a name, of the integration itself.
 
-    Both texts are canonical JSON. What a server lists is stored exactly as it came, other origins
-    in the fields of a descriptor. The catalogue has the cleaned form of the approved text only.
+    Both texts are canonical JSON. Servers' tools are stored exactly as listed, other origins as
+    descriptors. `Capability` holds the cleaned form of the approved text only.
     """
 
     class Standing(models.TextChoices):
@@ -32,7 +32,7 @@ class Definition(models.Model):
         RUNTIME = "runtime", "the API"
         EDIT = "edit", "an admin's edit"
 
-    # What a person has to look at. What is gone cannot be called, whoever looks.
+    # States that need a review. A GONE definition needs none: it cannot be called.
     WAITING = (Standing.NEW, Standing.CHANGED, Standing.RETURNED)
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="definitions")

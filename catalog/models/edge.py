@@ -1,4 +1,4 @@
-"""How capabilities are related, and what that is worked out from."""
+"""Relations between capabilities, and the data they are computed from."""
 
 from django.contrib.auth.models import Group
 from django.db import models
@@ -9,11 +9,11 @@ from catalog.models.preset import Preset
 
 
 class Edge(models.Model):
-    """A relation that rests on its two ends alone, whatever else there is.
+    """A relation of two capabilities, independent of all others.
 
-    What also depends on how many others share something (most TAGGED_WITH and SAME_CATEGORY) is no
-    row: it is worked out for each caller from `Trait`. An edge without a direction has the lower
-    key as its source. What an admin of one group has decided holds for that group's callers alone.
+    Relations that depend on how many others share something (most TAGGED_WITH and SAME_CATEGORY)
+    are computed per caller from `Trait`. An undirected edge stores the lower key as its source. An
+    edge with a group holds for that group's callers only.
     """
 
     class Kind(models.TextChoices):
@@ -79,14 +79,14 @@ class Edge(models.Model):
         return f"{self.source} {self.get_kind_display()} {self.target}"
 
 
-# Those that a → b and b → a would say twice.
+# Undirected kinds, stored in one direction only.
 WITHOUT_DIRECTION = frozenset(
     {Edge.Kind.COMPOSED_WITH, Edge.Kind.TAGGED_WITH, Edge.Kind.SAME_CATEGORY}
 )
 
 
 class Mention(models.Model):
-    """What one capability says about another by the name that it uses, there or not."""
+    """A reference from a capability to another by name, which may not exist (yet)."""
 
     capability = models.ForeignKey(
         Capability, models.CASCADE, related_name="mentions", db_index=False
@@ -109,7 +109,7 @@ class Mention(models.Model):
 
 
 class Trait(models.Model):
-    """Something that capabilities may share: `#tag`, or `kind:category`."""
+    """A trait shared by capabilities: `#tag`, or `kind:category`."""
 
     capability = models.ForeignKey(
         Capability, models.CASCADE, related_name="traits", db_index=False

@@ -1,4 +1,4 @@
-"""How servers have been doing."""
+"""Health history of servers."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from catalog.models.integration import Integration
 
 
 class HealthCheck(models.Model):
-    """One look at a server, or a call that failed; the newest of each integration are kept."""
+    """A check of a server, or a failed call. Only the newest of each integration are kept."""
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="checks")
     checked_at = models.DateTimeField(auto_now_add=True)

@@ -1,4 +1,4 @@
-"""What provides capabilities."""
+"""Integrations: providers of capabilities."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
@@ -8,7 +8,7 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class ReviewState(models.TextChoices):
-    """Only what is approved can be used; a quarantined definition waits for a person."""
+    """The review state: only approved entries can be used; quarantined ones await a review."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -16,7 +16,7 @@ class ReviewState(models.TextChoices):
 
 
 class Integration(models.Model):
-    """Where capabilities come from: a server, a skill, a channel, something built in …"""
+    """A provider of capabilities: a server, a skill, a channel, something built in …"""
 
     class Kind(models.TextChoices):
         MCP = "mcp", "MCP server"

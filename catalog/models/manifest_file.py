@@ -1,4 +1,4 @@
-"""Manifests in the watched folders, and what became of each."""
+"""Manifests in the watched folders."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from catalog.models.capability import Capability
 
 
 class ManifestFile(models.Model):
-    """A CAPABILITY.yaml as it was last read: what it provides, and what is wrong with it.
+    """A CAPABILITY.yaml: the capability it provides and its defects when last read.
 
-    Without a capability it provides nothing: it is broken and always was, or another one goes
-    first. With both a capability and problems, the capability may be that of the last good state.
+    Without a capability, it was always broken or another manifest has priority. With a capability
+    and problems, the capability may be from its last valid state.
     """
 
     path = models.CharField(max_length=1000, unique=True)

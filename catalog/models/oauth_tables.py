@@ -1,6 +1,6 @@
-"""Signing in at servers by OAuth: what we are there, who is connected, and each attempt.
+"""OAuth at servers: clients, accounts and sign-in attempts.
 
-Nothing secret is here in the clear: tokens are secrets of their own (`Secret`), the rest is sealed.
+No secret is stored in the clear: tokens are `Secret` rows, other values are sealed.
 """
 
 import uuid
@@ -13,13 +13,12 @@ from django.utils import timezone
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 
-# A sign-in that takes longer has been left.
+# Longer sign-ins count as abandoned.
 SIGN_IN_LASTS = timedelta(minutes=10)
 
 
 class OAuthClient(models.Model):
-    """Pegboard as the authorization server of an integration knows it: registered there, or as an
-    admin was told. It is good for one issuer only."""
+    """Pegboard's client at an integration's authorization server, valid for one issuer only."""
 
     integration = models.OneToOneField(Integration, models.CASCADE, related_name="oauth_client")
     client_id = models.CharField(max_length=500)
@@ -35,7 +34,7 @@ class OAuthClient(models.Model):
 
 
 class OAuthConnection(models.Model):
-    """An account at a server: of one person, or of everybody who may use the integration."""
+    """An account at a server, of one person or shared by all users of the integration."""
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="oauth_connections")
     user = models.ForeignKey(User, models.CASCADE, null=True, blank=True, related_name="+")
@@ -47,7 +46,7 @@ class OAuthConnection(models.Model):
     revocation_endpoint = models.CharField(
         max_length=500,
         blank=True,
-        db_default="",  # a web of the version before adds rows, too, while an upgrade goes on
+        db_default="",  # during an upgrade, the previous version still inserts rows
         help_text="Where the token is given back, if anywhere.",
     )
     resource = models.CharField(max_length=500)
@@ -81,9 +80,9 @@ class OAuthConnection(models.Model):
 
 
 class OAuthRevocation(models.Model):
-    """A token whose account was disconnected, until its server has been told (RFC 7009).
+    """A token to be revoked at its server (RFC 7009).
 
-    It stands alone, because the account, the integration or the person may be gone by then.
+    It has no foreign keys, because account, integration or person may be gone by then.
     """
 
     endpoint = models.CharField(max_length=500)
@@ -103,7 +102,7 @@ class OAuthRevocation(models.Model):
 
 
 class OAuthSignIn(models.Model):
-    """One attempt at signing in, from the button to the token. It moves forward only."""
+    """A sign-in attempt, from the button to the token. Its state only moves forward."""
 
     class State(models.TextChoices):
         PREPARING = "preparing"
@@ -138,11 +137,11 @@ class OAuthSignIn(models.Model):
 
     @property
     def purpose(self) -> str:
-        """What its sealed values are for."""
+        """Return the purpose its values are sealed for."""
         return f"sign-in/{self.public_id}"
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Return True once it has ended or expired."""
         over = self.state in (self.State.DONE, self.State.FAILED)
         return over or timezone.now() > self.created_at + SIGN_IN_LASTS

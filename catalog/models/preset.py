@@ -1,4 +1,4 @@
-"""Capabilities that are used together."""
+"""Presets: capabilities used together."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from catalog.models.capability import Capability
 
 
 class Preset(models.Model):
-    """A named set of capabilities; each two of them are composed with each other."""
+    """A named set of capabilities; every pair of them is related."""
 
     name = models.CharField(max_length=120, unique=True)
     description = models.CharField(max_length=500, blank=True)
@@ -24,7 +24,7 @@ class Preset(models.Model):
 
 
 class PresetMember(models.Model):
-    """One capability of a preset."""
+    """A capability of a preset."""
 
     preset = models.ForeignKey(Preset, models.CASCADE, related_name="members", db_index=False)
     capability = models.ForeignKey(Capability, models.CASCADE, related_name="memberships")

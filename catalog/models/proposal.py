@@ -1,4 +1,4 @@
-"""Servers that somebody's assistant has asked for."""
+"""Servers proposed by people and their assistants."""
 
 from django.contrib.auth.models import Group, User
 from django.db import models
@@ -8,8 +8,10 @@ from acl.models import ChainColumns
 
 
 class ServerProposal(ChainColumns):
-    """An address that an admin may install or not. Nothing is sent there before, and it holds no
-    secret."""
+    """An address for an admin to install or reject.
+
+    Nothing is sent to it before, and it holds no secret.
+    """
 
     class State(models.TextChoices):
         OPEN = "open"

@@ -1,24 +1,24 @@
-"""Secrets of integrations, sealed."""
+"""Sealed secrets of integrations."""
 
 from django.contrib.auth.models import User
 from django.db import models
 
 from catalog.models.integration import Integration
 
-# Names of what Pegboard keeps itself, such as tokens: nobody sets them and no server is told them.
+# Names of Pegboard's own values, such as tokens: nobody can set them and no server gets them.
 RESERVED_PREFIX = "oauth:"
 TOKEN, CLIENT = f"{RESERVED_PREFIX}token", f"{RESERVED_PREFIX}client"
 
 
 class SecretQuerySet(models.QuerySet["Secret"]):
-    """Whose secrets are used."""
+    """Queries for the secrets of a connection."""
 
     def for_use(self, integration: Integration, *, user_id: int | None) -> "SecretQuerySet":
-        """Those of the integration, and after them those that the person has set for themselves
-        where the integration allows that."""
+        """Return the shared secrets, then the person's own if the integration allows them."""
         theirs = models.Q(user=None)
         if integration.own_secrets:
             theirs |= models.Q(user=user_id)
+        # Personal secrets last, so that in a dict they override the shared ones.
         order = models.F("user").asc(nulls_first=True)
         named = self.filter(theirs, integration=integration).exclude(
             name__startswith=RESERVED_PREFIX
@@ -27,9 +27,9 @@ class SecretQuerySet(models.QuerySet["Secret"]):
 
 
 class Secret(models.Model):
-    """A named value that an integration needs; of one person, or of everybody who may use it.
+    """A named value needed by an integration, personal or shared.
 
-    Only sealed bytes are here. `catalog.servers.secrets` opens them, and only workers call it.
+    Only sealed bytes are stored. `catalog.servers.secrets` decrypts them, in workers only.
     """
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="secrets")
@@ -55,5 +55,5 @@ class Secret(models.Model):
 
     @property
     def purpose(self) -> str:
-        """What it is for; sealed along with it."""
+        """Return the purpose sealed along with the value."""
         return f"{self.integration_id}/{self.user_id or 'all'}/{self.name}"

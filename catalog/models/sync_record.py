@@ -1,4 +1,4 @@
-"""When definitions were read from a server, and what was different."""
+"""History of definition syncs."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from catalog.models.integration import Integration
 
 
 class Sync(models.Model):
-    """One reading. Of those in a row that are alike, only the last is kept."""
+    """A sync of a server's definitions. Of equal ones in a row, only the last is kept."""
 
     class Cause(models.TextChoices):
         SCHEDULE = "schedule"
@@ -34,5 +34,5 @@ class Sync(models.Model):
 
     @property
     def found_something(self) -> bool:
-        """Whether anything was different."""
+        """Return True if any definition differed."""
         return bool(self.new or self.changed or self.gone or self.returned)

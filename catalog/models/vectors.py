@@ -1,7 +1,7 @@
-"""Vectors, in tables of their own: a change of rights rewrites no vector.
+"""Vectors, in their own tables: updates of capabilities rewrite no vector.
 
-An `Embedding` row is also the promise that its capability gets embedded: it is written in the
-transaction of the capability, and whoever finds `vector_hash` unlike `text_hash` has work to do.
+An `Embedding` row is also the request to embed its capability: it is written in the capability's
+transaction and stays pending while `vector_hash` differs from `text_hash`.
 """
 
 from django.db import models
@@ -12,7 +12,7 @@ from catalog.models.capability import Capability
 
 
 class EmbeddingModel(models.Model):
-    """A model whose vectors are kept. The active one answers; others are being built beside it."""
+    """A model with stored vectors. The active one answers; others are being built."""
 
     name = models.CharField(max_length=200, unique=True)
     dimension = models.PositiveIntegerField()
@@ -32,12 +32,12 @@ class EmbeddingModel(models.Model):
 
 
 class Embedding(models.Model):
-    """One capability's vector by one model, or the promise of it."""
+    """A capability's vector by one model, or the request for it."""
 
     capability = models.ForeignKey(Capability, models.CASCADE, related_name="embeddings")
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="embeddings")
     text_hash = models.CharField(max_length=64, help_text="Of the text as it is now.")
-    vector = VectorField(null=True)  # no fixed length: models of several lengths live side by side
+    vector = VectorField(null=True)  # no fixed length: models differ
     vector_hash = models.CharField(max_length=64, blank=True, help_text="Of the text embedded.")
     attempts = models.PositiveSmallIntegerField(default=0)
     failure = models.CharField(max_length=300, blank=True)
@@ -60,12 +60,12 @@ class Embedding(models.Model):
 
 
 class LexicalVector(models.Model):
-    """The document side of BM25 for one capability; see `catalog.lexical`."""
+    """A capability's BM25 vector; see `catalog.lexical`."""
 
     capability = models.OneToOneField(
         Capability, models.CASCADE, primary_key=True, related_name="lexical"
     )
-    terms = SparseVectorField(dimensions=2**18)  # of catalog.lexical; a test compares them
+    terms = SparseVectorField(dimensions=2**18)  # as in catalog.lexical; a test compares them
 
     def __str__(self) -> str:
         return str(self.capability_id)

@@ -1,7 +1,7 @@
-"""Shorter ways to say what a JSON schema says: pure functions, from any JSON to JSON.
+"""Shorter notations of JSON schemas: pure functions, from any JSON to JSON.
 
-`compact` is a JSON schema still, and accepts the same values; `micro` is a notation of its own.
-What comes in may be wrong in any way: whatever is not a schema stays as it is.
+`compact` yields a JSON schema that accepts the same values; `micro` is a notation of its own. Input
+may be malformed: whatever is no schema stays unchanged.
 """
 
 __all__ = ["compact", "micro", "positions"]

@@ -1,15 +1,14 @@
-"""A schema without the words for people: it accepts exactly what it accepted before."""
+"""Compact JSON schemas: annotations removed, accepted values unchanged."""
 
 from collections.abc import Callable
 from typing import Any
 
 from catalog.schemas.positions import NAMED, ONE, SEVERAL, keywords_in, references_in
 
-# Deeper than any schema of the catalogue; what lies below stays as it is.
-DEEPEST = 40
-# How each looks where it is a keyword: one that looks otherwise is perhaps an argument whose place
-# is wrong, and stays.
-_WORDS: dict[str, Callable[[Any], bool]] = {
+# Deeper than any stored schema; deeper parts stay unchanged.
+MAX_DEPTH = 40
+# The type each keyword must have. A value of another type may be a misplaced argument, and stays.
+_ANNOTATIONS: dict[str, Callable[[Any], bool]] = {
     "$comment": lambda value: isinstance(value, str),
     "$schema": lambda value: isinstance(value, str),
     "description": lambda value: isinstance(value, str),
@@ -20,27 +19,25 @@ _WORDS: dict[str, Callable[[Any], bool]] = {
 
 
 def compact(schema: Any) -> Any:
-    """The schema without descriptions, titles, examples, comments and `$schema`.
-
-    A reference may lead through one of these words: it then stays everywhere.
-    """
+    """Remove descriptions, titles, examples, comments and `$schema`."""
+    # A `$ref` may lead through one of these keywords: then the keyword stays everywhere.
     kept = {word for reference in references_in(schema) for word in keywords_in(reference)}
-    return _compacted(schema, _WORDS.keys() - kept, DEEPEST)
+    return _strip(schema, _ANNOTATIONS.keys() - kept, MAX_DEPTH)
 
 
-def _compacted(schema: Any, words: set[str], depth: int) -> Any:
+def _strip(schema: Any, words: set[str], depth: int) -> Any:
     if not isinstance(schema, dict) or not depth:
         return schema
     return {
-        name: _inner(name, value, words, depth - 1)
+        name: _strip_value(name, value, words, depth - 1)
         for name, value in schema.items()
-        if not (name in words and _WORDS[name](value))
+        if not (name in words and _ANNOTATIONS[name](value))
     }
 
 
-def _inner(keyword: str, value: Any, words: set[str], depth: int) -> Any:
+def _strip_value(keyword: str, value: Any, words: set[str], depth: int) -> Any:
     if isinstance(value, dict) and keyword in NAMED:
-        return {name: _compacted(inner, words, depth) for name, inner in value.items()}
+        return {name: _strip(inner, words, depth) for name, inner in value.items()}
     if isinstance(value, list) and keyword in SEVERAL:
-        return [_compacted(inner, words, depth) for inner in value]
-    return _compacted(value, words, depth) if keyword in ONE else value
+        return [_strip(inner, words, depth) for inner in value]
+    return _strip(value, words, depth) if keyword in ONE else value

@@ -1,16 +1,16 @@
-"""A schema in the fewest characters that still tell a model what to send.
+"""Micro notation of JSON schemas: few characters, enough for a model to build a call.
 
-The notation: an object is `{"p": {name: …}, "r": [names that are required]}`. A type is a letter,
-written alone where nothing else is said of a value: `s` string, `n` number, `i` integer, `b`
-boolean, `a` array, `o` object, `x` null, several as `s|x`. Beside the type `t`: `e` the values that
-are allowed, `d` the default, `i` what an array holds, `v` what a map holds, `u` one of several
-forms, `l` all of several forms, `m` how many names or values were left out. A type that begins with
-`#` is one of the definitions, which the outermost object has in `$`; `#` alone is the whole.
+The notation: an object is `{"p": {name: …}, "r": [required names]}`. A type is a letter, alone if
+nothing else is known of a value: `s` string, `n` number, `i` integer, `b` boolean, `a` array, `o`
+object, `x` null, several as `s|x`. Next to the type `t`: `e` allowed values, `d` the default, `i`
+an array's items, `v` a map's values, `u` one of several forms, `l` all of several forms, `m` the
+number of omitted names or values. A type that begins with `#` is a definition in the outermost
+object's `$`; `#` alone is the root.
 
     {"p": {"to": "s", "copies": {"i": "s", "d": []}}, "r": ["to"]}
 
-Names and values are never abbreviated, since a model has to write them. Bounded in depth and in how
-much it says of each list, so that it is short also where a schema is not.
+Names and values are never abbreviated, since a model has to write them. Depth and list lengths are
+bounded, so the result is short even for a huge schema.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from typing import Any
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.schemas.positions import pointer_of
 
-DEEPEST = 6
+MAX_DEPTH = 6
 MOST_NAMES = 60
 MOST_VALUES = 30
 MOST_FORMS = 12
 MOST_DEFINITIONS = 60
 MOST_NODES = 600
-LONGEST_VALUE = 80  # characters, of a default and of each allowed value
-LONGEST_WORD = 80  # of a type that is none, or a reference that leads elsewhere
+LONGEST_VALUE = 80  # characters of a default or an allowed value
+LONGEST_WORD = 80  # of an unknown type or a foreign reference
 _LETTERS = {
     "string": "s",
     "number": "n",
@@ -37,21 +37,21 @@ _LETTERS = {
     "null": "x",
 }
 _DEFINITIONS = ("$defs", "definitions")
-_STRUCTURE = frozenset("prvi")  # what a form may not take the place of
+_STRUCTURE = frozenset("prvi")  # keys that a form must not replace
 
 
 def micro(schema: Any) -> Any:
-    """The schema in the notation above; whatever is not an object stays as it is."""
+    """Rewrite a schema in micro notation; other values stay unchanged."""
     if not isinstance(schema, dict):
         return schema
     writer = _Writer(schema)
-    whole = writer.write(schema, DEEPEST)
+    whole = writer.write(schema, MAX_DEPTH)
     definitions = writer.definitions()
     return (whole | {"$": definitions}) if definitions else whole
 
 
 class _Writer:
-    """Writes one schema, and remembers which definitions it has named on the way."""
+    """Writes one schema, remembering the definitions it references."""
 
     def __init__(self, root: JSONObject) -> None:
         self._root = root
@@ -59,32 +59,31 @@ class _Writer:
         self._nodes = MOST_NODES
 
     def definitions(self) -> JSONObject:
-        """Every definition that is named, also by other definitions: each once, so that those
-        which contain themselves end."""
+        """Write every referenced definition once, so that recursive ones end."""
         written: JSONObject = {}
         while waiting := [name for name in self._named if name not in written]:
             keyword, key = self._named[waiting[0]]
-            written[waiting[0]] = self.short(self._root[keyword][key], DEEPEST)
+            written[waiting[0]] = self.short(self._root[keyword][key], MAX_DEPTH)
         return written
 
     def short(self, schema: Any, depth: int) -> Any:
-        """A type that stands alone as its letter, anything else as an object."""
+        """Write a type as its letter if there is nothing else to say."""
         if not isinstance(schema, dict):
             return schema
         node = self.write(schema, depth)
         return node["t"] if node.keys() == {"t"} else node
 
     def write(self, schema: JSONObject, depth: int) -> JSONObject:
-        """All that is said of one value."""
+        """Write all that is known of one value."""
         self._nodes -= 1
         if depth <= 0 or self._nodes <= 0:
             return self._type(schema) or ({"t": "o"} if "properties" in schema else {})
         inner = self._object(schema, depth - 1) | self._array(schema, depth - 1)
         inner |= self._forms(schema, depth - 1) | _values(schema)
         kind = self._type(schema)
-        told = {"p", "v"} & inner.keys() and kind.get("t") == "o"
+        is_object = {"p", "v"} & inner.keys() and kind.get("t") == "o"
         listed = "i" in inner and kind.get("t") == "a"
-        return inner if told or listed else kind | inner
+        return inner if is_object or listed else kind | inner
 
     def _type(self, schema: JSONObject) -> JSONObject:
         if isinstance(reference := schema.get("$ref"), str):
@@ -96,7 +95,7 @@ class _Writer:
         return {"t": _letter(declared)} if isinstance(declared, str) else {}
 
     def _reference(self, reference: str) -> str:
-        """`#` and a definition's name; anything else as it is written."""
+        """Return `#` and a definition's name; other references as written."""
         match pointer_of(reference):
             case [keyword, name] if self._is_definition(keyword, name):
                 label = f"#{name}"
@@ -129,7 +128,7 @@ class _Writer:
         places = schema.get("prefixItems")
         held = places if isinstance(places, list) else schema.get("items")
         if isinstance(held, list):
-            return {"i": self._several(held, depth)} if held else {}
+            return {"i": self._write_all(held, depth)} if held else {}
         return {"i": self.short(held, depth)} if isinstance(held, dict) and held else {}
 
     def _forms(self, schema: JSONObject, depth: int) -> JSONObject:
@@ -137,16 +136,21 @@ class _Writer:
         for keyword, key in (("oneOf", "u"), ("anyOf", "u"), ("allOf", "l")):
             branches = schema.get(keyword)
             if isinstance(branches, list) and branches:
-                node |= _told(key, self._several(branches, depth), apart=schema.keys() != {keyword})
+                node |= _merge_forms(
+                    key, self._write_all(branches, depth), apart=schema.keys() != {keyword}
+                )
         return node
 
-    def _several(self, schemas: Sequence[Any], depth: int) -> list[Any]:
+    def _write_all(self, schemas: Sequence[Any], depth: int) -> list[Any]:
         return [self.short(schema, depth) for schema in schemas[:MOST_FORMS]]
 
 
-def _told(key: str, forms: list[Any], *, apart: bool) -> JSONObject:
-    """Forms that are types become one type, and a form that is alone speaks for the value itself,
-    unless something else does too."""
+def _merge_forms(key: str, forms: list[Any], *, apart: bool) -> JSONObject:
+    """Merge forms into the value where possible.
+
+    Forms that are only types become one type. A single form replaces the value itself, unless that
+    has a structure of its own.
+    """
     if forms == [{}] * len(forms):
         return {}
     if all(isinstance(form, str) for form in forms) and (key == "u" or len(forms) == 1):
@@ -157,7 +161,7 @@ def _told(key: str, forms: list[Any], *, apart: bool) -> JSONObject:
 
 
 def _values(schema: JSONObject) -> JSONObject:
-    """The allowed values and the default, as far as they are short."""
+    """Return the allowed values and the default, if short."""
     node: JSONObject = {}
     allowed = schema.get("enum")
     if isinstance(allowed, list) and allowed:
@@ -172,7 +176,7 @@ def _values(schema: JSONObject) -> JSONObject:
 
 
 def _is_short(value: Any) -> bool:
-    """Looks no further into a list or an object than it must."""
+    """Return True for a short value, without descending further than necessary."""
     if isinstance(value, (dict, list)):
         parts: Iterable[Any] = value.values() if isinstance(value, dict) else value
         flat = len(value) <= MOST_VALUES and not any(isinstance(p, (dict, list)) for p in parts)

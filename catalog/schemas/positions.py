@@ -1,14 +1,13 @@
-"""Where in a JSON schema further schemas are.
+"""Positions of subschemas in a JSON schema.
 
-`description` is a keyword in one place and the name of an argument in another; only the place tells
-which. Everything that shortens schemas asks here.
+`description` may be a keyword or the name of an argument; only its position tells.
 """
 
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-# One schema; `items` of older drafts may also hold a list, and `dependencies` names or schemas.
+# Keywords holding one schema; in older drafts `items` may also hold a list.
 ONE = frozenset(
     {
         "additionalItems",
@@ -40,7 +39,7 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def pointer_of(reference: str) -> list[str]:
-    """The steps of a reference's fragment: `#/$defs/a~1b` gives `$defs` and `a/b`."""
+    """Return the steps of a reference's fragment: `#/$defs/a~1b` gives `$defs` and `a/b`."""
     _, _, fragment = reference.partition("#")
     if not fragment.startswith("/"):
         return []
@@ -49,9 +48,9 @@ def pointer_of(reference: str) -> list[str]:
 
 
 def keywords_in(reference: str) -> set[str]:
-    """The keywords that a reference goes through, from wherever it starts.
+    """Return the keywords a reference passes through, wherever it starts.
 
-    Names of properties are none of them, and neither is what lies below a keyword's value.
+    Property names do not count, and neither does anything below a keyword's value.
     """
     keywords = set()
     steps = pointer_of(reference)
@@ -66,14 +65,14 @@ def keywords_in(reference: str) -> set[str]:
 
 
 def _has_places(keyword: str, following: list[str]) -> bool:
-    """Whether a name or a number follows: after `items` only where they are a list."""
+    """Return True if a name or an index follows the keyword."""
     if keyword == "items":
         return following != [] and following[0].isdigit()
     return keyword not in ONE
 
 
 def references_in(value: Any) -> Iterator[str]:
-    """Every reference below the value, also where it may mean nothing. Walks without recursion."""
+    """Yield every reference below the value, without recursion."""
     waiting = [value]
     while waiting:
         inner = waiting.pop()

@@ -6,7 +6,7 @@ definition.
 
 from django.db import transaction
 
-from catalog.locks import only_sync
+from catalog.locks import try_sync_lock
 from catalog.models import Integration, Sync
 from catalog.models.integration import ReviewState
 from catalog.registration.definition_review import StoredDefinitions, store_definitions
@@ -32,7 +32,7 @@ def sync_definitions(pk: int, cause: str = Sync.Cause.SCHEDULE) -> Sync | None:
     )
     if integration is None:
         return None
-    with only_sync(integration.pk) as acquired:
+    with try_sync_lock(integration.pk) as acquired:
         if not acquired:
             raise BusyError
         return _run_sync(integration, cause)

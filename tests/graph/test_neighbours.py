@@ -4,7 +4,7 @@ import pytest
 
 from acl.models import AuditEntry
 from acl.rights.caller import Caller
-from catalog.graph.neighbours import MOST_OF_A_KIND, count_edges
+from catalog.graph.neighbours import MAX_PER_TYPE, count_edges
 from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
 from catalog.lookups.catalog_queries import statistics
 from catalog.models import Capability, Edge
@@ -103,13 +103,13 @@ def test_hidden_end_hides_the_edge(people: People) -> None:
 
 
 def test_neighbours_are_capped_by_weight(people: People) -> None:
-    for number in range(MOST_OF_A_KIND + 3):
+    for number in range(MAX_PER_TYPE + 3):
         other = CapabilityFactory.create(integration=people.gmail, action=f"n{number:02}")
         weight = 1 - number / 100
         relate(by=None, source=people.send, target=other, kind="DECLARED", weight=weight)
 
     found = told(people.caller, "gmail__send_email", "DECLARED")
-    assert [action for _, action, _ in found] == [f"n{n:02}" for n in range(MOST_OF_A_KIND)]
+    assert [action for _, action, _ in found] == [f"n{n:02}" for n in range(MAX_PER_TYPE)]
 
 
 def test_what_is_not_connected_is_left_out_with_a_hint(people: People) -> None:

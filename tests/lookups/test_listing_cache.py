@@ -94,7 +94,7 @@ def test_hundred_readers_of_an_expired_listing_read_postgres_twice_at_most(
     processes = [postgres.process() for _ in range(4)]
     for own in processes:
         held = own.at("1-1")
-        own._held = replace(held, read_at=0)
+        own._listing = replace(held, read_at=0)
     redis_client().delete(KEY)
     read_before = postgres.reads
 

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from catalog.locks import only_sync
+from catalog.locks import try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.registration.definition_review import store_definitions
 from catalog.servers.call_needs import load_call_needs
@@ -212,7 +212,7 @@ def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
         cursor.execute("SET statement_timeout = '5s'; SELECT pg_advisory_lock(28774, 0)")
         cursor.execute(HOLDER, [server.pk])
         cursor.execute("SELECT pg_advisory_unlock_all()")
-    with only_sync(server.pk) as mine:
+    with try_sync_lock(server.pk) as mine:
         assert mine
 
 

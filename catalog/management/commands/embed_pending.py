@@ -1,4 +1,4 @@
-"""Embeds whatever waits in this process, for a deployment that has no worker yet."""
+"""Embed all pending capabilities in this process, for deployments without a worker."""
 
 import json
 from argparse import ArgumentParser
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
         try:
-            written = _embed(console)
+            written = _run(console)
         except EmbedderUnavailable as problem:
             raise CommandError(str(problem)) from problem
         reason = pending().exclude(failure="").values_list("failure", flat=True).first()
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             )
 
 
-def _embed(console: Console) -> int:
+def _run(console: Console) -> int:
     model = register_configured_model()
     request_missing_vectors()
     with Progress(console=console) as bars:

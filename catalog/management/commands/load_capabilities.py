@@ -1,4 +1,4 @@
-"""Reads the watched folders once."""
+"""Load the watched folders once."""
 
 import json
 from argparse import ArgumentParser
@@ -28,14 +28,14 @@ class Command(BaseCommand):
         report = reload_manifests(by=None, folders=folders, prune=options["prune"])
         shown = [str(folder) for folder in folders]
         if options["json"]:
-            self.stdout.write(json.dumps({"folders": shown} | _counted(report), indent=1))
+            self.stdout.write(json.dumps({"folders": shown} | _report_body(report), indent=1))
         elif options["verbosity"]:
-            _show(report, shown, Console(stderr=True, soft_wrap=True))
+            _print_report(report, shown, Console(stderr=True, soft_wrap=True))
         if report.defects and not report.loaded:
             raise SystemExit(1)
 
 
-def _counted(report: Reloaded) -> dict[str, Any]:
+def _report_body(report: Reloaded) -> dict[str, Any]:
     registered = report.registered
     return {
         "loaded": report.loaded,
@@ -49,7 +49,7 @@ def _counted(report: Reloaded) -> dict[str, Any]:
     }
 
 
-def _show(report: Reloaded, folders: list[str], console: Console) -> None:
+def _print_report(report: Reloaded, folders: list[str], console: Console) -> None:
     registered = report.registered
     console.print(f"Folders, the first goes first: {escape(', '.join(folders))}")
     for defect in report.defects:

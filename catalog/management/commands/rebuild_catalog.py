@@ -1,4 +1,4 @@
-"""Works out again what follows from the definitions, and makes every cache an old one."""
+"""Recompute everything derived from definitions, and invalidate all caches."""
 
 import json
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Seals all secrets by the newest key."""
+"""Re-encrypt all secrets with the newest key."""
 
 import json
 from argparse import ArgumentParser
@@ -41,16 +41,16 @@ class Command(BaseCommand):
             rotated = _rotate(console)
         except SecretUnavailableError as problem:
             raise CommandError(str(problem)) from problem
-        self._tell(rotated, for_scripts=options["json"])
+        self._report(rotated, for_scripts=options["json"])
         if rotated.lost:
             raise CommandError(f"{len(rotated.lost)} secrets have no key any more: set them again.")
         if options["forget_old"]:
             keep_first_key(key_file())
 
-    def _tell(self, rotated: Rotated, *, for_scripts: bool) -> None:
+    def _report(self, rotated: Rotated, *, for_scripts: bool) -> None:
         if for_scripts:
-            told = {"sealed": rotated.sealed, "lost": rotated.lost}
-            self.stdout.write(json.dumps(told))
+            body = {"sealed": rotated.sealed, "lost": rotated.lost}
+            self.stdout.write(json.dumps(body))
         else:
             self.stdout.write(f"{rotated.sealed} secrets are sealed by the newest key.")
 

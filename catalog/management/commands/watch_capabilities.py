@@ -1,4 +1,4 @@
-"""Keeps the catalogue as the watched folders are, until it is stopped."""
+"""Keep the catalogue in step with the watched folders until stopped."""
 
 import signal
 from pathlib import Path
@@ -19,33 +19,33 @@ log = structlog.get_logger(__name__)
 
 class Command(BaseCommand):
     help = "Load the CAPABILITY.yaml files of the watched folders, and again whenever they change."
-    requires_system_checks: list[str] = []  # the database may be away for a while
+    requires_system_checks: list[str] = []  # the database may be down for a while
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         log.info("watching for manifests", folders=[str(folder) for folder in _folders()])
-        follow(_folders, _read, stop=stop)
+        follow(_folders, _reload, stop=stop)
 
 
 def _folders() -> tuple[Path, ...]:
     return watched_folders(settings.PEGBOARD_CAPABILITY_DIRS)
 
 
-def _read() -> bool:
-    """One pass; trouble is told and tried again, so that nothing but a signal ends the command."""
+def _reload() -> bool:
+    """Load the manifests once; log failures and return False, so that the command goes on."""
     close_old_connections()
     try:
         report = reload_manifests(by=None, folders=_folders())
     except Exception:
-        log.exception("manifests could not be read; trying again")
+        log.exception("manifests could not be loaded, retrying")
         return False
-    _tell(report)
+    _log_report(report)
     return True
 
 
-def _tell(report: Reloaded) -> None:
+def _log_report(report: Reloaded) -> None:
     for defect in report.new_defects:
         log.warning(
             "manifest has a defect", file=defect.file, field=defect.field, reason=defect.reason
