@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
-from marketplace.listings import listing_pages, palette
+from marketplace.listings import listing_pages, listing_review_pages, palette
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("find/", palette.find, name="find"),
@@ -11,6 +11,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace/listings/<slug:slug>/", listing_pages.listing, name="listing"),
     path(
         "marketplace/listings/<slug:slug>/install/", install_pages.install, name="listing-install"
+    ),
+    path(
+        "marketplace/listings/<slug:slug>/review/",
+        listing_review_pages.decide,
+        name="listing-review",
     ),
     path("marketplace/proposals/", proposal_pages.proposals, name="proposals"),
     path("marketplace/proposals/<int:pk>/", proposal_pages.answer, name="proposal"),

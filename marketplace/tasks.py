@@ -2,11 +2,12 @@
 
 from celery import shared_task
 
-from marketplace.listings import search_index
+from marketplace.listings import listing_scanner, search_index
 
 
 @shared_task(name="marketplace.sweep_listings")  # type: ignore[untyped-decorator]
 def sweep_listings() -> None:
-    """Describe what nobody has described, and embed some of what waits."""
+    """Scan and describe what nobody has scanned or described, and embed some of what waits."""
+    listing_scanner.scan_stored_listings()
     search_index.describe_missing()
     search_index.embed_listings()

@@ -1,6 +1,7 @@
 """Shared by all endpoints: authentication, scopes, limits, strict bodies, problems, OpenAPI."""
 
 __all__ = [
+    "admin_api",
     "admin_policy",
     "api_callers",
     "authentication",

@@ -2,6 +2,7 @@
 
 __all__ = [
     "account_urls",
+    "admin_site",
     "design_page",
     "extensions",
     "frame",

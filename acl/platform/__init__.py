@@ -5,6 +5,7 @@ __all__ = [
     "clock",
     "csv_lines",
     "database_retry",
+    "database_room",
     "garbage_collection",
     "heartbeat",
     "mail",

@@ -19,7 +19,7 @@ from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.register import store_reviewed
-from catalog.trust.findings import Finding, keeps_out, worst_first
+from catalog.trust.findings import Finding, keeps_out, read_findings, worst_first
 from catalog.trust.fingerprint import digest_of, read_back
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, examine
 from catalog.trust.impersonation import find_namesakes, find_shadows
@@ -444,9 +444,9 @@ def _seen(
 
 
 def _findings(row: Definition) -> list[Finding]:
-    return [Finding.from_json(one) for one in row.findings]
+    return read_findings(row.findings)
 
 
 def _some(names: Iterable[str]) -> str:
-    first = list(names)
+    first = [name or "its own description" for name in names]
     return ", ".join(first[:5]) + (" …" if len(first) > 5 else "")

@@ -18,6 +18,8 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
+from catalog.registration.admission import review_integrations
+from catalog.registration.integration_identity import clash_of_installation
 from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
     Launchers,
@@ -44,14 +46,17 @@ from marketplace.installs.install_rollback import withdraw
 from marketplace.installs.install_state import move
 from marketplace.installs.store_step import approve_all
 from marketplace.installs.tool_differences import tools_digest
+from marketplace.listings.listing_reviews import ListingHeldError, check_not_held
 from marketplace.models import Installation
 
 __all__ = [
     "AlreadyThereError",
     "InProgressError",
+    "ListingHeldError",
     "NotPermittedError",
     "OtherAddressError",
     "OtherRequestError",
+    "OtherThingError",
     "ToConfirm",
     "approve_install",
     "cancel_install",
@@ -70,6 +75,10 @@ _GAP = re.compile(r"\{[A-Za-z_][\w .-]*\}")
 
 class AlreadyThereError(Exception):
     """The integration is installed, or being installed, already."""
+
+
+class OtherThingError(AlreadyThereError):
+    """Something else has the name; the text names both. Its secrets are for it alone."""
 
 
 class OtherAddressError(Exception):
@@ -97,13 +106,15 @@ def start_install(
     """Begin to install. `confirmed` is the digest of the command or the address that the person was
     shown; a package without an exact version is looked up first, and then waits to be confirmed.
 
-    With a key that was used before for the same, the installation that it began.
+    With a key that was used before for the same, the installation that it began. Raises
+    ListingHeldError where the listing's text waits for a review and `by` is no admin.
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
     digest = request_digest(written(descriptor), *places, sorted(secrets), confirmed)
     if earlier := earlier_of(by, idempotency_key, digest):
         return earlier
+    check_not_held(by, descriptor)
     shown = _checked(by, descriptor, confirmed)
     try:
         with transaction.atomic():
@@ -277,13 +288,19 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
 def _integration(descriptor: IntegrationDescriptor) -> Integration:
     """Its row, which nobody can use before the installation is ready."""
     integration = _ones_turn(descriptor.slug)
+    listing = str(descriptor.source_ref.get("listing") or "")
+    came_from = f"the listing {listing}" if listing else "admin"
+    if integration and (
+        reason := clash_of_installation(integration, descriptor, came_from=came_from)
+    ):
+        raise OtherThingError(reason)
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
-    for name, value in written(descriptor).items():
+    (reviewed,) = review_integrations([descriptor])
+    for name, value in written(reviewed.descriptor).items():
         setattr(integration, name, value)
-    integration.listing = str(descriptor.source_ref.get("listing") or "")
-    integration.came_from = f"the listing {integration.listing}" if integration.listing else "admin"
+    integration.listing, integration.came_from = listing, came_from
     integration.unconfirmed = False
     integration.enabled, integration.state = False, ReviewState.PENDING
     needed = Integration.Connection.DISCONNECTED, Integration.Connection.NOT_NEEDED

@@ -20,7 +20,7 @@ from catalog.registration.definition_review import (
     seen_digest,
     waiting_of,
 )
-from catalog.trust.findings import Finding
+from catalog.trust.findings import Finding, read_findings
 from catalog.trust.fingerprint import digest_of, read_back
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
@@ -98,7 +98,7 @@ def change_of(row: Definition) -> Change:
         row.name,
         row.standing,
         seen_digest(row),
-        [Finding.from_json(one) for one in row.findings],
+        read_findings(row.findings),
         compare(before, after),
         row.problem,
         row.origin,

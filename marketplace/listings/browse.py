@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from marketplace.listings.cards import count_listings, find_installed_offers, read_cards, read_page
 from marketplace.listings.listing_filters import (
+    HELD,
     INSTALLED,
     UPDATES,
     FacetCounts,
@@ -89,6 +90,7 @@ def browse_listings(*, viewer: Viewer, wanted: ListingQuery) -> ListingPage:
         category=wanted.category,
         source=_source_key(wanted.source, sources),
         slugs=_shown_slugs(wanted.show, installations),
+        held=wanted.show == HELD,
         part=_slice(wanted, page),
     )
     return ListingPage(_cards(rows, sources, installations), filters, page, pages)
@@ -120,6 +122,7 @@ def _search_page(
             names.get(match.source or 0, ""),
             match.slug in installations.integrations,
             match.slug in updates,
+            match.is_held,
         )
         for match in matches.found
     }
@@ -150,6 +153,7 @@ def _read_installations(
             names.get(one.source or 0, ""),
             True,
             _is_newer(viewer, one.version, integrations[one.slug]),
+            one.is_held,
         )
         for one in find_installed_offers(offered, list(integrations))
     }
@@ -167,7 +171,8 @@ def _count_facets(
     """Count visible listings by facets. Installed ones are moved to a group of their own."""
     counts, names = Counter[Facets](), _source_slugs(sources)
     for group in count_listings(offered):
-        facets = Facets(group.kind, group.category, names.get(group.source or 0, ""), False, False)
+        source = names.get(group.source or 0, "")
+        facets = Facets(group.kind, group.category, source, False, False, group.is_held)
         counts[facets] += group.number
     for facets in installations.facets.values():
         # SQL counted every listing as not installed: take the installed ones out again.

@@ -2,9 +2,9 @@
 
 from django import forms
 
-from marketplace.listings.listing_filters import INSTALLED, UPDATES, ListingQuery
+from marketplace.listings.listing_filters import HELD, INSTALLED, UPDATES, ListingQuery
 
-SHOWN = [("", "Everything"), (INSTALLED, "Installed"), (UPDATES, "Updates")]
+SHOWN = [("", "Everything"), (INSTALLED, "Installed"), (UPDATES, "Updates"), (HELD, "Held")]
 
 
 class BrowseForm(forms.Form):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from marketplace.listings.viewer import VISIBLE
+from marketplace.listings.viewer import OFFERED, PASSED
 from marketplace.models import Listing
 
 
@@ -19,6 +19,7 @@ class ListingGroup(NamedTuple):
     kind: str
     category: str
     source: int | None
+    is_held: bool
     number: int
 
 
@@ -30,6 +31,7 @@ class InstalledOffer(NamedTuple):
     category: str
     source: int | None
     version: str
+    is_held: bool
 
 
 def count_listings(visibility: Mapping[str, Any]) -> list[ListingGroup]:
@@ -54,10 +56,12 @@ def read_page(
     category: str,
     source: int | None,
     slugs: Sequence[str] | None,
+    held: bool,
     part: slice,
 ) -> list[Listing]:
     """Return one page of listings by title, with `tool_count` and only the columns of a card."""
-    narrowed = {"kind": kind, "category": category, "source": source, "slugs": slugs}
+    narrowed: dict[str, Any] = {"kind": kind, "category": category, "source": source}
+    narrowed |= {"slugs": slugs, "held": held}
     where = {"first": part.start, "most": part.stop - part.start}
     return list(Listing.objects.raw(_PAGE, {**visibility, **narrowed, **where}))
 
@@ -76,17 +80,17 @@ def _fetch_rows(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
 
 
 _GROUPS = f"""
-SELECT l.kind, l.category, l.source_id, count(*) FROM marketplace_listing l
-WHERE {VISIBLE} GROUP BY l.kind, l.category, l.source_id
-"""  # noqa: S608 - VISIBLE is a constant of this project
+SELECT l.kind, l.category, l.source_id, NOT {PASSED}, count(*) FROM marketplace_listing l
+WHERE {OFFERED} GROUP BY 1, 2, 3, 4
+"""  # noqa: S608 - OFFERED and PASSED are constants of this project
 _INSTALLED_OFFERS = f"""
-SELECT l.slug, l.kind, l.category, l.source_id, l.version FROM marketplace_listing l
-WHERE {VISIBLE} AND l.slug = ANY(%(slugs)s::text[])
+SELECT l.slug, l.kind, l.category, l.source_id, l.version, NOT {PASSED}
+FROM marketplace_listing l WHERE {OFFERED} AND l.slug = ANY(%(slugs)s::text[])
 """  # noqa: S608
 # Tool lists may be long, and a card shows only their number.
 _ON_CARDS = """
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
-  l.transport, l.required_secrets, l.category,
+  l.transport, l.required_secrets, l.category, l.review,
   CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count
 FROM marketplace_listing l
 """
@@ -95,9 +99,10 @@ _CARDS = f"{_ON_CARDS} WHERE l.id = ANY(%(keys)s::bigint[])"
 _PAGE = f"""
 {_ON_CARDS} JOIN (
   SELECT l.id FROM marketplace_listing l
-  WHERE {VISIBLE} AND %(kind)s IN ('', l.kind) AND %(category)s IN ('', l.category)
+  WHERE {OFFERED} AND %(kind)s IN ('', l.kind) AND %(category)s IN ('', l.category)
     AND (%(source)s::bigint IS NULL OR l.source_id = %(source)s::bigint)
     AND (%(slugs)s::text[] IS NULL OR l.slug = ANY(%(slugs)s::text[]))
+    AND (NOT %(held)s OR NOT {PASSED})
   ORDER BY l.title, l.id LIMIT %(most)s OFFSET %(first)s
 ) page ON page.id = l.id
 ORDER BY l.title, l.id

@@ -17,6 +17,7 @@ from marketplace.listings import listing_serializers as serializers
 from marketplace.listings.browse import Card, browse_listings
 from marketplace.listings.listing_details import Details, listing_details
 from marketplace.listings.listing_filters import Choice, ListingQuery
+from marketplace.listings.listing_reviews import review_of
 from marketplace.listings.viewer import Viewer
 
 _CARD_FIELDS = (
@@ -113,11 +114,13 @@ def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
         "integration": installed.slug if installed else None,
         "installed_version": installed.version if installed and viewer.is_admin else None,
         "has_update": card.has_update,
+        "held": listing.is_held,
     }
 
 
 def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
     listing = details.listing
+    review = serializers.ListingReviewSerializer(review_of(listing))
     return _card_json(details.card, viewer) | {
         "tags": listing.tags,
         "homepage": listing.homepage,
@@ -139,6 +142,7 @@ def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
         "source_kind": listing.source.kind if listing.source else None,
         "command": listing.command if viewer.is_admin else None,
         "endpoint": listing.endpoint if viewer.is_admin else None,
+        "review": review.data if viewer.is_admin else None,
     }
 
 

@@ -10,7 +10,8 @@ from catalog.models import Integration
 from marketplace.models import Source
 
 PAGE_SIZE = 24
-INSTALLED, UPDATES = "installed", "updates"
+INSTALLED, UPDATES, HELD = "installed", "updates", "held"
+_SHOWN = {INSTALLED: "Installed", UPDATES: "Updates", HELD: "Held for review"}
 _KINDS = {kind.value: str(kind.label) for kind in Integration.Kind}
 
 
@@ -22,7 +23,7 @@ class ListingQuery:
     kind: str = ""
     category: str = ""
     source: str = ""
-    show: str = ""  # installed, updates
+    show: str = ""  # installed, updates, held
     page: int = 1
     size: int = PAGE_SIZE
     offset: int | None = None  # listings to skip; replaces `page`
@@ -41,6 +42,7 @@ class Facets(NamedTuple):
     source: str
     installed: bool
     has_update: bool
+    is_held: bool = False
 
     def matches_query(self, wanted: ListingQuery, *, ignoring: str = "") -> bool:
         """Return True if all filters match, ignoring the filter named by `ignoring`."""
@@ -52,8 +54,9 @@ class Facets(NamedTuple):
         )
 
     def matches_show(self, show: str) -> bool:
-        """Return True if they match the "installed" or "updates" filter, or there is none."""
-        return {INSTALLED: self.installed, UPDATES: self.has_update}.get(show, True)
+        """Return True if they match the filter: installed, with an update, or held for review."""
+        shown = {INSTALLED: self.installed, UPDATES: self.has_update, HELD: self.is_held}
+        return shown.get(show, True)
 
 
 FacetCounts = Sequence[tuple[Facets, int]]  # number of listings for each combination
@@ -98,16 +101,22 @@ def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[So
             for one in sources
             if of_sources[one.slug] or one.slug == wanted.source
         ),
-        shown=tuple(
-            Choice(
-                show,
-                show.capitalize(),
-                sum(number for facets, number in states if facets.matches_show(show)),
-            )
-            for show in (INSTALLED, UPDATES)
-        ),
+        shown=_count_shown(states, wanted),
         any_category=categories.total(),
         count=sum(number for facets, number in counted if facets.matches_query(wanted)),
+    )
+
+
+def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...]:
+    """Count installed listings, updates and held listings; the last only where there are some."""
+    counts = {
+        show: sum(number for facets, number in states if facets.matches_show(show))
+        for show in _SHOWN
+    }
+    return tuple(
+        Choice(show, label, counts[show])
+        for show, label in _SHOWN.items()
+        if show != HELD or counts[show] or wanted.show == HELD
     )
 
 

@@ -8,6 +8,7 @@ from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from marketplace.listings.browse import browse_listings
 from marketplace.listings.browse_forms import BrowseForm
 from marketplace.listings.listing_details import listing_details
+from marketplace.listings.listing_reviews import review_of
 from marketplace.listings.readme import LONGEST, readme_html
 from marketplace.listings.viewer import Viewer
 
@@ -35,6 +36,7 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
     readme = details.listing.readme
     context = {
         "details": details,
+        "review": review_of(details.listing) if request.user.is_staff else None,
         "listing": details.listing,
         "readme": readme_html(readme),
         "readme_is_cut": len(readme) > LONGEST,

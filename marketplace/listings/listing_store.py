@@ -10,6 +10,7 @@ from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.names import slug_for
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import Described, target_of, told
+from marketplace.listings.listing_scanner import scan_listings
 from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.search_index import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
@@ -19,11 +20,12 @@ _TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
 
 @dataclass(slots=True)
 class StoredListings:
-    """Number of created, changed and unchanged listings, and the defects of the others."""
+    """Number of created, changed, unchanged and held listings, and the defects of the others."""
 
     created: int = 0
     changed: int = 0
     unchanged: int = 0
+    held: int = 0
     defects: list[Defect] = field(default_factory=list)
 
     @property
@@ -36,6 +38,7 @@ class StoredListings:
         self.created += other.created
         self.changed += other.changed
         self.unchanged += other.unchanged
+        self.held += other.held
         self.defects += other.defects
 
 
@@ -88,8 +91,9 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     Listing.objects.filter(pk__in=seen).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
+    held = len(scan_listings(rows.values()))
     unchanged = len(seen) - len(new) - len(changed)
-    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.defects])
+    return StoredListings(len(new), len(changed), unchanged, held, [*clashes, *slugs.defects])
 
 
 def _group_by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:

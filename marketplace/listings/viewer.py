@@ -2,7 +2,8 @@
 
 Every signed-in user sees public sources. Sources on this machine, from commands or from client
 configurations disclose internals of the organisation: only admins see those, and the versions that
-are installed. Others see an installation only if they may use something of it.
+are installed. Others see an installation only if they may use something of it. Listings whose texts
+the scanner holds are for admins only, too.
 """
 
 from collections.abc import Iterable
@@ -18,9 +19,11 @@ from marketplace.models import Listing, Source
 
 _ADMIN_ONLY_KINDS = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
 # The condition of `visible_listings` for raw SQL, where `l` is the listing.
-VISIBLE = """
-l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s::bigint[]))
+PASSED = "l.review IN ('clear', 'approved')"
+VISIBLE = f"""
+(%(everywhere)s OR ({PASSED} AND l.source_id = ANY(%(sources)s::bigint[])))
 """
+OFFERED = f"l.vanished_at IS NULL AND {VISIBLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ def visible_sources(viewer: Viewer) -> QuerySet[Source]:
 def visible_listings(viewer: Viewer) -> QuerySet[Listing]:
     """Return listings that the viewer may see. Only admins see those that lost their source."""
     offered = Listing.objects.filter(vanished_at=None)
-    return offered if viewer.is_admin else offered.filter(source__in=visible_sources(viewer))
+    if viewer.is_admin:
+        return offered
+    return offered.filter(source__in=visible_sources(viewer), review__in=Listing.PASSED)
 
 
 def visibility_parameters(viewer: Viewer, sources: Iterable[Source]) -> dict[str, Any]:

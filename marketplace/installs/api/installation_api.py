@@ -10,11 +10,11 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.http.admin_api import AdminView
 from acl.http.request_callers import installation_admin
 from acl.models import Space
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
-from marketplace.installs.api.admin_api import AdminView
 from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
     PROBLEMS,
@@ -27,6 +27,7 @@ from marketplace.installs.api.installation_requests import (
     valid,
 )
 from marketplace.installs.command_confirmation import digest_of_target
+from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation, Listing, ListingVersion
 
 MOST_EVENTS = 500
@@ -89,7 +90,8 @@ class PreviewView(AdminView):
     def get(self, request: Request) -> Response:
         """The whole command, or the address, with its digest."""
         wanted = valid(bodies.WhichSerializer, request.query_params.dict())
-        descriptor = integration_management.descriptor_of_listing(*_listing(wanted))
+        listing, version = _listing(wanted)
+        descriptor = integration_management.descriptor_of_listing(listing, version)
         digest = ""
         with refusals_as_problems():
             if descriptor.transport == "stdio":
@@ -99,6 +101,7 @@ class PreviewView(AdminView):
         preview = {
             "integration": descriptor.slug,
             "digest": digest,
+            "review": review_of(listing),
             **{name: getattr(descriptor, name) for name in SHOWN},
         }
         return Response(bodies.PreviewSerializer(preview).data)

@@ -14,6 +14,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.http.admin_api import Conflict
 from acl.http.problems import CONTENT_TYPE
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from catalog.servers.client.launch_rules import CommandNotAllowedError
@@ -21,7 +22,6 @@ from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.secrets.secret_store import UnusableSecretError
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
-from marketplace.installs.api.admin_api import Conflict
 from marketplace.models import Installation
 
 # What a preview shows of a descriptor.
@@ -54,6 +54,8 @@ def refusals_as_problems() -> Iterator[None]:
         raise Conflict(str(problem)) from problem
     except install_requests.OtherRequestError as problem:
         raise Unprocessable(str(problem)) from problem
+    except install_requests.ListingHeldError as problem:
+        raise exceptions.PermissionDenied(str(problem)) from problem
     except install_requests.NotPermittedError as problem:
         words = "This takes the permission to install programs, and the digest of the command."
         raise exceptions.PermissionDenied(words) from problem

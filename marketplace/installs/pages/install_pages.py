@@ -17,13 +17,16 @@ from marketplace.installs.install_preparation import (
 from marketplace.installs.install_requests import (
     AlreadyThereError,
     InProgressError,
+    ListingHeldError,
     NotPermittedError,
     OtherAddressError,
     OtherRequestError,
+    OtherThingError,
     start_install,
 )
 from marketplace.installs.pages.install_forms import InstallForm
 from marketplace.listings.listing_details import listing_details
+from marketplace.listings.listing_reviews import review_of
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Installation
 
@@ -31,6 +34,7 @@ MOST_GAPS = 20
 _REFUSED = (
     CommandNotAllowedError,
     EndpointNotAllowedError,
+    ListingHeldError,
     OtherAddressError,
     OtherRequestError,
 )
@@ -59,6 +63,8 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
     if sent and form.is_valid():
         try:
             return redirect("installation", _begin(request, prepared, form).public_id)
+        except OtherThingError as other:
+            form.add_error(None, str(other))
         except AlreadyThereError:
             form.add_error(None, "It is installed already, or being installed by somebody.")
         except NotPermittedError:
@@ -69,6 +75,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
             return redirect("listing", slug)
     context = {
         "listing": details.listing,
+        "review": review_of(details.listing),
         "prepared": prepared,
         "form": form,
         "receivers": _receivers(request.POST),

@@ -16,7 +16,11 @@ from catalog.servers.server_proposals import (
     list_answered_proposals,
     list_open_proposals,
 )
-from marketplace.installs.install_requests import AlreadyThereError, InProgressError
+from marketplace.installs.install_requests import (
+    AlreadyThereError,
+    InProgressError,
+    OtherThingError,
+)
 from marketplace.installs.proposal_install import install_proposed
 
 PAGE = 50
@@ -46,6 +50,8 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         answer_proposal(by=request.user, proposal=proposal, approve=False, note=note)
     except AnsweredError:
         return _show(request, problem="Somebody else has answered it.", status=409)
+    except OtherThingError as other:
+        return _show(request, problem=str(other), status=409)
     except (AlreadyThereError, InProgressError):
         return _show(request, problem=TAKEN, status=409)
     except EndpointNotAllowedError as refused:

@@ -9,13 +9,13 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.http.admin_api import AdminView, Conflict
 from acl.http.problems import CONTENT_TYPE
 from acl.http.request_callers import installation_admin
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
-from marketplace.installs.api.admin_api import AdminView, Conflict
 from marketplace.installs.install_requests import NotPermittedError
 from marketplace.integrations.import_confirmation import (
     OtherTargetError,

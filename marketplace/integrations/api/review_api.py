@@ -10,12 +10,12 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.http.admin_api import AdminView, Conflict
 from acl.http.problems import CONTENT_TYPE
 from acl.http.request_callers import installation_admin
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from catalog.models import Integration
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
-from marketplace.installs.api.admin_api import AdminView, Conflict
 from marketplace.integrations import review_decisions
 from marketplace.integrations.api import review_serializers as bodies
 

@@ -6,18 +6,9 @@ from rest_framework import serializers
 
 from acl.http.strict_serializer import StrictSerializer, Text
 from catalog.models import Definition
+from marketplace.listings.finding_serializer import FindingSerializer
 
 MOST = 1_000
-
-
-class FindingSerializer(serializers.Serializer[Any]):
-    """What was noticed, where, and how much it matters."""
-
-    code = serializers.CharField()
-    severity = serializers.CharField(help_text="`high`, `medium` or `low`.")
-    where = serializers.CharField(help_text="The place in the definition.")
-    told = serializers.CharField()
-    excerpt = serializers.CharField()
 
 
 class FieldSerializer(serializers.Serializer[Any]):

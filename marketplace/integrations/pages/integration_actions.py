@@ -23,6 +23,7 @@ from marketplace.installs.install_requests import (
 from marketplace.integrations.health_check_request import check_now
 from marketplace.integrations.integration_details import health_of
 from marketplace.integrations.pages.integration_forms import UninstallForm
+from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation
 
 _REFUSED = (
@@ -104,6 +105,7 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
     context = {
         "integration": row,
         "update": found,
+        "review": review_of(found.listing) if found else None,
         "digest": found.digest if found else "",
         "key": str(uuid4()),  # pressing the button twice is one update
         "command": " ".join(row.command),
