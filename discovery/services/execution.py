@@ -220,12 +220,15 @@ def _record_acting(call: Call) -> None:
 def _earlier(call: Call, caller: Caller) -> Call | None:
     """Return the call that the key has begun. Raises KeyUsedError where it was another one.
 
-    A key is looked for among the calls of the same actor: somebody else who acts for the same user
-    gets no answer of theirs.
+    It is looked for among the calls of the same sender, who is the actor, or the API key that has
+    no owner: another sender who acts for the same user gets no answer of theirs.
     """
     if not call.idempotency_key:
         return None
-    same_key = {name: getattr(call, name) for name in _ONE_KEY}
+    sender = "key_id" if call.actor_id is None else "actor_id"
+    same_key = {name: getattr(call, name) for name in (*_ONE_KEY, sender)}
+    if sender == "key_id":
+        same_key["actor_id"] = None
     earlier = Call.objects.filter(
         group__in=caller.group_ids,
         **{name: value for name, value in same_key.items() if value is not None},
@@ -237,7 +240,7 @@ def _earlier(call: Call, caller: Caller) -> Call | None:
 
 
 # Beside the groups: the call is in the one that gives the tool.
-_ONE_KEY = ("user_id", "actor_id", "credential", "idempotency_key")
+_ONE_KEY = ("user_id", "credential", "idempotency_key")
 
 
 def _asked(call: Call) -> tuple[str, int | None, str]:

@@ -50,7 +50,7 @@ def refusals_as_problems() -> Iterator[None]:
         yield
     except (installs.AlreadyThereError, installs.InProgressError) as problem:
         raise Conflict(str(problem) or None) from problem
-    except managing.NotReadyError as problem:
+    except (managing.NotReadyError, installs.OtherAddressError) as problem:
         raise Conflict(str(problem)) from problem
     except installs.OtherRequestError as problem:
         raise Unprocessable(str(problem)) from problem

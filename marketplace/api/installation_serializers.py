@@ -38,7 +38,8 @@ class StartSerializer(WhichSerializer):
         required=False,
         default="",
         max_length=64,
-        help_text="Of a program: the digest of the command that was shown (see the preview).",
+        help_text="The digest of the command or address that was shown (see the preview). Programs "
+        "need it; without it, the address of a server is not compared.",
     )
 
 
@@ -86,8 +87,8 @@ class PreviewSerializer(serializers.Serializer[Any]):
     endpoint = serializers.CharField()
     command = serializers.ListField(child=serializers.CharField(), help_text="All of it, as it is.")
     digest = serializers.CharField(
-        help_text="To be sent back as `confirmed`. Empty where there is no program, or no exact "
-        "version: that is looked up first, and confirmed then."
+        help_text="To be sent back as `confirmed`. Empty where nothing is started or reached, or "
+        "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
 

@@ -25,6 +25,7 @@ from marketplace.api.installation_calls import (
     told,
     valid,
 )
+from marketplace.confirming import digest_of_target
 from marketplace.models import Installation, Listing, ListingVersion
 from marketplace.services import installs, managing
 
@@ -60,7 +61,7 @@ class InstallationsView(AdminView):
     )
     def post(self, request: Request) -> Response:
         """Begins it; its state and its events tell how it goes. A program needs the permission to
-        install programs, and `confirmed`."""
+        install programs, and `confirmed`. 409 where the address is not the one of `confirmed`."""
         wanted = valid(bodies.StartSerializer, request.data)
         with refusals_as_problems():
             installation = installs.start_install(
@@ -86,13 +87,15 @@ class PreviewView(AdminView):
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
     def get(self, request: Request) -> Response:
-        """The whole command with its digest."""
+        """The whole command, or the address, with its digest."""
         wanted = valid(bodies.WhichSerializer, request.query_params.dict())
         descriptor = managing.descriptor_of_listing(*_listing(wanted))
         digest = ""
         with refusals_as_problems():
             if descriptor.transport == "stdio":
                 digest = installs.check_program(descriptor).digest
+            elif descriptor.transport:
+                digest = digest_of_target(descriptor)
         preview = {
             "integration": descriptor.slug,
             "digest": digest,

@@ -1,6 +1,5 @@
 """Confirming what was imported: until then, nothing is sent to it and nothing of it is started."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,12 +7,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.services.audit import record
-from catalog.descriptors import JSONObject, canonical_json
 from catalog.identity import reaches
 from catalog.mcp_client.commands import Launchers, check_command, command_digest
 from catalog.models import Integration
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.services.workers import ask_worker
+from marketplace.confirming import digest_of_target
 from marketplace.locking import lock_installed
 from marketplace.services.installs import NotPermittedError
 
@@ -52,7 +51,7 @@ def target_to_confirm(integration: Integration) -> Target:
         required_secrets=tuple(integration.required_secrets),
         headers={str(name): str(text) for name, text in dict(found["headers"]).items()},
         came_from=integration.came_from,
-        digest=_digest(found),
+        digest=digest_of_target(integration),
     )
 
 
@@ -88,7 +87,3 @@ def _check(by: User, target: Target) -> None:
         check_command(target.command, Launchers.from_settings())
     elif target.endpoint:
         check_address(target.endpoint, AllowedHosts.from_settings())
-
-
-def _digest(found: JSONObject) -> str:
-    return hashlib.sha256(canonical_json(found).encode()).hexdigest()

@@ -27,7 +27,12 @@ from catalog.models.integration import ReviewState
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.services.secrets import set_secret
 from marketplace.candidates import read_back, written
-from marketplace.confirming import ToConfirm, digest_to_confirm, to_confirm
+from marketplace.confirming import (
+    ToConfirm,
+    digest_of_target,
+    digest_to_confirm,
+    to_confirm,
+)
 from marketplace.differences import tools_digest
 from marketplace.idempotency import InProgressError, OtherRequestError, earlier_of, request_digest
 from marketplace.locking import lock_installed, lock_integration
@@ -40,6 +45,7 @@ __all__ = [
     "AlreadyThereError",
     "InProgressError",
     "NotPermittedError",
+    "OtherAddressError",
     "OtherRequestError",
     "ToConfirm",
     "approve_install",
@@ -61,6 +67,13 @@ class AlreadyThereError(Exception):
     """The integration is installed, or being installed, already."""
 
 
+class OtherAddressError(Exception):
+    """The address, or what is sent there, is not what the person was shown."""
+
+    def __init__(self) -> None:
+        super().__init__("The address is another one by now. Look at it again.")
+
+
 class NotPermittedError(Exception):
     """Who asks may not install this kind of server."""
 
@@ -76,8 +89,8 @@ def start_install(
     confirmed: str = "",
     idempotency_key: str = "",
 ) -> Installation:
-    """Begin to install. `confirmed` is the digest of the command that the person was shown; a
-    package without an exact version is looked up first, and then waits to be confirmed.
+    """Begin to install. `confirmed` is the digest of the command or the address that the person was
+    shown; a package without an exact version is looked up first, and then waits to be confirmed.
 
     With a key that was used before for the same, the installation that it began.
     """
@@ -232,11 +245,19 @@ def check_program(descriptor: IntegrationDescriptor) -> ToConfirm:
     return shown
 
 
+def check_target(descriptor: IntegrationDescriptor, confirmed: str) -> None:
+    """Raise OtherAddressError if the source has changed the address since it was shown. Scripts may
+    name a listing without having looked at it: they send no digest."""
+    if confirmed and confirmed != digest_of_target(descriptor):
+        raise OtherAddressError
+
+
 def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToConfirm | None:
     """What may not be installed is refused before a row exists; the worker looks again."""
     if descriptor.transport != "stdio":
         if descriptor.transport:
             check_address(descriptor.endpoint, AllowedHosts.from_settings())
+            check_target(descriptor, confirmed)
         elif descriptor.kind == "mcp":
             raise CommandNotAllowedError("There is nothing that Pegboard could start or reach.")
         return None

@@ -18,7 +18,7 @@ from catalog.models.integration import ReviewState
 from catalog.normalizing.naming import slug_for
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from marketplace.candidates import read_back
-from marketplace.confirming import to_confirm
+from marketplace.confirming import digest_of_target, to_confirm
 from marketplace.differences import tools_digest
 from marketplace.idempotency import earlier_of, request_digest
 from marketplace.locking import lock_installed
@@ -28,6 +28,7 @@ from marketplace.services.installs import (
     NotPermittedError,
     begin_update,
     check_program,
+    check_target,
     send_task,
 )
 
@@ -55,9 +56,10 @@ class Update:
 
     @property
     def digest(self) -> str:
-        """What says that the command was seen."""
-        is_program = self.descriptor.transport == "stdio"
-        return to_confirm(self.descriptor).digest if is_program else ""
+        """The digest that says that the command or the address was seen; "" without either."""
+        if self.descriptor.transport == "stdio":
+            return to_confirm(self.descriptor).digest
+        return digest_of_target(self.descriptor) if self.descriptor.transport else ""
 
 
 @transaction.atomic
@@ -120,7 +122,8 @@ def start_update(
 ) -> Installation:
     """Begin to install the newer version beside the one that serves, until it is ready.
 
-    `confirmed` is the digest of the command that was shown, where it runs a program.
+    `confirmed` is the digest of the command or the address that was shown. Raises NotReadyError,
+    NotPermittedError and OtherAddressError.
     """
     digest = request_digest("update", integration.slug, confirmed)
     if earlier := earlier_of(by, idempotency_key, digest):
@@ -133,7 +136,8 @@ def start_update(
         check_program(update.descriptor)
     elif update.descriptor.transport:
         check_address(update.descriptor.endpoint, AllowedHosts.from_settings())
-    if update.digest != confirmed:
+        check_target(update.descriptor, confirmed)
+    if update.descriptor.transport == "stdio" and update.digest != confirmed:
         raise NotPermittedError
     return begin_update(
         by=by,

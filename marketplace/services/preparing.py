@@ -13,6 +13,7 @@ from catalog.mcp_client.commands import CommandNotAllowedError, check_variables
 from catalog.mcp_client.variables import refusal_of
 from catalog.outgoing.addresses import AllowedHosts, check_address
 from catalog.outgoing.problems import EndpointNotAllowedError
+from marketplace.confirming import digest_of_target
 from marketplace.models import Listing, ListingVersion
 from marketplace.services.installs import check_program
 from marketplace.services.managing import descriptor_of_listing
@@ -46,6 +47,12 @@ class Prepared:
     gaps: tuple[str, ...] = ()  # of the command, to be filled before it can be shown
     digest: str = ""
     problem: str = ""  # why it may not be installed
+
+    @property
+    def target_digest(self) -> str:
+        """The digest that says that the address was seen; "" for what runs here."""
+        remote = self.descriptor.transport not in ("", "stdio")
+        return digest_of_target(self.descriptor) if remote else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from marketplace.services.installs import (
     AlreadyThereError,
     InProgressError,
     NotPermittedError,
+    OtherAddressError,
     OtherRequestError,
     start_install,
 )
@@ -22,6 +23,12 @@ from marketplace.services.preparing import Prepared, Receivers, find_receivers, 
 from marketplace.viewing import Viewer
 
 MOST_GAPS = 20
+_REFUSED = (
+    CommandNotAllowedError,
+    EndpointNotAllowedError,
+    OtherAddressError,
+    OtherRequestError,
+)
 
 
 @admins_only
@@ -51,7 +58,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
             form.add_error(None, "It is installed already, or being installed by somebody.")
         except NotPermittedError:
             form.add_error(None, "You may not install this. Nothing has begun.")
-        except (CommandNotAllowedError, EndpointNotAllowedError, OtherRequestError) as refused:
+        except _REFUSED as refused:
             form.add_error(None, str(refused))
         except InProgressError:
             return redirect("listing", slug)

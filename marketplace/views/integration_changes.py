@@ -17,7 +17,12 @@ from marketplace.integration_forms import UninstallForm
 from marketplace.models import Installation
 from marketplace.services import managing
 from marketplace.services.checking import check_now
-from marketplace.services.installs import AlreadyThereError, NotPermittedError, retry_install
+from marketplace.services.installs import (
+    AlreadyThereError,
+    NotPermittedError,
+    OtherAddressError,
+    retry_install,
+)
 from marketplace.services.integration_details import health_of
 
 _REFUSED = (
@@ -26,6 +31,7 @@ _REFUSED = (
     AlreadyThereError,
     CommandNotAllowedError,
     EndpointNotAllowedError,
+    OtherAddressError,
 )
 
 

@@ -14,6 +14,7 @@ from acl.services.keys import create_key
 from catalog.models import Capability, ServerProposal
 from discovery.models import Call, Outcome, Turn
 from tests.access.people import People
+from tests.api.conftest import client_with
 from tests.authority.conftest import Staff, session_of
 
 KIND = "application/json"
@@ -191,6 +192,27 @@ def test_idempotency_key_of_one_person_answers_nobody_else(people: People, staff
     ids = [answer["call_id"] for answer in answers]
     assert len(set(ids)) == 3
     assert ids[:3] == ids[3:]
+
+
+@pytest.mark.parametrize("number_of_groups", [1, 2])
+def test_idempotency_key_of_one_ownerless_key_answers_no_other(
+    people: People, number_of_groups: int
+) -> None:
+    groups = [people.support, people.finance][:number_of_groups]
+    shared: dict[str, Any] = {"by": None, "scopes": ["execute"], "acts_for_users": True}
+    keys = [create_key(name=name, groups=groups, **shared)[1] for name in ("crm", "wiki")]
+    headers = {"Idempotency-Key": "the-same"}
+
+    answers = [
+        client_with(key)
+        .post("/api/v1/execute", {**SEND, "user": "alice"}, KIND, headers=headers)
+        .json()
+        for key in (*keys, *keys)
+    ]
+
+    ids = [answer["call_id"] for answer in answers]
+    assert ids[0] != ids[1]
+    assert ids[:2] == ids[2:]
 
 
 @pytest.mark.parametrize(

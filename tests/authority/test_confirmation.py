@@ -23,11 +23,15 @@ from catalog.oauth.signing_in import prepare
 from catalog.server_tasks import check_integrations, sync_integrations
 from catalog.services.accounts import CannotSignInError, begin_sign_in
 from catalog.syncing import sync_definitions
+from marketplace.models import Installation, Listing
 from marketplace.services.checking import check_now
 from marketplace.services.confirmation import target_to_confirm
-from tests.factories import UserFactory, active_model
+from marketplace.services.installs import OtherAddressError
+from marketplace.services.managing import pending_update, start_update
+from tests.factories import ListingFactory, UserFactory, active_model
 
 pytestmark = pytest.mark.django_db
+JSON = "application/json"
 REMOTE = "https://mcp.example.com/mcp"
 DOCKER = """
 name: desk
@@ -220,3 +224,42 @@ def test_another_command_from_the_same_source_is_confirmed_again(tmp_path: Path)
     call_command("import_catalog", str(tmp_path), "--json", stdout=StringIO())
 
     assert Integration.objects.get().unconfirmed
+
+
+@pytest.mark.parametrize("way", ["page", "API"])
+def test_an_address_that_changes_while_an_admin_looks_is_looked_at_again(
+    client: Client, grace: User, way: str
+) -> None:
+    active_model()
+    listing = ListingFactory.create(slug="far", transport="http", endpoint=REMOTE)
+    client.force_login(grace)
+    page = client.get("/marketplace/listings/far/install/").content.decode()
+    digest = client.get("/api/v1/installations/preview?listing=far").json()["digest"]
+    fields = {"key": "00000000-0000-4000-8000-000000000001", "confirmed": digest}
+
+    def install() -> int:
+        if way == "page":
+            return client.post("/marketplace/listings/far/install/", fields).status_code
+        body = {"listing": "far", "confirmed": digest}
+        return client.post("/api/v1/installations", body, JSON).status_code
+
+    Listing.objects.update(endpoint="https://evil.example/mcp")
+    refused = install()
+    Listing.objects.update(endpoint=listing.endpoint)
+    taken = install()
+
+    assert f'name="confirmed" value="{digest}"' in page
+    assert (refused, taken) == ((422, 302) if way == "page" else (409, 202))
+    assert Integration.objects.get().endpoint == REMOTE
+
+
+def test_an_update_to_an_address_that_was_not_shown_does_not_begin(grace: User) -> None:
+    row = remote(slug="far", listing="far", unconfirmed=False, version="1")
+    ListingFactory.create(slug="far", transport="http", endpoint=REMOTE, version="2")
+    shown = pending_update(row)
+    Listing.objects.update(endpoint="https://evil.example/mcp")
+
+    with pytest.raises(OtherAddressError):
+        start_update(by=grace, integration=row, confirmed=shown.digest if shown else "")
+
+    assert not Installation.objects.exists()
