@@ -7,18 +7,40 @@ import structlog
 
 # Everything a terminal or a reader of lines may act on: C0, C1, and Unicode's own line ends.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_TRACEBACKS = {"exception", "stack"}
+# A server or a client may send a megabyte, and log collectors drop or split longer lines.
+LONGEST_TEXT = 8_000
 # These bring handlers of their own, with text that nothing escapes.
 _HANDED_ON = ("gunicorn.access", "gunicorn.error")
 
 
 def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Every text but the traceback with its control characters written out."""
+    """Write out the control characters of every text. Only tracebacks keep their line feeds."""
     return {
-        key: _CONTROL.sub(lambda found: ascii(found[0])[1:-1], value)
-        if isinstance(value, str) and key not in {"exception", "stack"}
+        key: _escape(value, kept="\n" if key in _TRACEBACKS else "")
+        if isinstance(value, str)
         else value
         for key, value in event.items()
     }
+
+
+def shorten_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Cut the middle out of every text that is too long, so that one line stays one line."""
+    return {
+        key: _shorten(value) if isinstance(value, str) else value for key, value in event.items()
+    }
+
+
+def _escape(text: str, *, kept: str) -> str:
+    return _CONTROL.sub(lambda f: f[0] if f[0] in kept else ascii(f[0])[1:-1], text)
+
+
+def _shorten(text: str) -> str:
+    left_out = len(text) - LONGEST_TEXT
+    if left_out <= 0:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} … {left_out} characters left out … {text[-half:]}"
 
 
 def logging_config(level: str, style: str) -> dict[str, Any]:
@@ -45,6 +67,7 @@ def logging_config(level: str, style: str) -> dict[str, Any]:
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
+            shorten_texts,
             *renderers,
         ],
     }

@@ -134,7 +134,7 @@ ALLOWED_HOSTS = list(_env["PEGBOARD_ALLOWED_HOSTS"])
 CSRF_TRUSTED_ORIGINS = list(_env["PEGBOARD_TRUSTED_ORIGINS"])
 
 INSTALLED_APPS = [
-    "unfold",
+    "acl.admin_site.UnfoldConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

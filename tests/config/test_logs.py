@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from marketplace.config.logs import LONGEST_TEXT
+
 NAMES = ("a\r\nb", "\x1b[2J\x1b]0;owned\x07", "nul\x00", "\x9b31m\x85", "\u2028x\u2029", "\ud83dx")
 # Each program sets its log up as it does when it runs, then says every name in every way.
 SAYS = """
@@ -49,6 +51,33 @@ app.log.setup(loglevel="INFO", redirect_stdouts=False)
 from celery.utils.log import get_task_logger
 say(get_task_logger("x") if {task} else logging.getLogger("celery.worker"))
 """
+# The worker's part: a server whose own words end up in the log.
+SERVER = """
+import asyncio
+import django
+django.setup()
+from catalog.mcp_client.problems import ServerProblemError
+from catalog.mcp_client.session import Session
+from tests.mcp_client.test_stdio import server, QUICK
+async def run():
+    session = Session(server("babbles"), limits=QUICK)
+    try:
+        await session.open()
+    finally:
+        await session.close()
+try:
+    asyncio.run(run())
+except ServerProblemError as problem:
+    structlog.get_logger("catalog").exception(problem.detail, last_words=problem.detail)
+print(1)
+"""
+LONG = """
+import django
+django.setup()
+logging.getLogger("django.request").error("x" * 1_000_000)
+structlog.get_logger("catalog").warning("short", detail="y" * 1_000_000)
+print(2)
+"""
 PROGRAMS = {
     "django": DJANGO,
     "structlog": STRUCTLOG,
@@ -80,6 +109,35 @@ def test_no_name_makes_a_second_line(who: str) -> None:
         assert line.isascii()
         assert line.isprintable()
         assert isinstance(json.loads(line), dict)
+
+
+@pytest.mark.processes
+def test_line_is_bounded_whatever_is_said() -> None:
+    lines, expected = said(LONG, "json")
+
+    assert len(lines) == expected
+    assert max(map(len, lines)) < LONGEST_TEXT + 1_000
+    assert "characters left out" in lines[0]
+
+
+@pytest.mark.processes
+def test_words_of_a_server_are_one_printable_field() -> None:
+    [line], _ = said(SERVER, "json")
+
+    assert line.isascii()
+    words = json.loads(line)["last_words"]
+    assert "the end" in words
+    assert "exit code 1" in words
+    assert len(words) <= 500
+    assert all(part.isprintable() for part in words.split("\n"))
+
+
+@pytest.mark.processes
+def test_traceback_to_read_has_no_control_characters() -> None:
+    lines, expected = said(DJANGO, "text")
+
+    assert len(lines) > expected  # tracebacks have lines
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.processes

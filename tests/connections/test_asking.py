@@ -123,6 +123,17 @@ def test_health_is_written_in_words_and_bounded() -> None:
     assert HealthCheck.objects.filter(integration=good).count() == KEPT
 
 
+def test_words_of_a_server_are_stored_short_and_printable() -> None:
+    bad = program("babbles")
+
+    check_integration(bad.pk)
+
+    words = bad.checks.get().last_words
+    assert "the end" in words
+    assert len(words) <= 500
+    assert all(line.isprintable() for line in words.split("\n"))
+
+
 def test_word_of_a_server_that_is_gone_is_not_written_down() -> None:
     gone = IntegrationFactory.create()
     Integration.objects.filter(pk=gone.pk).delete()

@@ -450,6 +450,7 @@ ROUTES = [
     Row("admin/logout/", OPEN, "POST"),
     Row("admin/r/<path:content_type_id>/<path:object_id>/", DJANGO_ADMIN,
         fill={"content_type_id": "4", "object_id": "{user_pk}"}),
+    Row("admin/search/", DJANGO_ADMIN, query={"s": "key", "extended": "1"}),
     Row("admin/(?P<url>.*)$", DJANGO_ADMIN, path="admin/nothing"),
     Below("admin/^(?P<app_label>", DJANGO_ADMIN, path="admin/acl/"),
     Below("admin/", DJANGO_ADMIN, body={"post": "yes", "_save": "Save"}),

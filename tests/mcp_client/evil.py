@@ -45,6 +45,8 @@ def write(data: bytes) -> None:
 def main() -> None:
     if MODE == "crash_at_start":
         sys.exit("Traceback: ImportError, token=canary-secret-123456")
+    if MODE == "babbles":
+        babble()
     if MODE == "grows":
         _ = bytearray(400 * 1024 * 1024)
         time.sleep(60)
@@ -65,6 +67,17 @@ def main() -> None:
             answer(message["id"], message["method"], message.get("params") or {})
         elif message.get("method") == "notifications/cancelled":
             sys.stderr.write("told to stop\n")
+
+
+def babble() -> None:
+    """Everything that could forge a line of a log, move a cursor, or be too much."""
+    beside = sys.stderr.buffer
+    beside.write(b'{"event": "forged", "level": "info"}\r\n')
+    beside.write(b"\x1b[2J\x1b]0;owned\x07 \xff\xfe \x00 \xc2\x85 \xe2\x80\xa8 \xe2\x80\xae\r")
+    beside.write(b"x" * 1_000_000 + b"\n")
+    beside.write(b'\xed\xa0\x80 \x1b[31mthe end\x1b[0m\x9b\r\n{"event": "forged too"}\n')
+    beside.flush()
+    sys.exit(1)
 
 
 def explode() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.apps import apps
 from django.contrib import admin as django_admin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Model
 from django.test import Client
 from playwright.sync_api import Page, expect
@@ -54,6 +54,32 @@ def test_every_row_opens(as_admin: Client, gmail: Capability, model: type[Model]
     path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/{row.pk}/change/"
 
     assert as_admin.get(path).status_code == 200
+
+
+@pytest.mark.django_db
+def test_search_finds_only_lists_that_the_person_may_view() -> None:
+    staff = UserFactory.create(username="staff", is_staff=True)
+    client = Client()
+    client.force_login(staff)
+    query = {"s": "key", "extended": "1"}
+
+    before = client.get("/admin/search/", query).content.decode()
+    staff.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+    given = client.get("/admin/search/", query).content.decode()
+    staff.user_permissions.clear()
+    after = client.get("/admin/search/", query).content.decode()
+
+    address = 'href="/admin/acl/apikey/"'
+    assert (address in before, address in given, address in after) == (False, True, False)
+    assert given.count("href=") == 1
+
+
+@pytest.mark.parametrize("query", [{}, {"s": "key"}, {"s": "key", "extended": "1", "page": "99"}])
+def test_search_answers_whatever_is_asked(as_admin: Client, query: dict[str, str]) -> None:
+    answer = as_admin.get("/admin/search/", query)
+
+    assert answer.status_code == 200
+    assert (b"/admin/acl/apikey/" in answer.content) == bool(query)
 
 
 def test_only_staff_come_in(as_alice: Client) -> None:
