@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run test pytest lint bench screenshots soak operations python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run test pytest lint bench screenshots soak operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -33,6 +33,48 @@ lint: install-tests
 	$(BIN)/python -m mypy .
 	$(BIN)/python $(BIN)/lint-imports
 	$(BIN)/python -m djlint --quiet --check --lint templates
+	@$(MAKE) --no-print-directory secrets
+
+# Committed keys and passwords, in files that were changed since the last scan: all take 20 seconds.
+# Made-up ones are everywhere in tests, so there only known forms of keys count. In Python, ruff's
+# S105 to S107 look for passwords by their names. Nothing is asked whether a key works.
+FIND_SECRETS := $(BIN)/python -m detect_secrets.pre_commit_hook --no-verify \
+  --exclude-lines "://user:password@"
+GUESSES := --disable-plugin KeywordDetector
+MADE_UP := $(GUESSES) $(foreach guess,BasicAuthDetector Base64HighEntropyString \
+  HexHighEntropyString,--disable-plugin $(guess))
+DATA := ':!*.lock' ':!*-lock.json' ':!*.jsonl' ':!*.csv' ':!*.svg' ':!*.png' ':!*.npz' \
+  ':!*.safetensors' ':!catalog/embedding/choosing.json' ':!static'
+define find_secrets
+	git ls-files -z -- $(1) $(DATA) | xargs -0 sh -c \
+	  'find "$$@" $(if $(wildcard .secrets-scanned),-newer .secrets-scanned) -print0' find \
+	  | xargs -0 -r $(FIND_SECRETS) $(2)
+endef
+secrets: python-tests
+	@if ! git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then \
+	  echo "Not scanned for secrets: this is no git repository."; \
+	else \
+	  $(call find_secrets,'*.py' ':!tests',$(GUESSES)) && \
+	  $(call find_secrets,':!*.py' ':!tests') && \
+	  $(call find_secrets,tests,$(MADE_UP)) && touch .secrets-scanned; \
+	fi
+
+# Known vulnerabilities of what the locks name. Its service is asked for each package; where that
+# cannot be reached nothing is known, and it says so and fails.
+AUDITED := requirements.lock tests/requirements.lock installer.lock
+audit: venv
+	@$(BIN)/python -m venv .venv/audit && .venv/audit/bin/python -m pip install -qq \
+	  --disable-pip-version-check "pip-audit==2.10.1" 2>/dev/null \
+	  || { echo "Not audited: pip-audit could not be installed." >&2; exit 2; }
+	@for lock in $(AUDITED); do \
+	  echo "$$lock:"; \
+	  told=$$(.venv/audit/bin/pip-audit --strict --progress-spinner off --require-hashes \
+	    --disable-pip --requirement $$lock 2>&1) && echo "$$told" && continue; \
+	  echo "$$told"; \
+	  case "$$told" in *"could not be audited"*|*onnection*|*imed?out*|*Error:*) \
+	    echo "Not audited: the service did not answer for every package." >&2; exit 2;; esac; \
+	  exit 1; \
+	done
 
 # Every page with the starter collection, in both themes and three widths, and a sheet of them.
 OUT ?= .pegboard/screenshots

@@ -1,5 +1,6 @@
 """Answers for what goes wrong before or outside the REST framework's views."""
 
+import sys
 from collections.abc import Callable
 
 import structlog
@@ -8,7 +9,15 @@ from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
-from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY, plain_problem, wants_problem
+from acl.api.problems import (
+    DATABASE_GONE,
+    SECONDS_TO_RETRY,
+    database_problem,
+    plain_problem,
+    wants_problem,
+)
+from acl.database_room import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
+from acl.database_room import WORDS, lacks_room, note_missing_room
 
 logger = structlog.get_logger(__name__)
 
@@ -30,19 +39,25 @@ class FailureMiddleware:
         if isinstance(error, DataError):
             logger.warning("a value has no place in the database", exc_info=error)
             return bad_request(request, error)
-        if not isinstance(error, DATABASE_GONE):
-            return None
-        if wants_problem(request):
-            return plain_problem(503)
-        text = (
-            "Pegboard's database does not answer at the moment. Please try again in a few seconds."
-        )
-        return HttpResponse(
-            text,
-            status=503,
-            content_type="text/plain",
-            headers={"Retry-After": str(SECONDS_TO_RETRY)},
-        )
+        return _database_failure(request, error) if isinstance(error, DATABASE_GONE) else None
+
+
+def _database_failure(request: HttpRequest, error: Exception) -> HttpResponse:
+    """503 with Retry-After: a problem for programs, a sentence for people."""
+    full = lacks_room(error)
+    if full:
+        note_missing_room(error)
+    if wants_problem(request):
+        return database_problem(error)
+    return HttpResponse(
+        WORDS if full else _GONE,
+        status=503,
+        content_type="text/plain",
+        headers={"Retry-After": str(SECONDS_UNTIL_ROOM if full else SECONDS_TO_RETRY)},
+    )
+
+
+_GONE = "Pegboard's database does not answer at the moment. Please try again in a few seconds."
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -69,7 +84,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500: never says what went wrong, the log does."""
+    """handler500: never says what went wrong, the log does.
+
+    Middleware fails here, too: a session that could not be saved is the database's failure.
+    """
+    error = sys.exception()
+    if isinstance(error, DATABASE_GONE):
+        return _database_failure(request, error)
     return plain_problem(500) if wants_problem(request) else defaults.server_error(request)
 
 

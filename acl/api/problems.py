@@ -14,6 +14,8 @@ from rest_framework.views import set_rollback
 
 from acl.api.request_ids import current_request_id
 from acl.api.throttling import check_stranger
+from acl.database_room import NO_ROOM, WORDS, lacks_room, note_missing_room
+from acl.database_room import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
 from acl.delegation import DelegationRefused
 from acl.services.callers import CallerAmbiguous, CallerMissing, CallerRefused
 from acl.services.keys import KeyRefused
@@ -41,6 +43,14 @@ DATABASE_GONE = (OperationalError, InterfaceError)
 logger = structlog.get_logger(__name__)
 
 
+class NoRoom(exceptions.APIException):
+    """The database could not store what was sent."""
+
+    status_code = 503
+    default_detail = WORDS
+    wait = SECONDS_UNTIL_ROOM
+
+
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """The REST framework's exception handler; None leaves what nobody expected to Django's own."""
     known = _as_api_exception(error)
@@ -50,11 +60,13 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         return None
     if isinstance(error, DataError):
         logger.warning("a value has no place in the database", exc_info=error)
-    if known.status_code == 503:
+    if isinstance(known, NoRoom):
+        note_missing_room(error)
+    elif known.status_code == 503:
         logger.error("database does not answer", exc_info=error)
     set_rollback()
     return Response(
-        problem(known.status_code, **_detail(known)),
+        no_room() if isinstance(known, NoRoom) else problem(known.status_code, **_detail(known)),
         status=known.status_code,
         headers=_headers(known),
         content_type=CONTENT_TYPE,
@@ -74,6 +86,21 @@ def problem(
     return {**body, "request_id": current_request_id()}
 
 
+def no_room() -> dict[str, Any]:
+    """Return the body of the problem of a database that has no room to write."""
+    title = "The database has no room to write"
+    return problem(503, detail=WORDS) | {"type": TYPE + NO_ROOM, "title": title}
+
+
+def database_problem(error: Exception) -> JsonResponse:
+    """Return the 503 of a database error from outside the REST framework."""
+    if not lacks_room(error):
+        return plain_problem(503)
+    response = JsonResponse(no_room(), status=503, content_type=CONTENT_TYPE)
+    response["Retry-After"] = str(SECONDS_UNTIL_ROOM)
+    return response
+
+
 def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResponse:
     """A problem from outside the REST framework: middleware, unknown routes."""
     errors = [{"field": field[:64], "reason": detail}] if field else None
@@ -91,6 +118,8 @@ def wants_problem(request: HttpRequest) -> bool:
 
 
 def _as_api_exception(error: Exception) -> exceptions.APIException | None:
+    if lacks_room(error):
+        return NoRoom()
     for kinds, status in _STATUS_OF:
         if isinstance(error, kinds):
             told = status in {400, 403} and not isinstance(error, DataError)

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Least, Now
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.clock import database_now
+from acl.database_room import write_if_room
 from acl.delegation import Actor, WantedKey, authority_of, check_key_authority, person_behind
 from acl.key_holder import KeyHolder
 from acl.models import ApiKey
@@ -216,7 +217,11 @@ def digest_of(raw: str) -> str:
 @sensitive_variables("raw")
 def holder_of(raw: str) -> KeyHolder | None:
     """Recognise a raw key in one statement. None if it, or its owner, may not act any more."""
-    rows = rows_of(_RECOGNISE, {"digest": digest_of(raw)}, twice=True)
+    given = {"digest": digest_of(raw)}
+    rows = write_if_room(
+        lambda: rows_of(_RECOGNISE + _NOTE_USE + _KNOWN, given, twice=True),
+        otherwise=lambda: rows_of(_RECOGNISE + _KNOWN, given),
+    )
     if not rows:
         return None
     [row] = rows
@@ -233,7 +238,7 @@ def holder_of(raw: str) -> KeyHolder | None:
 # Recognising a key and noting its use are one statement, so a key stops in the instant in which its
 # owner is deactivated, loses the staff flag that the key was made with, or leaves its last group.
 # A key covers no group that its owner has left. Use is noted once a minute, by the database's
-# clock, and never waits for a lock.
+# clock, and never waits for a lock. A database without room to write notes nothing, and keys work.
 _RECOGNISE = """
 WITH known AS (
   SELECT k.id, k.name, k.prefix, k.owner_id, k.acts_for_users, k.scopes, k.all_groups, k.expires_at,
@@ -251,13 +256,18 @@ WITH known AS (
   WHERE k.digest = %(digest)s::text AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())
     AND COALESCE(owner.is_active, true) AND (k.rank = 0 OR owner.is_staff)
-), stale AS (
+)
+"""
+_NOTE_USE = """
+, stale AS (
   SELECT k.id FROM acl_apikey k JOIN known ON known.id = k.id
   WHERE k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute'
   FOR NO KEY UPDATE OF k SKIP LOCKED
 ), noted AS (
   UPDATE acl_apikey SET last_used_at = now() WHERE id IN (SELECT id FROM stale)
 )
+"""
+_KNOWN = """
 SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at
 FROM known WHERE groups IS NULL OR cardinality(groups) > 0
 """

@@ -8,6 +8,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from acl.admin.parts import ReadOnlyAdmin
+from catalog.indexing import failed, pending
 from catalog.models import CatalogVersion, Embedding, EmbeddingModel, LexicalVector
 
 
@@ -19,7 +20,7 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
 
 
 class StateOfVector(admin.SimpleListFilter):
-    """Whether a capability's text has been embedded as it is now."""
+    """The state of a vector: ready, waiting for a worker, or given up after its last attempt."""
 
     title = "vector"
     parameter_name = "vector"
@@ -28,12 +29,10 @@ class StateOfVector(admin.SimpleListFilter):
         return [("ready", "Ready"), ("waiting", "Waiting"), ("failed", "Failed")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Embedding]) -> QuerySet[Embedding]:
-        ready = {"vector_hash": F("text_hash")}
         if self.value() == "ready":
-            return queryset.filter(**ready)
-        if self.value() == "waiting":
-            return queryset.exclude(**ready).filter(failure="")
-        return queryset.exclude(failure="") if self.value() == "failed" else queryset
+            return queryset.filter(vector_hash=F("text_hash"))
+        wanted = {"waiting": pending, "failed": failed}.get(self.value() or "")
+        return queryset.filter(pk__in=wanted().values("pk")) if wanted else queryset
 
 
 @admin.register(Embedding)

@@ -8,6 +8,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from acl.callers import Caller
+from acl.database_room import write_if_room
 from acl.models import ApiKey, GroupPolicy
 from catalog.models import (
     Capability,
@@ -69,7 +70,8 @@ def steps_at_start(*, user: User, caller: Caller | None, trying: bool) -> FirstS
     own = FirstRun.objects.filter(pk=user.pk).first()
     new = trying and (own is None or own.tried_at is None)
     if new:
-        own = _keep(user, "tried_at")
+        before = own
+        own = write_if_room(lambda: _keep(user, "tried_at"), otherwise=lambda: before)
     if own is not None and (own.hidden_at or (own.tried_at and not user.is_staff and not new)):
         return None
     found = replace(_steps(user, caller, own), changed=new)

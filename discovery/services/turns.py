@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from acl.callers import Caller
 from acl.chain import CredentialKind
+from acl.database_room import write_if_room
 from acl.delegation import acts_for_others
 from acl.models import chain_columns
 from acl.request_context import current_chain
@@ -22,6 +23,8 @@ from discovery.lifecycle import ENDED, State, Step, steps_of, take_step
 from discovery.models import Called, Outcome, Turn
 from discovery.selected import Asked, Selection
 from discovery.services.selection import select_capabilities
+
+NOT_STORED = "This turn was not stored: the database has no room to write."
 
 
 class TurnEnded(Exception):
@@ -33,9 +36,15 @@ class TurnEnded(Exception):
 
 
 def select_for_turn(asked: Asked) -> Selection:
-    """A selection whose turn is stored: one statement more than `select_capabilities`."""
+    """A selection whose turn is stored: one statement more than `select_capabilities`.
+
+    Where the database has no room for the turn, the selection says so and has none.
+    """
     selection = select_capabilities(asked)
-    return replace(selection, turn_id=store_turn(asked, selection).pk)
+    return write_if_room(
+        lambda: replace(selection, turn_id=store_turn(asked, selection).pk),
+        otherwise=lambda: replace(selection, degraded=(*selection.degraded, NOT_STORED)),
+    )
 
 
 def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
@@ -101,10 +110,11 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
     if current_chain().acts_for_other(caller.user_id):
         return
     turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group__in=caller.group_ids)
-    turns.update(
-        discovery_calls=F("discovery_calls") + 1,
-        discovery_empty=F("discovery_empty") + (0 if found else 1),
-    )
+    counted = {
+        "discovery_calls": F("discovery_calls") + 1,
+        "discovery_empty": F("discovery_empty") + (0 if found else 1),
+    }
+    write_if_room(lambda: turns.update(**counted), otherwise=lambda: 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ Anybody may see which part is missing. Figures, and reasons in full, are for tho
 metrics: a count of the whole catalogue would tell of what a caller cannot see.
 """
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
@@ -18,12 +20,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.api.problems import DATABASE_GONE, SECONDS_TO_RETRY
+from acl.database_room import was_short_of_room
 from acl.redis_circuit import attempt
 from catalog.embedding.choice import warm_embedder
 from catalog.heartbeat import worker_lives
 from marketplace.anchor_state import anchor_problem
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.roles.powers import REMEDY, powers_of_the_application
+
+# Postgres needs some of it to end what it has begun: a segment of its log alone has 16 MB.
+LEAST_FREE_BYTES = 200 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,18 @@ def _database() -> Part:
     return Part()
 
 
+def _disk() -> Part:
+    if was_short_of_room():
+        return Part("The database has no room to write: free disk space. Reading goes on.")
+    try:
+        free = shutil.disk_usage(settings.PEGBOARD_DATA_DIR).free
+    except OSError:  # nothing has been stored there yet
+        return Part()
+    if free < LEAST_FREE_BYTES:
+        return Part(f"The disk of PEGBOARD_DATA_DIR has only {free // 1024**2} MB left.")
+    return Part()
+
+
 def _migrations() -> Part:
     # Applied migrations stay applied, and looking for others reads every file of every app.
     if _migrations_seen:
@@ -124,12 +142,14 @@ def _embeddings() -> Part:
     except DatabaseError:
         return Part("The database has no tables yet.")
     failed = counts["failed"]
-    return Part(f"{failed} entries could not be embedded." if failed else "", counts)
+    entries = "entry" if failed == 1 else "entries"
+    return Part(f"{failed} {entries} could not be embedded." if failed else "", counts)
 
 
 _migrations_seen: list[bool] = []
 _CHECKS: dict[str, Callable[[], Part]] = {
     "database": _database,
+    "disk": _disk,
     "migrations": _migrations,
     "audit": _audit,
     "redis": _redis,

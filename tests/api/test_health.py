@@ -24,7 +24,7 @@ def test_process_lives_without_asking_anybody(path: str) -> None:
 def test_readiness_names_each_part() -> None:
     answer = Client().get("/readyz").json()
 
-    parts = {"database", "migrations", "audit", "redis", "worker", "model", "embeddings"}
+    parts = {"database", "disk", "migrations", "audit", "redis", "worker", "model", "embeddings"}
     assert set(answer["parts"]) == parts
     assert answer["ready"] is True
     assert answer["parts"]["redis"]["ok"] is True

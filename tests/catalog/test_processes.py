@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.db.models import F
+from django.test import Client
 from pytest_django import Settings
 
 from catalog.embedding.shipped import prepare_model
@@ -21,6 +22,7 @@ from tests.catalog.processes import PATIENCE, Deployment, wait_for
 from tests.catalog.test_indexing import assert_every_vector_is_of_its_text, ids
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 POINTS = ("before_claim", "before_model", "after_model", "after_write")
 SKILL = "---\nname: {name}\ndescription: Does the work of {name}.\n---\nWork well.\n"
 
@@ -104,19 +106,27 @@ def test_deleted_queue_loses_nothing(deployment: Deployment, skills: Path) -> No
     assert_every_vector_is_of_its_text()
 
 
-def test_text_that_kills_is_given_up_and_the_others_are_embedded(
-    deployment: Deployment, settings: Settings
+def test_text_that_kills_is_given_up_after_five_deliveries_and_the_others_are_embedded(
+    deployment: Deployment, admin_client: Client, settings: Settings
 ) -> None:
-    settings.PEGBOARD_EMBEDDING_ATTEMPTS = 3
+    """REL-10: SIGKILL ends the worker's child each time, with the product's own limit."""
+    settings.STORAGES = settings.STORAGES | {"staticfiles": PLAIN_FILES}
     store(tool("deadly"), *(tool(f"tool_{number}") for number in range(100)))
-    deployment.start_worker_and_beat(PEGBOARD_EMBEDDING_ATTEMPTS="3")
+    worker = deployment.start_worker_and_beat()
     deployment.send(ids())
 
     wait_for(lambda: failed().filter(failure=DIED).exists(), "giving up")
     wait_for(lambda: not pending().exists(), "the rest")
 
-    assert failed().get().capability.action == "deadly"
+    given_up = failed().get()
+    assert (given_up.capability.action, given_up.attempts) == ("deadly", 5)
     assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 100
+    assert worker.poll() is None  # only its children were killed
+    page = admin_client.get("/admin/catalog/embedding/", {"vector": "failed"}).content.decode()
+    assert DIED in page
+    assert page.count("gmail__deadly") == 1
+    told = admin_client.get("/readyz").json()["parts"]["embeddings"]
+    assert (told["failed"], told["problem"]) == (1, "1 entry could not be embedded.")
 
 
 def test_worker_embeds_by_the_model_that_comes_with_the_install(deployment: Deployment) -> None:

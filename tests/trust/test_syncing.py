@@ -207,8 +207,8 @@ def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
             sync_definitions(server.pk)
         holder.kill()
 
-    # Postgres frees the lock when it next looks at the holder's socket. On a busy machine that takes
-    # a while, so the limit is there only to end a test that would otherwise hang.
+    # Postgres frees the lock when it next looks at the socket of the holder. On a busy machine that
+    # takes a while, so the limit is there only to end a test that would otherwise hang.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '60s'")
         cursor.execute("SELECT pg_advisory_xact_lock(28774, %s)", [server.pk])

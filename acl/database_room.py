@@ -1,0 +1,59 @@
+"""A database that has no room to write: it goes on reading, and recovers once space is freed.
+
+Postgres answers a statement that needs more disk or memory with an error of class 53 and keeps the
+connection (https://www.postgresql.org/docs/current/errcodes-appendix.html). Whatever must be stored
+is refused as a whole. What an answer can do without, such as counters, is left out instead.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from django.core.cache import cache
+from django.db import OperationalError, connection
+
+Result = TypeVar("Result")
+SECONDS_TO_RETRY = 30
+NO_ROOM = "no-room"
+WORDS = (
+    "Pegboard's database has no room to write, so nothing was saved. Reading goes on. "
+    "Please try again later; an administrator has to free disk space."
+)
+# insufficient_resources, disk_full, out_of_memory, configuration_limit_exceeded; not
+# too_many_connections, which says nothing about writing.
+_STATES = frozenset({"53000", "53100", "53200", "53400"})
+KEY = "pegboard:database-has-no-room"
+_NOTED_SECONDS = 60
+
+log = structlog.get_logger(__name__)
+
+
+def lacks_room(error: BaseException) -> bool:
+    """Return whether a database error says that there is no room to write."""
+    cause = error.__cause__ or error
+    return isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") in _STATES
+
+
+def write_if_room(write: Callable[[], Result], *, otherwise: Callable[[], Result]) -> Result:
+    """Run a write that the answer can do without, or `otherwise` where there is no room for it.
+
+    Inside a transaction the error passes: Postgres has ended the transaction by then.
+    """
+    try:
+        return write()
+    except OperationalError as error:
+        if connection.in_atomic_block or not lacks_room(error):
+            raise
+        note_missing_room(error)
+        return otherwise()
+
+
+def note_missing_room(error: BaseException) -> None:
+    """Log the error and remember it for a minute, for every process that is asked by /readyz."""
+    log.error("the database has no room to write", exc_info=error)
+    cache.set(KEY, True, timeout=_NOTED_SECONDS)
+
+
+def was_short_of_room() -> bool:
+    """Return whether a write was refused for want of room within the last minute."""
+    return bool(cache.get(KEY))
