@@ -112,6 +112,21 @@ def clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) 
     return clash_of_sources(row, descriptor, came_from=came_from)
 
 
+def clash_of_installation(
+    row: Described, descriptor: IntegrationDescriptor, *, came_from: str
+) -> str:
+    """Say why the descriptor cannot be installed in the row's place; empty where both are one
+    thing. What is neither started nor reached is the same only from the same source."""
+    owner, target = str(getattr(row, "came_from", "")), target_of(row)
+    alike = (row.kind, target) == (descriptor.kind, target_of(descriptor))
+    if alike and (target or owner == came_from):
+        return ""
+    return (
+        f"The name {descriptor.slug} belongs to {told(row, owner)}. Uninstall that first, then "
+        f"install {told(descriptor, came_from)}."
+    )
+
+
 def clash_of_sources(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
     """Name both things that want one slug."""
     owner = str(getattr(row, "came_from", ""))

@@ -15,6 +15,7 @@ from acl.models import Space
 from acl.redis_circuit import attempt
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
+from catalog.identity import clash_of_installation
 from catalog.mcp_client.commands import (
     CommandNotAllowedError,
     Launchers,
@@ -47,6 +48,7 @@ __all__ = [
     "NotPermittedError",
     "OtherAddressError",
     "OtherRequestError",
+    "OtherThingError",
     "ToConfirm",
     "approve_install",
     "cancel_install",
@@ -65,6 +67,10 @@ _GAP = re.compile(r"\{[A-Za-z_][\w .-]*\}")
 
 class AlreadyThereError(Exception):
     """The integration is installed, or being installed, already."""
+
+
+class OtherThingError(AlreadyThereError):
+    """Something else has the name; the text names both. Its secrets are for it alone."""
 
 
 class OtherAddressError(Exception):
@@ -272,13 +278,18 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
 def _integration(descriptor: IntegrationDescriptor) -> Integration:
     """Its row, which nobody can use before the installation is ready."""
     integration = _ones_turn(descriptor.slug)
+    listing = str(descriptor.source_ref.get("listing") or "")
+    came_from = f"the listing {listing}" if listing else "admin"
+    if integration and (
+        reason := clash_of_installation(integration, descriptor, came_from=came_from)
+    ):
+        raise OtherThingError(reason)
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
     for name, value in written(descriptor).items():
         setattr(integration, name, value)
-    integration.listing = str(descriptor.source_ref.get("listing") or "")
-    integration.came_from = f"the listing {integration.listing}" if integration.listing else "admin"
+    integration.listing, integration.came_from = listing, came_from
     integration.unconfirmed = False
     integration.enabled, integration.state = False, ReviewState.PENDING
     needed = Integration.Connection.DISCONNECTED, Integration.Connection.NOT_NEEDED

@@ -16,6 +16,7 @@ from marketplace.services.installs import (
     NotPermittedError,
     OtherAddressError,
     OtherRequestError,
+    OtherThingError,
     start_install,
 )
 from marketplace.services.listing_details import listing_details
@@ -54,6 +55,8 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
     if sent and form.is_valid():
         try:
             return redirect("installation", _begin(request, prepared, form).public_id)
+        except OtherThingError as other:
+            form.add_error(None, str(other))
         except AlreadyThereError:
             form.add_error(None, "It is installed already, or being installed by somebody.")
         except NotPermittedError:

@@ -16,7 +16,7 @@ from catalog.services.proposals import (
 )
 from discovery.views.access.admins import admins_only
 from discovery.views.frame import PageRequest, frame_of, render_page
-from marketplace.services.installs import AlreadyThereError, InProgressError
+from marketplace.services.installs import AlreadyThereError, InProgressError, OtherThingError
 from marketplace.services.proposals import install_proposed
 
 PAGE = 50
@@ -46,6 +46,8 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         answer_proposal(by=request.user, proposal=proposal, approve=False, note=note)
     except AnsweredError:
         return _show(request, problem="Somebody else has answered it.", status=409)
+    except OtherThingError as other:
+        return _show(request, problem=str(other), status=409)
     except (AlreadyThereError, InProgressError):
         return _show(request, problem=TAKEN, status=409)
     except EndpointNotAllowedError as refused:
