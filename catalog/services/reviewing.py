@@ -19,7 +19,7 @@ from catalog.locking import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.services.registration import store_reviewed
-from catalog.trust.findings import Finding, keeps_out, worst_first
+from catalog.trust.findings import Finding, keeps_out, read_findings, worst_first
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, examine
 from catalog.trust.pinning import digest_of, read_back
 from catalog.trust.reading import Offered, as_definition, descriptor_of, read_offer, read_tool
@@ -444,7 +444,7 @@ def _seen(
 
 
 def _findings(row: Definition) -> list[Finding]:
-    return [Finding.from_json(one) for one in row.findings]
+    return read_findings(row.findings)
 
 
 def _some(names: Iterable[str]) -> str:

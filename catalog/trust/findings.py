@@ -38,6 +38,26 @@ class Finding:
         return cls(**{**value, "severity": Severity(value["severity"])})
 
 
+def read_findings(stored: Any) -> list[Finding]:
+    """Return the findings of a row. One that cannot be read is told as such: left out, it would
+    make its definition look harmless."""
+    if not isinstance(stored, list):
+        return [_UNREADABLE]
+    return [_read(one) for one in stored]
+
+
+def _read(value: Any) -> Finding:
+    try:
+        found = Finding.from_json(value)
+    except (TypeError, ValueError, KeyError):
+        return _UNREADABLE
+    texts = (found.code, found.where, found.told, found.excerpt)
+    return found if all(isinstance(text, str) for text in texts) else _UNREADABLE
+
+
+_UNREADABLE = Finding("unreadable", Severity.HIGH, "findings", "A stored finding cannot be read.")
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Each once, those that matter most at the top."""
     order = list(Severity)

@@ -21,7 +21,7 @@ from catalog.services.reviewing import (
     waiting_of,
 )
 from catalog.trust.differences import FieldDifference, compare
-from catalog.trust.findings import Finding
+from catalog.trust.findings import Finding, read_findings
 from catalog.trust.pinning import digest_of, read_back
 from catalog.trust.scanning import scan_definition
 from catalog.trust.shadowing import find_namesakes, find_shadows
@@ -98,7 +98,7 @@ def change_of(row: Definition) -> Change:
         row.name,
         row.standing,
         seen_digest(row),
-        [Finding.from_json(one) for one in row.findings],
+        read_findings(row.findings),
         compare(before, after),
         row.problem,
         row.origin,

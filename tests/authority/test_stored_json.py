@@ -1,19 +1,24 @@
 """Rows that somebody wrote past the application: none of them hides another in a list."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 
 from acl.models import AuditEntry
 from acl.services.audit import record
 from acl.stored_json import StoredJSONField
+from catalog.models import Definition
+from catalog.services.reviewing import store_definitions
+from discovery.models import Outcome, Turn
 from tests.access.people import People, invite
 from tests.access.test_audit import commit
-from tests.factories import CapabilityFactory, UserFactory
+from tests.factories import CapabilityFactory, ListingFactory, SourceFactory, UserFactory
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +140,76 @@ def test_an_integration_that_cannot_be_read_hides_no_other(
     pages = ["/integrations/", "/admin/catalog/integration/"]
 
     assert [client.get(page).status_code for page in pages] == [200] * len(pages)
+
+
+# Columns whose rows are listed, each with the pages that list them beside a sound one.
+LISTED: list[tuple[str, tuple[str, ...], list[str]]] = [
+    (
+        "marketplace_listing",
+        ("tools", "needs", "details"),
+        ["/marketplace/", "/admin/marketplace/listing/", "/api/v1/listings?user=root"],
+    ),
+    (
+        "marketplace_source",
+        ("report",),
+        ["/marketplace/sources/", "/admin/marketplace/source/", "/api/v1/sources"],
+    ),
+    (
+        "catalog_definition",
+        ("findings",),
+        ["/integrations/gmail/review/", "/api/v1/integrations/gmail/review"],
+    ),
+    (
+        "discovery_turn",
+        ("plan", "selected", "degraded"),
+        ["/insights/", "/admin/discovery/turn/", "/api/v1/figures"],
+    ),
+    (
+        "discovery_outcome",
+        ("called",),
+        ["/insights/outcomes/", "/admin/discovery/outcome/", "/api/v1/outcomes/windows"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "columns", "pages"), LISTED, ids=[one[0] for one in LISTED])
+def test_a_row_that_cannot_be_read_hides_no_other_and_can_be_removed(
+    client: Client, people: People, root: User, table: str, columns: tuple[str, ...], pages: Any
+) -> None:
+    broken = two_of_each(people, root)[table]
+    failing = []
+    for bad in BAD:
+        for column in columns:
+            if bad != "null":
+                overwrite(table, column, bad, f"id = '{broken.pk}'")
+        failing += [
+            (bad[:20], page, answer.status_code)
+            for page in pages
+            if (answer := client.get(page)).status_code != 200
+        ]
+
+    type(broken)._default_manager.get(pk=broken.pk).delete()
+
+    assert failing == []
+    assert not type(broken)._default_manager.filter(pk=broken.pk).exists()
+
+
+def two_of_each(people: People, root: User) -> dict[str, Any]:
+    """The row of each table that is broken; a sound one is beside it."""
+    found: dict[str, Any] = {}
+    told = [{"name": name, "description": name} for name in ("one", "two")]
+    store_definitions(integration=people.gmail, tools=told, by=None, complete=False)
+    for slug in ("good", "broken"):
+        source = SourceFactory.create(slug=slug)
+        listing = ListingFactory.create(slug=slug, source=source)
+        turn = Turn.objects.create(
+            user=root, group=people.support, state="completed", ended_at=Now()
+        )
+        about: dict[str, Any] = {"group": people.support, "at": Now(), "score": 0}
+        outcome = Outcome.objects.create(turn=turn, status="failed", source="reported", **about)
+        found = {
+            "marketplace_listing": listing, "marketplace_source": source,
+            "discovery_turn": turn, "discovery_outcome": outcome,
+            "catalog_definition": Definition.objects.filter(integration=people.gmail).last(),
+        }  # fmt: skip
+    return found

@@ -161,7 +161,7 @@ def stored() -> list[Any]:
     return [*rows, *Capability.objects.order_by("pk").values_list("identifier", "description")]
 
 
-@pytest.mark.parametrize(("first", "second"), permutations(WAYS, 2))
+@pytest.mark.parametrize(("first", "second"), list(permutations(WAYS, 2)))
 def test_the_first_stays_and_the_second_is_told_of_both(
     root: User, tmp_path: Path, first: str, second: str
 ) -> None:

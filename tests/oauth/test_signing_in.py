@@ -9,9 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from acl.models import AuditEntry
+from acl.services.keys import create_key
 from catalog.connections.asking import call_tool, check_server
 from catalog.mcp_client.problems import ServerProblemError
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
@@ -22,6 +24,8 @@ from catalog.oauth.server_tasks import (
 )
 from catalog.oauth.tokens import bearer_for
 from catalog.services.accounts import MOST_AT_ONCE
+from discovery.calling import run_call
+from discovery.models import Call
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
@@ -352,3 +356,30 @@ def test_account_is_forgotten(mail: Integration, server: SignInServer, root: Use
     assert not Secret.objects.exists()
     with pytest.raises(ServerProblemError):
         call_tool(mail, "whoami", {})
+
+
+def test_a_key_that_acts_for_a_person_uses_that_persons_account_and_no_other(
+    mail: Integration, server: SignInServer, root: User, support: Group
+) -> None:
+    alice, bob = (UserFactory.create(username=name, groups=[support]) for name in ("alice", "bob"))
+    for person in (alice, bob):
+        sign_in(browser_of(person), "/tools/connections/mail/sign-in/")
+    tokens = {person: bearer_for(mail, user_id=person.pk) for person in (alice, bob)}
+    _, key = create_key(
+        by=None, name="backend", group=support, scopes=["execute"], acts_for_users=True
+    )
+    backend = Client(headers={"Authorization": f"Bearer {key}"})
+    del server.sent[:]
+
+    for person in (alice, root):  # root is of the group and has no account there
+        root.groups.add(support)
+        body = {"name": "mail__whoami", "arguments": {}, "user": person.username}
+        backend.post("/api/v1/execute", body, "application/json")
+    for call in Call.objects.order_by("created_at"):
+        run_call(call.pk)
+
+    sent = {headers.get("Authorization") for path, headers, _ in server.sent if path == "/mcp"}
+    assert f"Bearer {tokens[alice]}" in sent
+    assert f"Bearer {tokens[bob]}" not in sent
+    states = dict(Call.objects.values_list("user__username", "state"))
+    assert states == {"alice": "completed", "root": "failed"}
