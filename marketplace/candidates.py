@@ -7,6 +7,8 @@ from typing import Any
 
 from catalog.descriptors import IntegrationDescriptor, JSONObject
 from catalog.models import Integration
+from catalog.trust.gate import ReviewedIntegration
+from catalog.trust.written import INTEGRATION_TEXTS
 from marketplace.models import Installation
 
 _FIELDS = [field.name for field in fields(IntegrationDescriptor)]
@@ -36,15 +38,29 @@ def read_back(values: Mapping[str, Any]) -> IntegrationDescriptor:
 def candidate_of(installation: Installation) -> Integration:
     """The integration as it would be, not saved: it may be tried, and nobody is served by it."""
     candidate = copy(installation.integration)
-    put_into(candidate, installation)
+    # A server is reached without any text about it, and those of a candidate nobody has reviewed.
+    _put(candidate, installation, besides={"slug", *INTEGRATION_TEXTS})
     candidate.enabled = False
     return candidate
 
 
-def put_into(integration: Integration, installation: Installation) -> None:
-    """Make the row say what the installation is about."""
+def put_into(
+    integration: Integration, installation: Installation, reviewed: ReviewedIntegration
+) -> None:
+    """Make the row say what the installation is about, in texts that have passed the gate."""
+    put_texts(integration, reviewed)
+    _put(integration, installation, besides={"slug", *INTEGRATION_TEXTS})
+
+
+def put_texts(integration: Integration, reviewed: ReviewedIntegration) -> None:
+    """Give the row the integration's own texts."""
+    for name in INTEGRATION_TEXTS:
+        setattr(integration, name, getattr(reviewed.descriptor, name))
+
+
+def _put(integration: Integration, installation: Installation, *, besides: set[str]) -> None:
     for name, value in installation.descriptor.items():
-        if name != "slug":
+        if name not in besides:
             setattr(integration, name, value)
     integration.command_digest = installation.command_digest
     integration.package = installation.package

@@ -10,7 +10,8 @@ from catalog.models import Integration
 from marketplace.models import Source
 
 PAGE_SIZE = 24
-INSTALLED, UPDATES = "installed", "updates"
+INSTALLED, UPDATES, HELD = "installed", "updates", "held"
+_SHOWN = {INSTALLED: "Installed", UPDATES: "Updates", HELD: "Held for review"}
 _KINDS = {kind.value: str(kind.label) for kind in Integration.Kind}
 
 
@@ -22,7 +23,7 @@ class Wanted:
     kind: str = ""
     category: str = ""
     source: str = ""
-    show: str = ""  # installed, updates
+    show: str = ""  # installed, updates, held
     page: int = 1
     size: int = PAGE_SIZE
     offset: int | None = None  # instead of a page: so many are left out
@@ -41,6 +42,7 @@ class Facts(NamedTuple):
     source: str
     installed: bool
     has_update: bool
+    is_held: bool = False
 
     def fit(self, wanted: Wanted, *, besides: str = "") -> bool:
         """Whether they fit every filter but one."""
@@ -52,8 +54,9 @@ class Facts(NamedTuple):
         )
 
     def are_shown(self, show: str) -> bool:
-        """Whether they are installed, or can be updated, where only that is wanted."""
-        return {INSTALLED: self.installed, UPDATES: self.has_update}.get(show, True)
+        """Return True if they are what is wanted: installed, with an update, held for review."""
+        shown = {INSTALLED: self.installed, UPDATES: self.has_update, HELD: self.is_held}
+        return shown.get(show, True)
 
 
 Counted = Sequence[tuple[Facts, int]]  # so many listings of these facts
@@ -94,16 +97,21 @@ def filters_for(counted: Counted, wanted: Wanted, sources: Sequence[Source]) -> 
             for one in sources
             if of_sources[one.slug] or one.slug == wanted.source
         ),
-        shown=tuple(
-            Choice(
-                show,
-                show.capitalize(),
-                sum(number for facts, number in states if facts.are_shown(show)),
-            )
-            for show in (INSTALLED, UPDATES)
-        ),
+        shown=_shown(states, wanted),
         any_category=categories.total(),
         count=sum(number for facts, number in counted if facts.fit(wanted)),
+    )
+
+
+def _shown(states: Counted, wanted: Wanted) -> tuple[Choice, ...]:
+    """What is installed or has an update; what is held only where something is."""
+    counts = {
+        show: sum(number for facts, number in states if facts.are_shown(show)) for show in _SHOWN
+    }
+    return tuple(
+        Choice(show, label, counts[show])
+        for show, label in _SHOWN.items()
+        if show != HELD or counts[show] or wanted.show == HELD
     )
 
 

@@ -2,9 +2,9 @@
 
 from django import forms
 
-from marketplace.filtering import INSTALLED, UPDATES, Wanted
+from marketplace.filtering import HELD, INSTALLED, UPDATES, Wanted
 
-SHOWN = [("", "Everything"), (INSTALLED, "Installed"), (UPDATES, "Updates")]
+SHOWN = [("", "Everything"), (INSTALLED, "Installed"), (UPDATES, "Updates"), (HELD, "Held")]
 
 
 class BrowseForm(forms.Form):

@@ -164,6 +164,7 @@ class _Pass:
             "created": stored.created,
             "changed": stored.changed,
             "unchanged": stored.unchanged,
+            "held": stored.held,
             "vanished": vanished,
             "complete": self._reading.complete,
             "defects": [

@@ -15,6 +15,7 @@ from catalog.lexical import DIMENSIONS, query_vector
 from discovery.ranking.fusion import Evidence, MessageFeatures, judge
 from discovery.ranking.scales import Scale, scale_of
 from discovery.ranking.thresholds import cut
+from marketplace.viewing import PASSED, VISIBLE
 
 # So many of each compete, by meaning and by words; nobody turns more pages than these have.
 COMPETING = 96
@@ -34,6 +35,7 @@ class Match(NamedTuple):
     kind: str
     category: str
     source: int | None
+    is_held: bool
     cosine: float | None
     words: float
 
@@ -83,15 +85,14 @@ def _ranked(words: str, rows: list[Match], scale: Scale) -> list[Match]:
 # Vectors have length one, so their inner product is the cosine. The signs of their numbers are read
 # first, from an index: how many differ tells which vectors are worth a comparison. Each arm leaves
 # out what is hidden, which are few; what only one has found is looked up in the table of the other.
-_COMPETING = """
+_COMPETING = f"""
 WITH model AS (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s),
 wanted AS MATERIALIZED (SELECT %(vector)s::halfvec AS vector),
 hidden AS MATERIALIZED (
   SELECT l.id FROM marketplace_listing l WHERE l.vanished_at IS NOT NULL
   UNION ALL
   SELECT l.id FROM marketplace_listing l
-  WHERE l.vanished_at IS NULL AND NOT %(everywhere)s
-    AND (l.source_id = ANY(%(sources)s::bigint[])) IS NOT TRUE
+  WHERE l.vanished_at IS NULL AND NOT %(everywhere)s AND {VISIBLE} IS NOT TRUE
 ),
 alike AS (
   SELECT v.listing_id AS id FROM marketplace_listingvector v
@@ -116,7 +117,7 @@ said AS (
   ) scored
   WHERE words > 0 ORDER BY words DESC LIMIT %(most)s
 )
-SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,
+SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id, NOT {PASSED},
   coalesce(near.cosine, (
     SELECT -(v.vector <#> (SELECT vector FROM wanted)) FROM marketplace_listingvector v
     WHERE v.listing_id = l.id AND v.model_id = (SELECT id FROM model)
@@ -126,4 +127,4 @@ SELECT l.id, l.slug, l.title, l.kind, l.category, l.source_id,
     WHERE w.listing_id = l.id
   ), 0)
 FROM near FULL JOIN said USING (id) JOIN marketplace_listing l USING (id)
-"""
+"""  # noqa: S608 - conditions of ours

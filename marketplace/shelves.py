@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from marketplace.models import Listing
-from marketplace.viewing import OFFERED
+from marketplace.viewing import OFFERED, PASSED
 
 
 class Pile(NamedTuple):
@@ -19,6 +19,7 @@ class Pile(NamedTuple):
     kind: str
     category: str
     source: int | None
+    is_held: bool
     number: int
 
 
@@ -30,6 +31,7 @@ class Known(NamedTuple):
     category: str
     source: int | None
     version: str
+    is_held: bool
 
 
 def piles(offered: Mapping[str, Any]) -> list[Pile]:
@@ -49,10 +51,12 @@ def page_of(
     category: str,
     source: int | None,
     slugs: Sequence[str] | None,
+    held: bool,
     part: slice,
 ) -> list[Listing]:
     """The listings that fit, by name; each with `tool_count` and without what no card shows."""
-    narrowed = {"kind": kind, "category": category, "source": source, "slugs": slugs}
+    narrowed: dict[str, Any] = {"kind": kind, "category": category, "source": source}
+    narrowed |= {"slugs": slugs, "held": held}
     where = {"first": part.start, "most": part.stop - part.start}
     return list(Listing.objects.raw(_PAGE, {**offered, **narrowed, **where}))
 
@@ -71,17 +75,17 @@ def _rows(statement: str, parameters: Mapping[str, Any]) -> list[Any]:
 
 
 _PILES = f"""
-SELECT l.kind, l.category, l.source_id, count(*) FROM marketplace_listing l
-WHERE {OFFERED} GROUP BY l.kind, l.category, l.source_id
+SELECT l.kind, l.category, l.source_id, NOT {PASSED}, count(*) FROM marketplace_listing l
+WHERE {OFFERED} GROUP BY 1, 2, 3, 4
 """  # noqa: S608 - a condition of ours
 _KNOWN = f"""
-SELECT l.slug, l.kind, l.category, l.source_id, l.version FROM marketplace_listing l
-WHERE {OFFERED} AND l.slug = ANY(%(slugs)s::text[])
+SELECT l.slug, l.kind, l.category, l.source_id, l.version, NOT {PASSED}
+FROM marketplace_listing l WHERE {OFFERED} AND l.slug = ANY(%(slugs)s::text[])
 """  # noqa: S608
 # The tools themselves may be long: their number is all that a card says of them.
 _ON_CARDS = """
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
-  l.transport, l.required_secrets, l.category,
+  l.transport, l.required_secrets, l.category, l.review,
   CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count
 FROM marketplace_listing l
 """
@@ -93,6 +97,7 @@ _PAGE = f"""
   WHERE {OFFERED} AND %(kind)s IN ('', l.kind) AND %(category)s IN ('', l.category)
     AND (%(source)s::bigint IS NULL OR l.source_id = %(source)s::bigint)
     AND (%(slugs)s::text[] IS NULL OR l.slug = ANY(%(slugs)s::text[]))
+    AND (NOT %(held)s OR NOT {PASSED})
   ORDER BY l.title, l.id LIMIT %(most)s OFFSET %(first)s
 ) page ON page.id = l.id
 ORDER BY l.title, l.id

@@ -6,11 +6,13 @@ the new version and its tools in the place of the old ones, in one transaction.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from django.db import transaction
 
 from catalog.descriptors import Loaded
 from catalog.models import Definition, Integration
+from catalog.services.admission import hold_integrations, review_integrations
 from catalog.services.registration import register
 from catalog.services.reviewing import (
     approve_definitions,
@@ -86,6 +88,9 @@ def approve_all(installation: Installation) -> None:
     if by is None:
         return
     readable = [row for row in waiting_of(integration) if not row.problem]
+    if installation.kind != Installation.Kind.INSTALL:
+        # An update shows how its tools differ. The integration's own texts wait for a review.
+        readable = [row for row in readable if row.name]
     if readable:
         seen = {row.name: seen_digest(row) for row in readable}
         approve_definitions(by=by, integration=integration, seen=seen)
@@ -156,8 +161,13 @@ def _locked(installation: Installation) -> Integration:
 
 
 def _put_in_place(integration: Integration, installation: Installation) -> None:
-    put_into(integration, installation)
+    """Overwrite the row. Texts of its own that are held wait, and the row keeps those it has."""
+    described = replace(read_back(installation.descriptor), slug=integration.slug)
+    (reviewed,) = review_integrations([described])
+    put_into(integration, installation, reviewed)
     integration.save(update_fields=COLUMNS)
+    origin = Definition.Origin.LISTING
+    hold_integrations([described], {integration.slug: integration}, origin=origin)
 
 
 def _approved(integration: Integration) -> dict[str, dict[str, object]]:

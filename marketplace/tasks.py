@@ -2,11 +2,12 @@
 
 from celery import shared_task
 
-from marketplace import indexing
+from marketplace import indexing, listing_scanner
 
 
 @shared_task(name="marketplace.sweep_listings")  # type: ignore[untyped-decorator]
 def sweep_listings() -> None:
-    """Describe what nobody has described, and embed some of what waits."""
+    """Scan and describe what nobody has scanned or described, and embed some of what waits."""
+    listing_scanner.scan_stored_listings()
     indexing.describe_missing()
     indexing.embed_listings()

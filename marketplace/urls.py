@@ -6,6 +6,7 @@ from marketplace.api import (
     confirmation,
     installation_steps,
     installations,
+    listing_reviews,
     listings,
     reviews,
     sources,
@@ -16,6 +17,16 @@ _ONE = "installations/<uuid:pk>"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("listings", listings.ListingsView.as_view(), name="api-listings"),
     path("listings/<slug:slug>", listings.ListingView.as_view(), name="api-listing"),
+    path(
+        "listings/<slug:slug>/approve",
+        listing_reviews.ApproveListingView.as_view(),
+        name="api-listing-approve",
+    ),
+    path(
+        "listings/<slug:slug>/hide",
+        listing_reviews.HideListingView.as_view(),
+        name="api-listing-hide",
+    ),
     path(
         "installations",
         installations.InstallationsView.as_view(),

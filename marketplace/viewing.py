@@ -3,7 +3,7 @@
 Everybody who has signed in may browse what is on offer to the public. What an admin has loaded from
 this machine, from a command or from a client's configuration tells of the organisation: admins see
 that, and which version of what is installed. Others are told that something is installed only
-where they may use it.
+where they may use it. A listing whose texts the scanner holds is there for admins only, too.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,11 @@ from marketplace.models import Listing, Source
 
 _TELLING = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
 # `listings_for` in statements that are written by hand, where `l` is the listing.
-OFFERED = """
-l.vanished_at IS NULL AND (%(everywhere)s OR l.source_id = ANY(%(sources)s::bigint[]))
+PASSED = "l.review IN ('clear', 'approved')"
+VISIBLE = f"""
+(%(everywhere)s OR ({PASSED} AND l.source_id = ANY(%(sources)s::bigint[])))
 """
+OFFERED = f"l.vanished_at IS NULL AND {VISIBLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ def sources_for(viewer: Viewer) -> QuerySet[Source]:
 def listings_for(viewer: Viewer) -> QuerySet[Listing]:
     """What is on offer, to this viewer. What lost its source is there for admins only."""
     offered = Listing.objects.filter(vanished_at=None)
-    return offered if viewer.is_admin else offered.filter(source__in=sources_for(viewer))
+    if viewer.is_admin:
+        return offered
+    return offered.filter(source__in=sources_for(viewer), review__in=Listing.PASSED)
 
 
 def offered_to(viewer: Viewer, sources: Iterable[Source]) -> dict[str, Any]:

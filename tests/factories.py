@@ -98,6 +98,7 @@ class ListingFactory(DjangoModelFactory[Listing]):
     key = LazyAttribute(lambda listing: listing.slug)
     source = SubFactory(SourceFactory)
     kind = Integration.Kind.MCP
+    review = Listing.Review.CLEAR
 
     class Meta:
         model = Listing

@@ -448,5 +448,5 @@ def _findings(row: Definition) -> list[Finding]:
 
 
 def _some(names: Iterable[str]) -> str:
-    first = list(names)
+    first = [name or "its own description" for name in names]
     return ", ".join(first[:5]) + (" …" if len(first) > 5 else "")

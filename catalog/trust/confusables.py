@@ -48,6 +48,8 @@ def skeleton(name: str) -> str:
 
 def mixes_alphabets(name: str) -> bool:
     """Whether letters of another alphabet stand among Latin ones, which no language needs."""
+    if name.isascii():
+        return False
     for word in re.findall(r"\w+", unicodedata.normalize("NFKC", name)):
         alphabets = {_alphabet(letter) for letter in word if letter.isalpha()}
         if "LATIN" in alphabets and alphabets & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}:

@@ -5,6 +5,7 @@ Its two sides are types. Every source gives an `UnreviewedDefinition`; storing t
 review does not pass mypy, and fails when it runs.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field, replace
@@ -17,7 +18,12 @@ from catalog.models import Definition
 from catalog.trust.findings import Finding, Severity, keeps_out, worst_first
 from catalog.trust.pinning import digest_of, written
 from catalog.trust.scanning import scan_definition
-from catalog.trust.written import INTEGRATION_TEXTS, texts_of_descriptor, write_integration
+from catalog.trust.written import (
+    INTEGRATION_TEXTS,
+    PLAIN_VERSION,
+    texts_of_descriptor,
+    write_integration,
+)
 
 Origin = Definition.Origin
 _SEAL = object()
@@ -106,6 +112,11 @@ def examine_integration(descriptor: IntegrationDescriptor) -> list[Finding]:
     return found if keeps_out(found) else []
 
 
+def examine_listing(texts: JSONObject) -> list[Finding]:
+    """Return everything an admin should know about the texts of a listing, the worst first."""
+    return scan_definition(texts)
+
+
 def review_integration(
     descriptor: IntegrationDescriptor, *, stored: Mapping[str, str], approved: str
 ) -> ReviewedIntegration:
@@ -113,13 +124,15 @@ def review_integration(
     `stored`. `approved` is the digest of the texts that a person has approved."""
     if approved == digest_of(write_integration(descriptor)) or not examine_integration(descriptor):
         return ReviewedIntegration(descriptor, _SEAL)
+    is_plain = re.match(PLAIN_VERSION, descriptor.version) is not None
     return ReviewedIntegration(
         replace(
             descriptor,
             title=stored.get("title") or descriptor.slug,
             description=stored.get("description", ""),
             publisher=stored.get("publisher", ""),
-            version=stored.get("version", ""),
+            # What is installed has this version, whatever its description says.
+            version=descriptor.version if is_plain else stored.get("version", ""),
             licence=stored.get("licence", ""),
             homepage=stored.get("homepage", ""),
         ),

@@ -7,6 +7,7 @@ and common, and no scanner finds everything.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 
@@ -32,9 +33,15 @@ _BLOB = re.compile(
 )
 
 
-# Instructions are the point of a skill's text: these rules tell of it, and hold nothing back.
-_USUAL_IN_SKILLS = frozenset({"directs_its_reader"})
-_SKILL = "content"
+_SKILL, _README = "content", "readme"
+# Findings that are shown and hold nothing back, by the place of a document.
+_USUAL = {
+    # Instructions are the point of a skill's text.
+    _SKILL: frozenset({"directs_its_reader"}),
+    # People read a README before they install; no model is given it. It says how to set a program
+    # up: where its key goes, which script is piped to a shell. Markdown shows no blank space.
+    _README: frozenset({"directs_its_reader", "reads_secrets", "carries_off", "out_of_sight"}),
+}
 # What a page shows as code is in sight.
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 
@@ -55,7 +62,9 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
 
 def scan_text(text: str, where: str) -> list[Finding]:
     """What is to be said about one text."""
-    return [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
+    found = [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
+    usual = _USUAL.get(where, frozenset())
+    return [replace(one, severity=_milder(one)) if one.code in usual else one for one in found]
 
 
 def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
@@ -75,18 +84,35 @@ def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
 
 
 def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
-    if len(text) > LONG and where != _SKILL:
+    if len(text) > LONG and where not in _USUAL:
         told = f"{len(text):,} characters, where a description needs a few hundred."
         yield Finding("long", Severity.MEDIUM, where, told)
     if _OUT_OF_SIGHT.search(text):
         told = "So much blank space that what follows is out of sight."
         yield Finding("out_of_sight", Severity.HIGH, where, told)
-    if comment := _COMMENT.search(_FENCED.sub("", text) if where == _SKILL else text):
-        told = "A comment, which pages do not show and models read."
-        yield Finding("comment", Severity.HIGH, where, told, _cut(visible(comment.group())))
+    yield from _comments(_FENCED.sub("", text) if where in _USUAL else text, where)
     if len(text) >= 80 and (blob := _BLOB.search(text)):
         told = "Something encoded, which a model may decode."
         yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))
+
+
+def _comments(text: str, where: str) -> Iterator[Finding]:
+    """Find the first comment. Those of a README are its build's marks (`<!-- toc -->`), as long as
+    they do not speak: then people would miss what a reader of the source is told."""
+    if where != _README:
+        found, severity = _COMMENT.search(text), Severity.HIGH
+    else:
+        speaking = (one for one in _COMMENT.finditer(text) if _kept_matches(one.group()))
+        found, severity = next(speaking, None), Severity.HIGH
+        if found is None:
+            found, severity = _COMMENT.search(text), Severity.LOW
+    if found is not None:
+        told = "A comment, which pages do not show and models read."
+        yield Finding("comment", severity, where, told, _cut(visible(found.group())))
+
+
+def _milder(finding: Finding) -> Severity:
+    return Severity.MEDIUM if finding.severity is Severity.HIGH else finding.severity
 
 
 def _instructions(text: str, where: str) -> Iterator[Finding]:
@@ -95,9 +121,7 @@ def _instructions(text: str, where: str) -> Iterator[Finding]:
     # Schemas repeat "string" and "description" thousands of times.
     found = _kept_matches(text) if len(text) < _SHORT else _matches(text)
     for rule, around in found:
-        usual = where == _SKILL and rule.code in _USUAL_IN_SKILLS
-        severity = Severity.MEDIUM if usual else rule.severity
-        yield Finding(rule.code, severity, where, f"It {rule.told}.", around)
+        yield Finding(rule.code, rule.severity, where, f"It {rule.told}.", around)
 
 
 @lru_cache(maxsize=20_000)

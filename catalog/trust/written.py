@@ -34,6 +34,10 @@ _SAID = {
     "edges": "edges",
 }
 _TUPLES = ("tags", "examples", "required_secrets", "required_tools")
+# A version that has no room for words; as Python and Postgres read it.
+PLAIN_VERSION = (
+    r"^v?[0-9]+(\.[0-9]+)*([-.+]?(a|b|c|rc|alpha|beta|pre|preview|dev|post)[-.]?[0-9]*)?$"
+)
 # Of an integration, the texts that pages and models are shown.
 INTEGRATION_TEXTS = ("title", "description", "publisher", "version", "licence", "homepage")
 

@@ -54,6 +54,8 @@ def refusals_as_problems() -> Iterator[None]:
         raise Conflict(str(problem)) from problem
     except installs.OtherRequestError as problem:
         raise Unprocessable(str(problem)) from problem
+    except installs.ListingHeldError as problem:
+        raise exceptions.PermissionDenied(str(problem)) from problem
     except installs.NotPermittedError as problem:
         words = "This takes the permission to install programs, and the digest of the command."
         raise exceptions.PermissionDenied(words) from problem

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from acl.api.serializers import Flag, StrictSerializer, Text
+from marketplace.api.listing_serializers import ListingReviewSerializer
 from marketplace.models import Installation, InstallationEvent
 
 MOST = 100
@@ -91,6 +92,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
         "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
+    review = ListingReviewSerializer(help_text="The findings about the listing's text.")
 
 
 class InstallationSerializer(serializers.ModelSerializer[Installation]):

@@ -28,6 +28,7 @@ from marketplace.api.installation_calls import (
 from marketplace.confirming import digest_of_target
 from marketplace.models import Installation, Listing, ListingVersion
 from marketplace.services import installs, managing
+from marketplace.services.listing_reviews import review_of
 
 MOST_EVENTS = 500
 MOST_INSTALLATIONS = 200
@@ -89,7 +90,8 @@ class PreviewView(AdminView):
     def get(self, request: Request) -> Response:
         """The whole command, or the address, with its digest."""
         wanted = valid(bodies.WhichSerializer, request.query_params.dict())
-        descriptor = managing.descriptor_of_listing(*_listing(wanted))
+        listing, version = _listing(wanted)
+        descriptor = managing.descriptor_of_listing(listing, version)
         digest = ""
         with refusals_as_problems():
             if descriptor.transport == "stdio":
@@ -99,6 +101,7 @@ class PreviewView(AdminView):
         preview = {
             "integration": descriptor.slug,
             "digest": digest,
+            "review": review_of(listing),
             **{name: getattr(descriptor, name) for name in SHOWN},
         }
         return Response(bodies.PreviewSerializer(preview).data)

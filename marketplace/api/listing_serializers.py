@@ -6,7 +6,8 @@ from rest_framework import serializers
 
 from catalog.api.serializers import CallerSerializer
 from catalog.models import Capability, Integration
-from marketplace.models import ListingVersion, Source
+from marketplace.models import Listing, ListingVersion, Source
+from marketplace.review_serializers import FindingSerializer
 
 MOST_ITEMS = 100
 
@@ -26,9 +27,10 @@ class ListingsQuerySerializer(CallerSerializer):
         default="", allow_blank=True, max_length=48, help_text="Its slug."
     )
     show = serializers.ChoiceField(
-        ["", "installed", "updates"],
+        ["", "installed", "updates", "held"],
         default="",
-        help_text="Only what is installed, or what has another version by now.",
+        help_text="Only what is installed, has another version by now, or, for admins, is held for "
+        "review.",
     )
     limit = serializers.IntegerField(default=24, min_value=1, max_value=MOST_ITEMS)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
@@ -56,6 +58,9 @@ class ListingSerializer(serializers.Serializer[Any]):
     )
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
+    held = serializers.BooleanField(
+        help_text="For admins: hidden from everybody else until an admin has reviewed its text."
+    )
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):
@@ -116,6 +121,16 @@ class VariableSerializer(serializers.Serializer[Any]):
     )
 
 
+class ListingReviewSerializer(serializers.Serializer[Any]):
+    """The findings about a listing's text, and the decision about it."""
+
+    state = serializers.ChoiceField(
+        Listing.Review.choices, help_text="Only `clear` and `approved` are there for others."
+    )
+    seen = serializers.CharField(help_text="Names the text: send it back to decide about it.")
+    findings = FindingSerializer(many=True)
+
+
 class OneListingSerializer(ListingSerializer):
     """A listing in full."""
 
@@ -135,3 +150,4 @@ class OneListingSerializer(ListingSerializer):
         child=serializers.CharField(), allow_null=True, help_text="For admins."
     )
     endpoint = serializers.CharField(allow_null=True, help_text="For admins.")
+    review = ListingReviewSerializer(allow_null=True, help_text="For admins.")

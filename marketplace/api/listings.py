@@ -17,6 +17,7 @@ from marketplace.api import listing_serializers as serializers
 from marketplace.filtering import Choice, Wanted
 from marketplace.services.browsing import Card, browse_listings
 from marketplace.services.listing_details import Details, listing_details
+from marketplace.services.listing_reviews import review_of
 from marketplace.viewing import Viewer
 
 _ON_CARDS = (
@@ -111,11 +112,13 @@ def _on_card(card: Card, viewer: Viewer) -> dict[str, Any]:
         "integration": kept.slug if kept else None,
         "installed_version": kept.version if kept and viewer.is_admin else None,
         "has_update": card.has_update,
+        "held": listing.is_held,
     }
 
 
 def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
     listing = details.listing
+    review = serializers.ListingReviewSerializer(review_of(listing))
     return _on_card(details.card, viewer) | {
         "tags": listing.tags,
         "homepage": listing.homepage,
@@ -137,6 +140,7 @@ def _in_full(details: Details, viewer: Viewer) -> dict[str, Any]:
         "source_kind": listing.source.kind if listing.source else None,
         "command": listing.command if viewer.is_admin else None,
         "endpoint": listing.endpoint if viewer.is_admin else None,
+        "review": review.data if viewer.is_admin else None,
     }
 
 

@@ -71,6 +71,7 @@ class SourceReportSerializer(serializers.Serializer[Any]):
     created = serializers.IntegerField(default=0)
     changed = serializers.IntegerField(default=0)
     unchanged = serializers.IntegerField(default=0)
+    held = serializers.IntegerField(default=0, help_text="New texts that an admin has to review.")
     vanished = serializers.IntegerField(default=0)
     complete = serializers.BooleanField(
         default=False, help_text="Whether the end was reached; otherwise nothing counts as gone."

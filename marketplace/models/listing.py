@@ -11,6 +11,16 @@ class Listing(models.Model):
     """An integration that could be installed, as its source describes it. Its columns are those of
     its latest version; an installed one names it by `Integration.listing`."""
 
+    class Review(models.TextChoices):
+        UNSCANNED = "unscanned"
+        CLEAR = "clear"
+        HELD = "held"
+        APPROVED = "approved"
+        REJECTED = "rejected", "kept hidden"
+
+    # Anything else is there for admins only.
+    PASSED = (Review.CLEAR, Review.APPROVED)
+
     slug = models.CharField(max_length=200, unique=True)
     source = models.ForeignKey(Source, models.SET_NULL, null=True, related_name="listings")
     key = models.CharField(max_length=300, help_text="What the source calls it.")
@@ -36,6 +46,18 @@ class Listing(models.Model):
         default=dict, blank=True, help_text="Variables, program and hosts that it needs."
     )
     details = StoredJSONField(default=dict, blank=True)
+    review = models.CharField(
+        max_length=9,
+        choices=Review.choices,
+        default=Review.UNSCANNED,
+        help_text="Only what is clear or approved is there for others than admins.",
+    )
+    findings = StoredJSONField(
+        default=list, blank=True, help_text="What the scanner noticed in its texts."
+    )
+    texts_digest = models.CharField(
+        max_length=64, blank=True, help_text="Of the texts that were scanned."
+    )
     run = models.PositiveIntegerField(default=0, help_text="The reading that last saw it.")
     vanished_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when its source no longer offers it."
@@ -53,7 +75,7 @@ class Listing(models.Model):
             # Pages and counts of the marketplace are read from it alone.
             models.Index(
                 fields=["title", "id"],
-                include=["kind", "category", "source", "slug"],
+                include=["kind", "category", "source", "slug", "review"],
                 condition=models.Q(vanished_at=None),
                 name="listing_offered",
             ),
@@ -61,10 +83,21 @@ class Listing(models.Model):
             models.Index(
                 fields=["id"], condition=~models.Q(vanished_at=None), name="listing_vanished"
             ),
+            # The few that wait for the scanner or for an admin.
+            models.Index(
+                fields=["review", "id"],
+                condition=~models.Q(review__in=("clear", "approved")),
+                name="listing_not_passed",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def is_held(self) -> bool:
+        """True if nobody but admins may read it."""
+        return self.review not in self.PASSED
 
 
 class ListingVersion(models.Model):

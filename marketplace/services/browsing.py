@@ -5,7 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from marketplace.filtering import INSTALLED, UPDATES, Counted, Facts, Filters, Wanted, filters_for
+from marketplace.filtering import (
+    HELD,
+    INSTALLED,
+    UPDATES,
+    Counted,
+    Facts,
+    Filters,
+    Wanted,
+    filters_for,
+)
 from marketplace.models import Listing, Source
 from marketplace.retrieval import find_matches
 from marketplace.shelves import cards_of, known, page_of, piles
@@ -75,6 +84,7 @@ def browse_listings(*, viewer: Viewer, wanted: Wanted) -> Shelf:
         category=wanted.category,
         source=_key_of(wanted.source, sources),
         slugs=_slugs_of(wanted.show, held),
+        held=wanted.show == HELD,
         part=_slice(wanted, page),
     )
     return Shelf(_cards(rows, sources, held), filters, page, pages)
@@ -103,6 +113,7 @@ def _searched(viewer: Viewer, wanted: Wanted, sources: Sequence[Source], held: _
             names.get(match.source or 0, ""),
             match.slug in held.integrations,
             match.slug in updates,
+            match.is_held,
         )
         for match in matches.found
     }
@@ -131,6 +142,7 @@ def _held(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[Source])
             names.get(one.source or 0, ""),
             True,
             _is_newer(viewer, one.version, integrations[one.slug]),
+            one.is_held,
         )
         for one in known(offered, list(integrations))
     }
@@ -146,7 +158,8 @@ def _counted(offered: Mapping[str, Any], sources: Iterable[Source], held: _Held)
     """All that is on offer, by what it is filtered by; what is installed is counted for itself."""
     counts, names = Counter[Facts](), _names(sources)
     for pile in piles(offered):
-        facts = Facts(pile.kind, pile.category, names.get(pile.source or 0, ""), False, False)
+        source = names.get(pile.source or 0, "")
+        facts = Facts(pile.kind, pile.category, source, False, False, pile.is_held)
         counts[facts] += pile.number
     for facts in held.facts.values():
         counts[facts._replace(installed=False, has_update=False)] -= 1

@@ -26,6 +26,7 @@ from catalog.mcp_client.packages import NotAPackageError, check_constraint, pack
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.outgoing.addresses import AllowedHosts, check_address
+from catalog.services.admission import review_integrations
 from catalog.services.secrets import set_secret
 from marketplace.candidates import read_back, written
 from marketplace.confirming import (
@@ -39,12 +40,14 @@ from marketplace.idempotency import InProgressError, OtherRequestError, earlier_
 from marketplace.locking import lock_installed, lock_integration
 from marketplace.models import Installation
 from marketplace.moving import move
+from marketplace.services.listing_reviews import ListingHeldError, check_not_held
 from marketplace.storing import approve_all
 from marketplace.withdrawing import withdraw
 
 __all__ = [
     "AlreadyThereError",
     "InProgressError",
+    "ListingHeldError",
     "NotPermittedError",
     "OtherAddressError",
     "OtherRequestError",
@@ -98,13 +101,15 @@ def start_install(
     """Begin to install. `confirmed` is the digest of the command or the address that the person was
     shown; a package without an exact version is looked up first, and then waits to be confirmed.
 
-    With a key that was used before for the same, the installation that it began.
+    With a key that was used before for the same, the installation that it began. Raises
+    ListingHeldError where the listing's text waits for a review and `by` is no admin.
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
     digest = request_digest(written(descriptor), *places, sorted(secrets), confirmed)
     if earlier := earlier_of(by, idempotency_key, digest):
         return earlier
+    check_not_held(by, descriptor)
     shown = _checked(by, descriptor, confirmed)
     try:
         with transaction.atomic():
@@ -287,7 +292,8 @@ def _integration(descriptor: IntegrationDescriptor) -> Integration:
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):
         raise AlreadyThereError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
-    for name, value in written(descriptor).items():
+    (reviewed,) = review_integrations([descriptor])
+    for name, value in written(reviewed.descriptor).items():
         setattr(integration, name, value)
     integration.listing, integration.came_from = listing, came_from
     integration.unconfirmed = False

@@ -11,6 +11,7 @@ from catalog.identity import Described, target_of, told
 from catalog.normalizing.naming import slug_for
 from catalog.storing import file_of, overwrite
 from marketplace.indexing import describe_listings
+from marketplace.listing_scanner import scan_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
 from marketplace.offers import Offer, needs_of, offer_of
 
@@ -19,11 +20,13 @@ _TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
 
 @dataclass(slots=True)
 class StoredListings:
-    """How many listings were created, changed and left alone, and which could not be stored."""
+    """How many listings were created, changed and left alone, how many of them an admin has to
+    look at first, and which could not be stored."""
 
     created: int = 0
     changed: int = 0
     unchanged: int = 0
+    held: int = 0
     defects: list[Defect] = field(default_factory=list)
 
     @property
@@ -36,6 +39,7 @@ class StoredListings:
         self.created += other.created
         self.changed += other.changed
         self.unchanged += other.unchanged
+        self.held += other.held
         self.defects += other.defects
 
 
@@ -88,8 +92,9 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     Listing.objects.filter(pk__in=seen).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
+    held = len(scan_listings(rows.values()))
     unchanged = len(seen) - len(new) - len(changed)
-    return StoredListings(len(new), len(changed), unchanged, [*clashes, *slugs.told])
+    return StoredListings(len(new), len(changed), unchanged, held, [*clashes, *slugs.told])
 
 
 def _by_key(offers: Iterable[Offer], clashes: list[Defect]) -> dict[str, list[Offer]]:

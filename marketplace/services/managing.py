@@ -31,6 +31,7 @@ from marketplace.services.installs import (
     check_target,
     send_task,
 )
+from marketplace.services.listing_reviews import check_not_held
 
 
 class NotReadyError(Exception):
@@ -123,7 +124,8 @@ def start_update(
     """Begin to install the newer version beside the one that serves, until it is ready.
 
     `confirmed` is the digest of the command or the address that was shown. Raises NotReadyError,
-    NotPermittedError and OtherAddressError.
+    NotPermittedError, OtherAddressError, and ListingHeldError where the listing's text waits for a
+    review and `by` is no admin.
     """
     digest = request_digest("update", integration.slug, confirmed)
     if earlier := earlier_of(by, idempotency_key, digest):
@@ -131,6 +133,7 @@ def start_update(
     update = pending_update(integration)
     if update is None:
         raise NotReadyError("There is no newer version.")
+    check_not_held(by, update.descriptor)
     if update.descriptor.transport == "stdio":
         _check_permission(by)
         check_program(update.descriptor)

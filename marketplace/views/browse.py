@@ -9,6 +9,7 @@ from marketplace.forms import BrowseForm
 from marketplace.readme import LONGEST, readme_html
 from marketplace.services.browsing import browse_listings
 from marketplace.services.listing_details import listing_details
+from marketplace.services.listing_reviews import review_of
 from marketplace.viewing import Viewer
 
 
@@ -35,6 +36,7 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
     readme = details.listing.readme
     context = {
         "details": details,
+        "review": review_of(details.listing) if request.user.is_staff else None,
         "listing": details.listing,
         "readme": readme_html(readme),
         "readme_is_cut": len(readme) > LONGEST,

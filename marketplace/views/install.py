@@ -13,6 +13,7 @@ from marketplace.models import Installation
 from marketplace.services.installs import (
     AlreadyThereError,
     InProgressError,
+    ListingHeldError,
     NotPermittedError,
     OtherAddressError,
     OtherRequestError,
@@ -20,6 +21,7 @@ from marketplace.services.installs import (
     start_install,
 )
 from marketplace.services.listing_details import listing_details
+from marketplace.services.listing_reviews import review_of
 from marketplace.services.preparing import Prepared, Receivers, find_receivers, prepare_install
 from marketplace.viewing import Viewer
 
@@ -27,6 +29,7 @@ MOST_GAPS = 20
 _REFUSED = (
     CommandNotAllowedError,
     EndpointNotAllowedError,
+    ListingHeldError,
     OtherAddressError,
     OtherRequestError,
 )
@@ -67,6 +70,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
             return redirect("listing", slug)
     context = {
         "listing": details.listing,
+        "review": review_of(details.listing),
         "prepared": prepared,
         "form": form,
         "receivers": _receivers(request.POST),

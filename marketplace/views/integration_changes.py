@@ -24,6 +24,7 @@ from marketplace.services.installs import (
     retry_install,
 )
 from marketplace.services.integration_details import health_of
+from marketplace.services.listing_reviews import review_of
 
 _REFUSED = (
     managing.NotReadyError,
@@ -104,6 +105,7 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
     context = {
         "integration": row,
         "update": found,
+        "review": review_of(found.listing) if found else None,
         "digest": found.digest if found else "",
         "key": str(uuid4()),  # pressing the button twice is one update
         "command": " ".join(row.command),

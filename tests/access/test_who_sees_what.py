@@ -111,6 +111,8 @@ WAYS = [
 # Ways in for admins only, with tests of their own.
 OTHERS = {
     "api-listing",  # tests/browsing/test_api.py
+    "api-listing-approve",  # tests/browsing/test_held_listings.py
+    "api-listing-hide",
     "api-turn",  # by the turn's id: tests/turns/test_api.py
     "api-turn-start",
     "api-turn-outcome",

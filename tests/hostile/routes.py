@@ -286,6 +286,11 @@ ROUTES = [
     Row("api/v1/access/rules/<int:pk>", KEY, "DELETE", fill={"pk": "{rule_pk}"}),
     Row("api/v1/listings", LISTINGS, query={"query": "offer"}),
     Row("api/v1/listings/<slug:slug>", LISTINGS, fill={"slug": "offer"}),
+    *(
+        Row(f"api/v1/listings/<slug:slug>/{decision}", INSTALLING, "POST", fill={"slug": "offer"},
+            body={"seen": "0" * 64}, answers=409)
+        for decision in ("approve", "hide")
+    ),
     Row("api/v1/learning", LOOKUP),
     Row("api/v1/learning", RESET, "DELETE", query={"group": "{group}"}),
     Row("api/v1/keys", KEYS, "GET POST", body=NEW_KEY),
@@ -322,6 +327,8 @@ ROUTES = [
     Row("find/", PAGE, query={"q": "e"}),
     Row("marketplace/", PAGE, query={"q": "offer"}),
     Row("marketplace/listings/<slug:slug>/", PAGE, fill={"slug": "offer"}),
+    Row("marketplace/listings/<slug:slug>/review/", ADMIN_PAGE, "POST", fill={"slug": "offer"},
+        body={"decision": "approve", "seen": "0"}),
     Row("marketplace/listings/<slug:slug>/install/", ADMIN_PAGE, "GET POST",
         fill={"slug": "another-offer"}, body={"key": A_KEY, "groups": "{group_pk}"}),
     Row("marketplace/sources/", ADMIN_PAGE),

@@ -72,7 +72,8 @@ def test_source_is_added_looked_at_changed_and_removed(
     assert (added.status_code, again.status_code, removed.status_code) == (201, 202, 204)
     assert len(sent) == 1
     assert added.json() | {"state": "queued", "kind": "registry", "report": {
-        "created": 0, "changed": 0, "unchanged": 0, "vanished": 0, "complete": False, "defects": [],
+        "created": 0, "changed": 0, "unchanged": 0, "held": 0, "vanished": 0, "complete": False,
+        "defects": [],
     }} == added.json()  # fmt: skip
     assert twice.json()["slug"] == "our-registry-2"
     assert (changed.json()["enabled"], changed.json()["schedule_hours"]) == (False, 6)

@@ -11,27 +11,27 @@ pytestmark = [
     pytest.mark.skipif(not SAMPLES.is_dir(), reason="the folder shared is not beside the project"),
 ]
 
-# Listings, and lines of the report: each was looked at by hand.
+# Listings, lines of the report, and listings that the scanner holds: each was looked at by hand.
 EXPECTED = [
-    ("docker", "docker-mcp-registry", 67, 0),
-    ("docker", "toolhive-registry", 20, 0),
-    ("registry", "mcp-registry-server-json", 98, 0),
-    ("registry", "mcp-registry-server-json-legacy-2025-05", 24, 0),
-    ("registry", "mcp-registry-api", 129, 0),
-    ("skills", "agent-skills", 50, 1),  # two skills are called skill-creator and differ
-    ("skills", "agent-skills-full", 2, 0),
-    ("plugins", "claude-plugin-marketplace", 494, 85),  # the same plugins, said otherwise
-    ("plugins", "claude-plugin-json", 27, 0),
-    ("mcp_json", "mcp-json-client-config", 12, 0),  # thirteen files, one server twice
-    ("skills", "mcp-tools-list", 0, 0),  # holds no skills
-    ("registry", "schemas", 0, 6),  # JSON schemas are no servers
+    ("docker", "docker-mcp-registry", 67, 0, 0),
+    ("docker", "toolhive-registry", 20, 0, 0),
+    ("registry", "mcp-registry-server-json", 98, 0, 0),
+    ("registry", "mcp-registry-server-json-legacy-2025-05", 24, 0, 0),
+    ("registry", "mcp-registry-api", 129, 0, 0),
+    ("skills", "agent-skills", 50, 1, 1),  # two skills are called skill-creator and differ
+    ("skills", "agent-skills-full", 2, 0, 0),
+    ("plugins", "claude-plugin-marketplace", 494, 85, 0),  # the same plugins, said otherwise
+    ("plugins", "claude-plugin-json", 27, 0, 0),
+    ("mcp_json", "mcp-json-client-config", 12, 0, 0),  # thirteen files, one server twice
+    ("skills", "mcp-tools-list", 0, 0, 0),  # holds no skills
+    ("registry", "schemas", 0, 6, 0),  # JSON schemas are no servers
 ]
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("kind", "name", "listings", "told"), EXPECTED)
+@pytest.mark.parametrize(("kind", "name", "listings", "told", "held"), EXPECTED)
 def test_sample_is_offered_or_explained(
-    kind: str, name: str, listings: int, told: int, read: Read
+    kind: str, name: str, listings: int, told: int, held: int, read: Read
 ) -> None:
     source = read(kind, SAMPLES / name)
 
@@ -39,5 +39,8 @@ def test_sample_is_offered_or_explained(
     assert (source.state, Listing.objects.count(), len(defects)) == ("ready", listings, told), (
         defects[:5]
     )
+    assert source.report["held"] == Listing.objects.filter(review="held").count() == held, [
+        (row.slug, row.findings) for row in Listing.objects.filter(review="held")
+    ]
     assert all(one["file"] and one["field"] and one["reason"] for one in defects)
     assert not Listing.objects.filter(title="").exists()

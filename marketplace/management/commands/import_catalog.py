@@ -103,4 +103,9 @@ def _show(imported: Imported, console: Console) -> None:
         f"Listings: {listings.created} new, {listings.changed} changed, "
         f"{listings.unchanged} unchanged"
     )
+    if listings.held:
+        console.print(
+            f"{listings.held} listings are hidden from everybody but admins: review their texts in "
+            "the marketplace, under Held for review."
+        )
     console.print(f"{len(imported.defects)} defects; {pending().count()} vectors still to come")
