@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run test pytest lint bench screenshots soak operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run test pytest lint bench screenshots soak load operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -90,6 +90,12 @@ bench: install-tests
 
 soak: install-tests
 	$(BIN)/python -m tests.soak
+
+# Load on the whole product beside its goals. On a quiet machine, half an hour; LOAD="cold
+# --seconds 10" runs one for a shorter time.
+LOAD ?=
+load: install-tests
+	$(BIN)/python -m tests.bench.load $(LOAD)
 
 operations: install-tests
 	$(BIN)/python -m tests.operations

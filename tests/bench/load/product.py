@@ -1,0 +1,85 @@
+"""All of Pegboard for a load: web, worker and connections on servers of its own."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from marketplace.embedded.programs import Connections, Program, Web, Worker
+from tests.bench.load.arrivals import Load
+from tests.ports import free_port
+
+
+class Product:
+    """The running programs. What they cost is read from the system."""
+
+    def __init__(self, port: int, programs: list[Program]) -> None:
+        self.port = port
+        self._programs = programs
+        # Postgres and Redis are children of the process that started this one.
+        self._servers = psutil.Process(os.getppid())
+
+    def costing(self, load: Callable[[], Load]) -> Load:
+        """Run a load and add the CPU time that the product took for it."""
+        before = self._cpu_seconds()
+        done = load()
+        done.cpu_seconds = self._cpu_seconds() - before
+        return done
+
+    def resident_megabytes(self) -> float:
+        """Return the memory of our own programs. Pages of Postgres are shared and not counted."""
+        return sum(each.memory_info().rss for each in self._own()) / 1_000_000
+
+    def open_files(self) -> int:
+        """Return how many file descriptors our own programs have open."""
+        return sum(each.num_fds() for each in self._own())
+
+    def _own(self) -> list[psutil.Process]:
+        roots = [psutil.Process(one.process.pid) for one in self._programs if one.process]
+        return [each for root in roots for each in (root, *root.children(recursive=True))]
+
+    def _cpu_seconds(self) -> float:
+        own = psutil.Process()
+        others = {each.pid for each in own.children(recursive=True)} | {own.pid}
+        servers = [
+            each for each in self._servers.children(recursive=True) if each.pid not in others
+        ]
+        # Backends of Postgres come and go: a parent's figures have those that ended.
+        return sum(_used(each) for each in (*servers, *self._own()))
+
+
+def _used(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:  # it has ended meanwhile
+        return 0.0
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+@contextmanager
+def running() -> Iterator[Product]:
+    """Start the programs on the database that the environment names, and pin the generator."""
+    from catalog.secrets.keys import add_key
+
+    data = Path(os.environ["PEGBOARD_DATA_DIR"])
+    (data / "logs").mkdir(exist_ok=True)
+    if not (data / "encryption_keys").exists():
+        add_key(data / "encryption_keys")
+    port, environment = free_port(), dict(os.environ)
+    programs: list[Program] = [
+        Web(host="127.0.0.1", port=port, logs=data / "logs", environment=environment),
+        Worker(data=data, environment=environment),
+        Connections(logs=data / "logs", environment=environment),
+    ]
+    cores = os.sched_getaffinity(0)
+    try:
+        for program in programs:
+            program.start()
+        os.sched_setaffinity(0, {max(cores)})  # as `taskset` would; children keep all cores
+        yield Product(port, programs)
+    finally:
+        os.sched_setaffinity(0, cores)
+        for program in reversed(programs):
+            program.stop()
