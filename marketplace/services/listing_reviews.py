@@ -9,7 +9,7 @@ from django.db import transaction
 from acl.services.audit import record
 from catalog.descriptors import IntegrationDescriptor
 from catalog.services.reviewing import ChangedSinceError
-from catalog.trust.findings import Finding
+from catalog.trust.findings import Finding, read_findings
 from marketplace.listing_scanner import digest_of_listing
 from marketplace.models import Listing
 
@@ -45,7 +45,7 @@ class ListingReview:
 
 def review_of(listing: Listing) -> ListingReview:
     """Return the review as it stands."""
-    findings = [Finding.from_json(one) for one in listing.findings]
+    findings = read_findings(listing.findings)
     return ListingReview(listing.review, listing.texts_digest, findings, listing.is_held)
 
 
@@ -91,6 +91,6 @@ def _decide(by: User, listing: Listing, seen: str, to: Review, come_from: Sequen
     row.review = to
     row.save(update_fields=["review"])
     action = "listing.approve" if to == Review.APPROVED else "listing.hide"
-    codes = sorted({one["code"] for one in row.findings})
+    codes = sorted({one.code for one in read_findings(row.findings)})
     record(by=by, action=action, target=row.slug, details={"texts": seen, "findings": codes})
     return True
