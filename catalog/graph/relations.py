@@ -45,7 +45,7 @@ def relate(
     weight: float,
     group: Group | None = None,
 ) -> tuple[Edge, bool]:
-    """Set an admin's edge, which overrides computed weights; return True if it is new.
+    """Set an admin's edge, which overrides computed weights; return it, and True if it is new.
 
     It holds for everybody, or for one group's callers, where it also overrides everybody's.
     """

@@ -1,4 +1,4 @@
-"""Registration: every new or changed definition is reviewed and stored here."""
+"""Registration: the single path on which new and changed definitions are reviewed and stored."""
 
 __all__ = [
     "admin_corrections",

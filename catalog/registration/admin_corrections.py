@@ -1,4 +1,4 @@
-"""What an admin decides about a capability, whatever its source says."""
+"""An admin's corrections of capabilities, which override their source."""
 
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -17,15 +17,15 @@ from catalog.trust.gate import marked_as_reviewed
 
 @transaction.atomic
 def correct_capability(*, by: User, capability: Capability, changed: Iterable[str]) -> None:
-    """Store the changed fields. A category that a person chose is not worked out any longer."""
+    """Store the changed fields. A category chosen by an admin is no longer inferred."""
     changed = set(changed)
-    # Whoever confirms the form has seen what was found in the text.
+    # The form shows the findings, so its confirmation approves them.
     seen_findings = "approve_findings" in changed
     fields = changed - {"approve_findings"}
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
-    # The mark vouches for the whole row, so it is not for one that was changed past the gate.
+    # The mark vouches for the whole row, so a row changed past the gate does not get it.
     with marked_as_reviewed() if texts_have_passed(capability) else nullcontext():
         capability.save(update_fields=[*fields, "updated_at"])
     details = {name: getattr(capability, name) for name in sorted(fields)}
@@ -37,7 +37,7 @@ def correct_capability(*, by: User, capability: Capability, changed: Iterable[st
 
 
 def awaits_review(pk: int) -> bool:
-    """Return True if a text that nobody has approved keeps the capability in quarantine."""
+    """Return True if an unapproved text keeps the capability in quarantine."""
     row = Capability.objects.filter(pk=pk).exclude(state="approved").first()
     if row is None:
         return False

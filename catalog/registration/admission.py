@@ -1,7 +1,6 @@
-"""The gate for descriptors: what passes is stored, what is held waits in a row of its own.
+"""Review of descriptors: what passes is stored, what is held waits in a `Definition`.
 
-A source may repeat itself any number of times; a definition that an admin has approved
-or refused stays so until its text is another.
+Reviews are idempotent: an approved or rejected definition keeps its state until its text changes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +42,7 @@ Standing = Definition.Standing
 
 @dataclass(slots=True)
 class Verdict:
-    """The gate's answer for some descriptors. `decided` are rows about those that passed."""
+    """The gate's result for some descriptors; `decided` are the definitions of passed ones."""
 
     passed: list[ReviewedDefinition] = field(default_factory=list)
     held: list[HeldDefinition] = field(default_factory=list)
@@ -55,9 +54,9 @@ class Verdict:
 def review_descriptors(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, origin: Origin
 ) -> Verdict:
-    """Review what is new or differs. What is stored and approved already is not read again."""
+    """Review new and changed descriptors; unchanged approved ones are not read again."""
     known, verdict = Known(descriptors), Verdict()
-    rows = _definitions_of(integrations.values())
+    rows = _load_definitions(integrations.values())
     differing: list[Descriptor] = []
     for one in descriptors:
         row = known.row(one, integrations[one.integration])
@@ -65,7 +64,7 @@ def review_descriptors(
             verdict.unchanged += 1
         else:
             differing.append(one)
-    shadows = _shadows(differing, integrations)
+    shadows = _find_shadows(differing, integrations)
     for one in differing:
         at = integrations[one.integration].pk, one.action
         definition = UnreviewedDefinition(one, origin, noticed=shadows.get(id(one), ()))
@@ -74,8 +73,8 @@ def review_descriptors(
 
 
 def hold(held: Sequence[HeldDefinition], integrations: Mapping[str, Integration]) -> None:
-    """Write down what waits. What was approved of it before stays, and cannot be used."""
-    rows = _definitions_of(integrations.values())
+    """Store held definitions for review, and quarantine their capabilities."""
+    rows = _load_definitions(integrations.values())
     for one in held:
         integration = integrations[one.descriptor.integration]
         row = rows.get((integration.pk, one.descriptor.action))
@@ -87,7 +86,7 @@ def hold(held: Sequence[HeldDefinition], integrations: Mapping[str, Integration]
 
 
 def settle(verdict: Verdict, *, stored: bool) -> None:
-    """Forget what waited in the place of something that has passed now."""
+    """Delete waiting definitions whose capability has passed now."""
     waited = [row for row in verdict.decided if row.standing in Definition.WAITING]
     for row in waited if stored else []:
         Capability.objects.filter(
@@ -97,12 +96,12 @@ def settle(verdict: Verdict, *, stored: bool) -> None:
 
 
 def texts_have_passed(row: Capability) -> bool:
-    """Return True if the stored texts are those that passed the gate."""
+    """Return True if the stored texts are the ones that passed the gate."""
     return Capability.objects.filter(pk=row.pk, reviewed=_texts_digest()).exists()
 
 
 def propose_changed_rows(integration: Integration) -> None:
-    """Let what was changed past the gate wait for a review, so that a page can show it."""
+    """Create definitions for capabilities edited past the gate, so that a page can show them."""
     held = Capability.objects.filter(integration=integration, state=ReviewState.QUARANTINED)
     decided = Definition.objects.filter(integration=integration).values("name")
     for row in held.exclude(reviewed=_texts_digest()).exclude(action__in=decided):
@@ -122,12 +121,12 @@ def propose_changed_rows(integration: Integration) -> None:
 
 
 def _texts_digest() -> RawSQL:
-    # The database's own function, which its trigger uses (catalog/migrations/0013_gate.py).
+    # The SQL function that the quarantine trigger uses (catalog/migrations/0013_gate.py).
     return RawSQL("catalog_texts_digest(catalog_capability)", ())
 
 
 def review_integrations(described: Iterable[IntegrationDescriptor]) -> list[ReviewedIntegration]:
-    """Review integrations' own texts. What is held keeps the stored texts, or has none."""
+    """Review integrations' own texts. Held ones keep the stored texts, or stay empty."""
     described = list(described)
     slugs = [one.slug for one in described]
     stored = {row.slug: row for row in Integration.objects.filter(slug__in=slugs)}
@@ -149,9 +148,9 @@ def hold_integrations(
     *,
     origin: Origin,
 ) -> list[str]:
-    """Write down which integrations' own texts wait; their slugs.
+    """Hold integrations' own texts where needed; return the slugs.
 
-    Only the texts wait: what the integration provides has passed the gate by itself.
+    Only these texts wait: the capabilities are reviewed on their own.
     """
     held = []
     for one in described:
@@ -172,7 +171,7 @@ def hold_integration(
     *,
     origin: Origin,
 ) -> list[str]:
-    """Let an integration's own texts wait; its slug, or nothing where they are approved."""
+    """Hold an integration's own texts; return its slug, or nothing if they are approved."""
     own = Definition.objects.filter(integration=row, name="").first()
     digest = digest_of(write_integration(descriptor))
     if own is not None and own.standing == Standing.APPROVED and own.approved_hash == digest:
@@ -188,7 +187,7 @@ def hold_integration(
 
 
 def _release(row: Integration) -> None:
-    """An integration's texts are harmless again: forget what waited in their place."""
+    """Delete the waiting texts of an integration whose texts are harmless now."""
     waiting = Definition.objects.filter(integration=row, name="", standing__in=Definition.WAITING)
     waiting.delete()
 
@@ -196,7 +195,7 @@ def _release(row: Integration) -> None:
 def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: Verdict) -> None:
     digest = digest_of_definition(definition)
     if row is not None and row.origin == Origin.SERVER and definition.origin != Origin.SERVER:
-        verdict.defects.append(_is_pinned(definition.descriptor))
+        verdict.defects.append(_pinned_defect(definition.descriptor))
         return
     if row is not None and row.approved_hash == digest and row.standing == Standing.APPROVED:
         verdict.passed.append(admit(definition, pinned=row.approved_hash))
@@ -206,7 +205,7 @@ def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: V
     if isinstance(result, HeldDefinition):
         verdict.held.append(result)
     elif row is not None and row.standing == Standing.REJECTED:
-        # An admin has said no to this name: whatever comes next in its place is looked at.
+        # An admin rejected this name before: every later text under it needs a review.
         verdict.held.append(HeldDefinition(definition, result.findings))
     else:
         verdict.passed.append(result)
@@ -214,7 +213,7 @@ def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: V
             verdict.decided.append(row)
 
 
-def _is_pinned(descriptor: Descriptor) -> Defect:
+def _pinned_defect(descriptor: Descriptor) -> Defect:
     reason = (
         f"{descriptor.full_name} is defined by its server, whose definition was approved; "
         "this one is left out"
@@ -235,7 +234,7 @@ def _propose(row: Definition, held: HeldDefinition, *, is_known: bool) -> None:
 
 
 def _new_row(integration: Integration, held: HeldDefinition) -> Definition:
-    """Return a row for what waits, with the text that is in the catalogue as the approved one."""
+    """Build a definition for a held text, with the stored text as the approved one."""
     row = Definition(integration=integration, name=held.descriptor.action, standing=Standing.NEW)
     stored = Capability.objects.filter(
         integration=integration, identifier=held.descriptor.identifier
@@ -248,17 +247,17 @@ def _new_row(integration: Integration, held: HeldDefinition) -> Definition:
     return row
 
 
-def _definitions_of(
+def _load_definitions(
     integrations: Iterable[Integration],
 ) -> dict[tuple[int, str], Definition]:
     rows = Definition.objects.filter(integration__in=list(integrations)).exclude(name="")
     return {(row.integration_id, row.name): row for row in rows}
 
 
-def _shadows(
+def _find_shadows(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration]
 ) -> dict[int, list[Finding]]:
-    """Return what the definitions say about tools of other integrations, by the descriptor."""
+    """Return findings about tools of other integrations, by the descriptor's id()."""
     found: dict[int, list[Finding]] = {}
     by_slug: dict[str, list[Descriptor]] = {}
     for one in descriptors:

@@ -1,4 +1,4 @@
-"""Working everything out again that follows from the definitions."""
+"""Rebuild of everything derived from the definitions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,22 +17,21 @@ from catalog.registration.derived_columns import fill_in
 from catalog.registration.descriptor_rows import overwrite, write_derived
 from catalog.tasks import send_embeddings
 
-REBUILT_AT_ONCE = 500
+REBUILD_BATCH = 500
 
 
 def rebuild_catalog(
     *, by: User | None, force: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> int:
-    """Words, relations, estimates and promised vectors of every capability anew, and every cache an
-    old one.
+    """Recompute derived columns, words, relations and vectors, and invalidate all caches.
 
-    What has failed gets another chance. `force` embeds also what has the right vector already; it
-    answers by that one meanwhile. Returns how many capabilities there are.
+    Failed embeddings are retried. `force` also re-embeds up-to-date vectors, which keep answering
+    meanwhile. Returns the number of capabilities.
     """
     register_configured_model()
     ids = list(Capability.objects.order_by("pk").values_list("pk", flat=True))
     done = 0
-    for some in chunks(ids, REBUILT_AT_ONCE):
+    for some in chunks(ids, REBUILD_BATCH):
         _rebuild(some, force=force)
         done += len(some)
         if progress:
@@ -50,11 +49,11 @@ def _rebuild(ids: Sequence[int], *, force: bool) -> None:
         fill_in(row)
     overwrite(Capability, rows, ["tokens", "fingerprint", "parameters_summary"])
     write_derived(rows)
-    again = failed().filter(capability__in=ids)
-    again.update(attempts=0, failure="", sent_at=Now())
+    retried = failed().filter(capability__in=ids)
+    retried.update(attempts=0, failure="", sent_at=Now())
     if force:
-        promises = Embedding.objects.filter(capability__in=ids)
-        promises.update(vector_hash="", attempts=0, failure="", sent_at=Now())
+        embeddings = Embedding.objects.filter(capability__in=ids)
+        embeddings.update(vector_hash="", attempts=0, failure="", sent_at=Now())
     waiting = pending().filter(capability__in=ids).order_by("capability_id")
     to_send = list(waiting.values_list("capability_id", flat=True).distinct())
     transaction.on_commit(partial(send_embeddings, to_send), robust=True)

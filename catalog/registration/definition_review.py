@@ -1,7 +1,7 @@
-"""Reviewing: definitions are compared with those that a person has approved.
+"""Review of definitions against the approved ones.
 
-What is new or different waits in a row of its own, so that nothing of its text is in the catalogue;
-what was approved before is quarantined as long.
+New and changed texts wait in a `Definition`, so that none of them enters the catalogue. Meanwhile
+the approved capability is quarantined.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,19 +32,19 @@ GONE = "Its server does not list it any longer."
 
 
 class ChangedSinceError(Exception):
-    """What was looked at is not what the server says now."""
+    """The text changed since the admin saw it."""
 
 
 class NotReadableError(Exception):
-    """What is to be approved cannot be stored; the text says why."""
+    """The text to approve cannot be stored; the message says why."""
 
 
 @dataclass(slots=True)
 class StoredDefinitions:
-    """What a server's answer was to us: names of tools, by what became of them.
+    """The outcome of storing a server's tools, by name.
 
-    `waiting` are all that a person has to look at now, from before too, each with what is to be
-    seen about it; `about` is what is to be seen about the server itself.
+    `waiting` lists all tools that need a review, including earlier ones, with their findings;
+    `about` are findings about the server itself.
     """
 
     approved: int = 0
@@ -59,15 +59,15 @@ class StoredDefinitions:
 
     @property
     def needs_review(self) -> bool:
-        """Whether a person has to look before all of it can be used."""
+        """Return True if an admin must review something first."""
         return bool(self.waiting) or keeps_out(self.about)
 
     @property
     def told(self) -> str:
-        """One sentence for a line of progress."""
+        """Return a sentence for the progress display."""
         parts = [f"{self.approved + self.unchanged} tools are stored"]
         if self.waiting:
-            parts.append(f"{len(self.waiting)} wait to be looked at ({_some(self.waiting)})")
+            parts.append(f"{len(self.waiting)} wait to be looked at ({_join_first(self.waiting)})")
         parts += [one.told.rstrip(".") for one in self.about]
         if self.gone:
             parts.append(f"{len(self.gone)} are gone")
@@ -84,30 +84,30 @@ def store_definitions(
     by: User | None,
     complete: bool = True,
 ) -> StoredDefinitions:
-    """Compare an answer to `tools/list` with what is pinned, and store it.
+    """Compare a `tools/list` answer with the pinned definitions, and store it.
 
-    `by` installs: what nobody has seen before is approved with the first installation, unless
-    something in it needs a look. Without `by`, everything new or different waits. `complete` says
-    that the server was heard to the end, so what it did not name is gone.
+    With `by`, somebody installs: harmless tools are approved by the first installation. Without
+    `by`, everything new or changed waits. `complete` means that the whole list was read, so missing
+    tools are gone.
     """
     lock_definitions(integration.pk)
     report = StoredDefinitions()
     offered, report.defects = read_offer(integration, tools)
-    known = _known(integration, offered)
+    known = _load_definitions(integration, offered)
     first = by is not None and not any(row.approved_hash for row in known.values())
     differing: dict[str, Offered] = {}
     for name, one in offered.items():
         row = known.get(name)
         if row is not None and row.approved_hash == one.digest:
-            _as_approved(row, report, by)
+            _mark_unchanged(row, report, by)
         elif row is not None and row.proposed_hash == one.digest:
-            _as_before(row)
+            _mark_still_proposed(row)
         else:
             differing[name] = one
     accepted = _propose(integration, known, differing, report, own=set(offered), first=first)
     if complete:
         gone = [row for name, row in known.items() if name not in offered]
-        _note_gone(gone, report)
+        _mark_gone(gone, report)
     _settle(integration, report)
     if not first:
         _record_differences(integration, report, by)
@@ -119,7 +119,7 @@ def store_definitions(
 
 
 def waiting_of(integration: Integration) -> QuerySet[Definition]:
-    """What a person has to look at."""
+    """Return the definitions that need a review."""
     rows = Definition.objects.filter(integration=integration, standing__in=Definition.WAITING)
     return rows.order_by("name", "pk")
 
@@ -128,13 +128,13 @@ def waiting_of(integration: Integration) -> QuerySet[Definition]:
 def approve_definitions(
     *, by: User, integration: Integration, seen: Mapping[str, str]
 ) -> list[str]:
-    """Pin what was looked at, and let it be used; the names.
+    """Pin the reviewed texts and enable their capabilities; return the names.
 
-    `seen` has the digest of each text that the person saw: ChangedSinceError where the server says
-    something else by now, NotReadableError where it cannot be stored.
+    `seen` maps names to the digests the person saw. Raises ChangedSinceError if a text changed
+    meanwhile, and NotReadableError if it cannot be stored.
     """
     lock_definitions(integration.pk)
-    rows = _seen(integration, seen, (*Definition.WAITING, Standing.REJECTED))
+    rows = _load_seen(integration, seen, (*Definition.WAITING, Standing.REJECTED))
     back = [row for row in rows if row.standing == Standing.RETURNED or not row.proposed]
     _restore(integration, back)
     forward = [row for row in rows if row not in back]
@@ -149,9 +149,9 @@ def approve_definitions(
 
 @transaction.atomic
 def reject_definitions(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
-    """Keep out what was looked at, until the server says something else; the names."""
+    """Reject the reviewed texts until they change; return the names."""
     lock_definitions(integration.pk)
-    rows = _seen(integration, seen, Definition.WAITING)
+    rows = _load_seen(integration, seen, Definition.WAITING)
     for row in rows:
         details = {"tool": row.name, "definition": row.proposed_hash or row.approved_hash}
         record(by=by, action="definition.reject", target=integration.slug, details=details)
@@ -164,7 +164,7 @@ def reject_definitions(*, by: User, integration: Integration, seen: Mapping[str,
 
 @transaction.atomic
 def forget_gone(*, by: User, integration: Integration, names: Iterable[str]) -> list[str]:
-    """Remove tools that their server does not have any longer, with their rights; the names."""
+    """Delete tools that their server no longer has, and their rights; return the names."""
     lock_definitions(integration.pk)
     rows = Definition.objects.filter(
         integration=integration, standing=Standing.GONE, name__in=list(names)
@@ -181,21 +181,23 @@ def forget_gone(*, by: User, integration: Integration, names: Iterable[str]) -> 
 
 
 def seen_digest(row: Definition) -> str:
-    """What names the text that a page shows, so that nothing else is approved by it."""
+    """Return the digest of the text shown, so that an approval binds to it."""
     if row.standing == Standing.RETURNED:
         return row.approved_hash
     return row.proposed_hash or row.approved_hash
 
 
-def _known(integration: Integration, offered: Mapping[str, Offered]) -> dict[str, Definition]:
-    """The rows by name; tools that are in the catalogue from before get theirs now."""
+def _load_definitions(
+    integration: Integration, offered: Mapping[str, Offered]
+) -> dict[str, Definition]:
+    """Return definitions by name, creating them for capabilities stored before pinning existed."""
     found = Definition.objects.filter(integration=integration).exclude(name="")
     rows = {row.name: row for row in found}
     unpinned = Capability.objects.filter(
         integration=integration, kind=Capability.Kind.TOOL, state=ReviewState.APPROVED
     ).exclude(action__in=list(rows))
     for capability in unpinned.order_by("pk"):
-        text = _text_of(capability, offered.get(capability.action))
+        text = _approved_text(capability, offered.get(capability.action))
         rows[capability.action] = Definition.objects.create(
             integration=integration,
             name=capability.action,
@@ -207,17 +209,19 @@ def _known(integration: Integration, offered: Mapping[str, Offered]) -> dict[str
     return rows
 
 
-def _text_of(capability: Capability, offered: Offered | None) -> str:
-    """What its server says, where that reads as it is stored."""
+def _approved_text(capability: Capability, offered: Offered | None) -> str:
+    """Return the server's text if it reads as stored, otherwise a reconstructed one."""
     read = offered.descriptor if offered else None
     if offered and read and read.definition_hash == capability.definition_hash:
         return offered.text
     return as_definition(capability)
 
 
-def _as_approved(row: Definition, report: StoredDefinitions, by: User | None) -> None:
-    """The server says what was approved. After something else it waits, unless a person has just
-    installed this version."""
+def _mark_unchanged(row: Definition, report: StoredDefinitions, by: User | None) -> None:
+    """Handle a tool whose text is the approved one.
+
+    After a different text it waits again, unless somebody has just installed this version.
+    """
     if row.standing == Standing.APPROVED:
         report.unchanged += 1
         return
@@ -225,15 +229,15 @@ def _as_approved(row: Definition, report: StoredDefinitions, by: User | None) ->
         _clear(row)
         report.unchanged += 1
     elif row.standing == Standing.RETURNED or not row.proposed:
-        return  # it waits already, or somebody has said no to just this
+        return  # it waits already, or an admin rejected exactly this
     else:
         row.standing = Standing.RETURNED
     report.returned.append(row.name)
     row.save()
 
 
-def _as_before(row: Definition) -> None:
-    """It says again what waits already."""
+def _mark_still_proposed(row: Definition) -> None:
+    """Handle a tool whose text is waiting already."""
     if row.standing in (Standing.RETURNED, Standing.GONE):
         row.standing = Standing.CHANGED
         row.save(update_fields=["standing", "changed_at"])
@@ -248,13 +252,13 @@ def _propose(
     own: set[str],
     first: bool,
 ) -> list[Definition]:
-    """Write down what is new or different; of a first installation what may be used at once."""
+    """Store new and changed tools for review; return the ones a first installation may use."""
     shadows = find_shadows(
         integration, {name: one.definition for name, one in differing.items()}, own
     )
     accepted = []
     for name, one in differing.items():
-        row = _proposed(integration, known.get(name), one, shadows[name])
+        row = _store_proposal(integration, known.get(name), one, shadows[name])
         if row is None:
             continue
         is_new = not row.approved_hash
@@ -264,10 +268,10 @@ def _propose(
     return accepted
 
 
-def _proposed(
+def _store_proposal(
     integration: Integration, row: Definition | None, offered: Offered, shadows: list[Finding]
 ) -> Definition | None:
-    """The row that now waits; None where it cannot be read and nobody has it."""
+    """Store a proposed text; return None for an unreadable tool that nobody has."""
     if offered.descriptor is None and (row is None or not row.approved_hash):
         return None
     row = row or Definition(integration=integration, name=offered.name)
@@ -290,11 +294,11 @@ def _examine(offered: Offered, shadows: list[Finding]) -> list[Finding]:
     )
 
 
-def _note_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
-    """What was approved stays, unusable, so that it can come back; the rest is forgotten."""
+def _mark_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
+    """Mark approved tools as gone, so that they can return, and delete the others."""
     for row in rows:
         if row.origin != Definition.Origin.SERVER:
-            continue  # another source has declared it, and the server need not know of it
+            continue  # declared by another source; the server need not list it
         if not row.approved_hash:
             row.delete()
         elif row.standing == Standing.APPROVED:
@@ -304,8 +308,7 @@ def _note_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
 
 
 def _settle(integration: Integration, report: StoredDefinitions) -> None:
-    """Take out of the catalogue's use what does not stand as it was approved, and put back what
-    does."""
+    """Quarantine capabilities whose definitions differ, and re-enable returned ones."""
     rows = Definition.objects.filter(integration=integration)
     rows = rows.exclude(approved_hash="").exclude(name="")
     standing: dict[str, list[str]] = {}
@@ -322,7 +325,7 @@ def _settle(integration: Integration, report: StoredDefinitions) -> None:
         gone.update(available=False, unavailable_reason=GONE)
     if report.returned:
         back = [name for name in report.returned if name in standing.get(Standing.APPROVED, [])]
-        _use(integration, back)
+        _enable(integration, back)
 
 
 def _record_differences(
@@ -337,10 +340,10 @@ def _record_differences(
 def _accept(
     integration: Integration, rows: Sequence[Definition], by: User | None
 ) -> list[Definition]:
-    """Pin the proposed texts, and store how they read; those that the catalogue took."""
+    """Pin the proposed texts and store their capabilities; return the stored ones."""
     if not rows:
         return []
-    _accept_texts(integration, [*_same_words(integration, rows)], by)
+    _accept_texts(integration, [*_matching_texts(integration, rows)], by)
     rows = [row for row in rows if row.name]
     about = descriptor_of(integration)
     read = {row.name: _read(row, about) for row in rows}
@@ -361,12 +364,12 @@ def _accept(
             _pin(row, by)
             taken.append(row)
         row.save()
-    _use(integration, [row.name for row in taken])
+    _enable(integration, [row.name for row in taken])
     return taken
 
 
 def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition | None:
-    """Return the proposed text as it reads today; None where it does not."""
+    """Parse the proposed text with the current reader; None if it cannot be read."""
     said = read_back(row.proposed)
     if is_descriptor(said):
         return UnreviewedDefinition(read_descriptor(said), Origin(row.origin))
@@ -376,9 +379,11 @@ def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition
     return UnreviewedDefinition(descriptor, Origin(row.origin), said)
 
 
-def _same_words(integration: Integration, rows: Sequence[Definition]) -> Iterator[Definition]:
-    """The integration's own row among these; or the one that waits with the words of one of them,
-    as a skill and its integration have the same description: it is decided once."""
+def _matching_texts(integration: Integration, rows: Sequence[Definition]) -> Iterator[Definition]:
+    """Yield the integration's own definition if it is decided along with these.
+
+    A skill and its integration share a description, so one decision covers both.
+    """
     own = Definition.objects.filter(
         integration=integration, name="", standing__in=Definition.WAITING
     ).first()
@@ -419,11 +424,11 @@ def _restore(integration: Integration, rows: Sequence[Definition]) -> None:
     for row in rows:
         _clear(row)
         row.save()
-    _use(integration, [row.name for row in rows])
+    _enable(integration, [row.name for row in rows])
 
 
-def _use(integration: Integration, names: Sequence[str]) -> None:
-    """Let them be used as far as rights go."""
+def _enable(integration: Integration, names: Sequence[str]) -> None:
+    """Approve and enable these capabilities."""
     if names:
         lock_catalog()
         Capability.objects.filter(integration=integration, action__in=names).update(
@@ -431,7 +436,7 @@ def _use(integration: Integration, names: Sequence[str]) -> None:
         )
 
 
-def _seen(
+def _load_seen(
     integration: Integration, seen: Mapping[str, str], standing: Sequence[str]
 ) -> list[Definition]:
     rows = Definition.objects.filter(
@@ -447,6 +452,6 @@ def _findings(row: Definition) -> list[Finding]:
     return read_findings(row.findings)
 
 
-def _some(names: Iterable[str]) -> str:
+def _join_first(names: Iterable[str]) -> str:
     first = [name or "its own description" for name in names]
     return ", ".join(first[:5]) + (" …" if len(first) > 5 else "")

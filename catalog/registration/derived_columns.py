@@ -1,4 +1,4 @@
-"""What is worked out from a capability's definition and stored beside it."""
+"""Columns derived from a capability's definition."""
 
 import hashlib
 
@@ -13,14 +13,14 @@ from catalog.tokens import estimate_tokens
 
 
 def fill_in(capability: Capability) -> None:
-    """Set the columns that follow from the others."""
+    """Set the derived columns."""
     capability.tokens = definition_tokens(capability)
     capability.fingerprint = fingerprint(capability)
     capability.parameters_summary = parameters_summary(capability.input_schema)
 
 
 def definition_tokens(capability: Capability) -> int:
-    """An estimate of what the definition costs where a model is given all of it."""
+    """Estimate the tokens of the full definition."""
     definition = {
         "name": capability.full_name,
         "description": capability.description,
@@ -30,7 +30,7 @@ def definition_tokens(capability: Capability) -> int:
 
 
 def fingerprint(capability: Capability) -> str:
-    """Equal for the same definition on another integration."""
+    """Return a hash equal for the same definition on another integration."""
     definition = [
         capability.action,
         capability.description,
@@ -42,12 +42,12 @@ def fingerprint(capability: Capability) -> str:
 
 
 def text_hash(capability: Capability) -> str:
-    """Of the text that the capability is embedded by."""
+    """Return the hash of the embedded text."""
     return _digest(embedding_text(capability))
 
 
 def lexical_terms(capability: Capability) -> SparseVector:
-    """The capability's side of BM25, as it is stored."""
+    """Return the capability's BM25 vector as stored."""
     return SparseVector(document_vector(capability), DIMENSIONS)
 
 

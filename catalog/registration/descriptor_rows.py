@@ -1,4 +1,4 @@
-"""Descriptors into rows: what is new or differs is written, by a few statements for many rows."""
+"""Storage of descriptors as rows: only new and changed ones, in a few bulk statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,20 +15,20 @@ from catalog.registration.derived_columns import fill_in, lexical_terms, text_ha
 from catalog.registration.integration_identity import clash, clash_of_sources, reaches
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
-# Set once by the source and then the organisation's own to change.
-_OURS = {"state", "core", "pinned"}
+# Set by the source once; afterwards admins own them.
+_ADMIN_COLUMNS = {"state", "core", "pinned"}
 _STRICTNESS = [access.value for access in Capability.AIAccess]
 
 
 @dataclass(slots=True)
 class Stored:
-    """What storing did: keys of the rows that were written, and what could not be stored."""
+    """Keys of the written rows, and the defects."""
 
     created: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)
     unchanged: int = 0
     new_texts: list[int] = field(default_factory=list)
-    # Slugs that another source has declared, each with a reason for a defect.
+    # Slugs declared by another source, each with its defect.
     foreign: dict[str, Defect] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
 
@@ -36,9 +36,9 @@ class Stored:
 def store_integrations(
     reviewed: Iterable[ReviewedIntegration], *, state: str, came_from: str
 ) -> tuple[dict[str, Integration], Stored]:
-    """Write what differs; the integrations by slug, without those whose slug belongs to another.
+    """Write changed integrations; return those by slug whose slug is not another source's.
 
-    `came_from` names the source. An integration stays with the source that declared it first.
+    `came_from` names the source. An integration belongs to the source that declared it first.
     """
     wanted = {one.descriptor.slug: one.descriptor for one in reviewed}
     rows = {row.slug: row for row in Integration.objects.filter(slug__in=wanted)}
@@ -51,11 +51,11 @@ def store_integrations(
             rows[slug] = Integration(slug=slug, state=state, **values)
             new.append(rows[slug])
         elif reason := clash(row, descriptor, came_from=came_from):
-            stored.defects.append(_taken(descriptor, reason))
+            stored.defects.append(_name_taken(descriptor, reason))
             del rows[slug]
         elif row.came_from not in ("", came_from):
             reason = clash_of_sources(row, descriptor, came_from=came_from)
-            stored.foreign[slug] = _taken(descriptor, reason)
+            stored.foreign[slug] = _name_taken(descriptor, reason)
             if _differs(row, values, besides={"source_ref"}):
                 stored.defects.append(stored.foreign.pop(slug))
                 del rows[slug]
@@ -72,7 +72,7 @@ def store_integrations(
 def store_capabilities(
     reviewed: Sequence[ReviewedDefinition], integrations: Mapping[str, Integration], *, state: str
 ) -> Stored:
-    """Write what differs, with words and promised vectors, in the caller's transaction."""
+    """Write changed capabilities with their words and embeddings, in the caller's transaction."""
     descriptors = [one.descriptor for one in reviewed]
     known = Known(descriptors)
     stored = Stored()
@@ -87,7 +87,7 @@ def store_capabilities(
             stored.unchanged += 1
         else:
             capability = _capability(descriptor, integration, row=row, state=state)
-            if problem := _misfit(capability, descriptor):
+            if problem := _invalid_value(capability, descriptor):
                 stored.defects.append(problem)
             else:
                 (changed if row else new).append(capability)
@@ -100,8 +100,7 @@ def store_capabilities(
 
 
 def write_derived(capabilities: Sequence[Capability]) -> list[int]:
-    """Write the capabilities' words and relations and promise their vectors; those whose text is
-    new."""
+    """Write words, relations and pending embeddings; return the keys of changed texts."""
     LexicalVector.objects.bulk_create(
         [LexicalVector(capability=row, terms=lexical_terms(row)) for row in capabilities],
         update_conflicts=True,
@@ -113,7 +112,7 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
 
 
 class Known:
-    """The stored capabilities that have an id or a full name of the new ones."""
+    """Stored capabilities that share an id or full name with the descriptors."""
 
     def __init__(self, descriptors: Iterable[Descriptor]) -> None:
         identifiers = [descriptor.identifier for descriptor in descriptors]
@@ -124,20 +123,20 @@ class Known:
         self._by_name = {row.full_name: row for row in rows}
 
     def row(self, descriptor: Descriptor, integration: Integration) -> Capability | None:
-        """The row that the descriptor describes."""
+        """Return the descriptor's row, if stored."""
         row = self._by_identifier.get(descriptor.identifier)
         return row if row and row.integration_id == integration.pk else None
 
     def problem(self, descriptor: Descriptor, integration: Integration) -> Defect | None:
-        """Why the descriptor cannot be stored: another capability has its id or its name."""
+        """Return a defect if another capability has the id or name."""
         namesake = self._by_identifier.get(descriptor.identifier)
         if namesake and namesake.integration_id != integration.pk:
             reason = f"the id {descriptor.identifier} is taken by another integration"
-            return _taken(descriptor, reason)
+            return _name_taken(descriptor, reason)
         namesake = self._by_name.get(descriptor.full_name)
         if namesake and namesake.identifier != descriptor.identifier:
             reason = f"the full name {descriptor.full_name} is taken by {namesake.identifier}"
-            return _taken(descriptor, reason)
+            return _name_taken(descriptor, reason)
         return None
 
 
@@ -153,10 +152,10 @@ def is_unchanged(row: Capability, descriptor: Descriptor) -> bool:
 def _capability(
     descriptor: Descriptor, integration: Integration, *, row: Capability | None, state: str
 ) -> Capability:
-    """The row as it should be. What an admin has decided about it stays."""
+    """Build the row to store, keeping an admin's decisions."""
     values = _capability_values(descriptor)
     if row:
-        values |= {name: getattr(row, name) for name in _OURS}
+        values |= {name: getattr(row, name) for name in _ADMIN_COLUMNS}
         values["ai_access"] = max(row.ai_access, descriptor.ai_access, key=_STRICTNESS.index)
         if descriptor.category_inferred and not row.category_inferred:
             values |= {"category": row.category, "category_inferred": False}
@@ -167,8 +166,8 @@ def _capability(
     return capability
 
 
-def _misfit(capability: Capability, descriptor: Descriptor) -> Defect | None:
-    """The first value that the table has no room for."""
+def _invalid_value(capability: Capability, descriptor: Descriptor) -> Defect | None:
+    """Return a defect for the first value that violates a column's limits."""
     try:
         capability.clean_fields(exclude={"integration", "created_at", "updated_at"})
     except ValidationError as problem:
@@ -207,19 +206,19 @@ def _assign(row: Model, values: Mapping[str, Any]) -> None:
 
 
 def overwrite(model: type[Model], rows: Sequence[Model], columns: Sequence[str]) -> None:
-    """One statement for all rows; bulk_update would build a CASE for every value."""
+    """Update all rows in one statement; bulk_update would build a CASE for every value."""
     if rows:
         model._default_manager.bulk_create(
             rows, update_conflicts=True, unique_fields=["id"], update_fields=columns
         )
 
 
-def _taken(descriptor: Descriptor | IntegrationDescriptor, reason: str) -> Defect:
+def _name_taken(descriptor: Descriptor | IntegrationDescriptor, reason: str) -> Defect:
     return Defect(file_of(descriptor), "name", reason)
 
 
 def file_of(descriptor: Descriptor | IntegrationDescriptor) -> str:
-    """The file that a defect names."""
+    """Return the file named in defects."""
     return str(descriptor.source_ref.get("file") or descriptor.source_ref.get("path") or "")
 
 

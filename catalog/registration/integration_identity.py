@@ -1,6 +1,6 @@
-"""The identity of an integration: its package or address, and the source that declared it.
+"""Identity of integrations: the package or address, and the declaring source.
 
-A slug is a name, and two things may well want the same one. What has it keeps it.
+A slug is only a name that several things may want; the first keeps it.
 """
 
 import json
@@ -26,7 +26,7 @@ _WITH_VALUE = {
 
 
 class Described(Protocol):
-    """The fields that rows, descriptors and listings share."""
+    """The fields shared by rows, descriptors and listings."""
 
     @property
     def kind(self) -> str: ...
@@ -39,7 +39,7 @@ class Described(Protocol):
 
 
 def target_of(one: Described) -> str:
-    """Return the package or the address; empty for what is neither started nor reached."""
+    """Return the package or address, or "" for integrations without either."""
     if one.endpoint:
         return normalised_address(one.endpoint)
     if not one.command:
@@ -50,7 +50,7 @@ def target_of(one: Described) -> str:
         package = None
     if package is not None:
         name = package.name.lower()
-        # PEP 503: on PyPI, runs of these three are one hyphen.
+        # PEP 503: PyPI treats runs of these characters as one hyphen.
         plain = re.sub(r"[-_.]+", "-", name) if package.index == "pypi" else name
         return f"{package.index}:{plain}"
     if image := image_of(one.command):
@@ -59,7 +59,7 @@ def target_of(one: Described) -> str:
 
 
 def normalised_address(address: str) -> str:
-    """Return the address with its scheme and host in lower case and without a default port."""
+    """Lower-case scheme and host, and drop the default port."""
     try:
         parts = urlsplit(address.strip())
         port = parts.port
@@ -74,8 +74,7 @@ def normalised_address(address: str) -> str:
 
 
 def image_of(command: tuple[str, ...] | list[str]) -> str:
-    """Return the image that `docker run` starts, without its tag; empty for other commands, and
-    where an option is unknown: its value could pass for the image."""
+    """Return the image of a `docker run` command without its tag; "" for other commands."""
     if len(command) < 3 or command[0].rpartition("/")[2] not in ("docker", "podman"):
         return ""
     if command[1] != "run":
@@ -85,6 +84,7 @@ def image_of(command: tuple[str, ...] | list[str]) -> str:
         option = rest.pop(0)
         if option in _WITH_VALUE and rest:
             rest.pop(0)
+        # An unknown option may take a value, which would pass for the image.
         elif option not in _WITHOUT_VALUE and not re.match(r"--[a-z-]+=", option):
             return ""
     if not rest:
@@ -94,7 +94,7 @@ def image_of(command: tuple[str, ...] | list[str]) -> str:
 
 
 def reaches(one: object) -> JSONObject:
-    """Return all that decides what is contacted or started, and with which secrets."""
+    """Return everything that determines what is contacted or started, and with which secrets."""
     source_ref = getattr(one, "source_ref", None) or {}
     return {
         "transport": getattr(one, "transport", ""),
@@ -106,7 +106,7 @@ def reaches(one: object) -> JSONObject:
 
 
 def clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
-    """Say why the descriptor is another thing than the row with its slug; empty where it is not."""
+    """Return a reason if the descriptor is another thing than the row with its slug, else ""."""
     if (row.kind, target_of(row)) == (descriptor.kind, target_of(descriptor)):
         return ""
     return clash_of_sources(row, descriptor, came_from=came_from)
@@ -115,29 +115,31 @@ def clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) 
 def clash_of_installation(
     row: Described, descriptor: IntegrationDescriptor, *, came_from: str
 ) -> str:
-    """Say why the descriptor cannot be installed in the row's place; empty where both are one
-    thing. What is neither started nor reached is the same only from the same source."""
+    """Return why the descriptor cannot replace the row, or "" if both are the same thing.
+
+    Integrations without a target are the same only if they have the same source.
+    """
     owner, target = str(getattr(row, "came_from", "")), target_of(row)
     alike = (row.kind, target) == (descriptor.kind, target_of(descriptor))
     if alike and (target or owner == came_from):
         return ""
     return (
-        f"The name {descriptor.slug} belongs to {told(row, owner)}. Uninstall that first, then "
-        f"install {told(descriptor, came_from)}."
+        f"The name {descriptor.slug} belongs to {describe_integration(row, owner)}. "
+        f"Uninstall that first, then install {describe_integration(descriptor, came_from)}."
     )
 
 
 def clash_of_sources(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
-    """Name both things that want one slug."""
+    """Describe both things that want the slug."""
     owner = str(getattr(row, "came_from", ""))
     return (
-        f"the slug {descriptor.slug} belongs to {told(row, owner)}; "
-        f"{told(descriptor, came_from)} is left out, with its capabilities"
+        f"the slug {descriptor.slug} belongs to {describe_integration(row, owner)}; "
+        f"{describe_integration(descriptor, came_from)} is left out, with its capabilities"
     )
 
 
-def told(one: Described, source: str) -> str:
-    """Name an integration so that it can be told from another of the same slug."""
+def describe_integration(one: Described, source: str) -> str:
+    """Describe an integration so that it differs from another with the same slug."""
     target = target_of(one)
     words = f"the {one.kind} {target}" if target else f"a {one.kind}"
     return f"{words} from {source}" if source else words

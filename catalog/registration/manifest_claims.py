@@ -1,7 +1,6 @@
-"""Which manifest provides which capability, where several would.
+"""Assignment of capabilities to manifests when several declare the same one.
 
-The first folder goes first. A manifest that is broken keeps what it provided when it was last read
-well; one that is there and cannot be reached does too.
+The first folder has priority. A broken or unreachable manifest keeps its last valid capability.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ KEPT = "is as it was when it could last be read"
 
 @dataclass(slots=True)
 class Claims:
-    """The manifests to store, and by path the capabilities that stay as they are."""
+    """Manifests to store, and the capabilities kept unchanged, by path."""
 
     files: list[str] = field(default_factory=list)
     winners: list[Winner] = field(default_factory=list)
@@ -27,18 +26,18 @@ class Claims:
 
 
 def claim(reads: Sequence[ManifestRead], before: Known, folders: Sequence[Path]) -> Claims:
-    """Give every id and every slug to the first manifest that asks for it."""
+    """Assign each id and slug to the first manifest that declares it."""
     claims = Claims()
     owners: dict[str, str] = {}
-    for read in _in_order([*reads, *_unread(reads, before, folders)], folders):
+    for read in _sort_by_priority([*reads, *_find_unread(reads, before, folders)], folders):
         claims.files.append(read.path)
         claims.defects += read.defects
-        keeps = _what_it_keeps(read, before)
-        names = _names_of(read, keeps)
+        keeps = _last_valid(read, before)
+        names = _claimed_names(read, keeps)
         if not names:
             continue
         if owner := next((owners[name] for name in names if name in owners), None):
-            claims.defects.append(_comes_second(read.path, names[0], owner))
+            claims.defects.append(_already_provided(read.path, names[0], owner))
             continue
         owners.update(dict.fromkeys(names, read.path))
         if keeps:
@@ -49,7 +48,7 @@ def claim(reads: Sequence[ManifestRead], before: Known, folders: Sequence[Path])
     return claims
 
 
-def _in_order(reads: Sequence[ManifestRead], folders: Sequence[Path]) -> list[ManifestRead]:
+def _sort_by_priority(reads: Sequence[ManifestRead], folders: Sequence[Path]) -> list[ManifestRead]:
     return sorted(reads, key=lambda read: _rank(read.path, folders))
 
 
@@ -58,18 +57,18 @@ def _rank(path: str, folders: Sequence[Path]) -> int:
     return next(above, len(folders))
 
 
-def _unread(
+def _find_unread(
     reads: Sequence[ManifestRead], before: Known, folders: Sequence[Path]
 ) -> Iterator[ManifestRead]:
-    """Manifests that are still there although nothing of them was read, in folders we watch."""
+    """Yield known manifests that exist in watched folders but were not read."""
     found = {read.path for read in reads}
     for path in before.by_path.keys() - found:
         if _rank(path, folders) < len(folders) and not is_gone(path):
             yield ManifestRead(path, defects=(Defect(path, "file", "cannot be reached"),))
 
 
-def _what_it_keeps(read: ManifestRead, before: Known) -> Capability | None:
-    """The capability of the last good state, where this state is not good."""
+def _last_valid(read: ManifestRead, before: Known) -> Capability | None:
+    """Return the last valid capability if the current manifest is broken."""
     earlier = before.by_path.get(read.path)
     if earlier is None or read.declared is None:
         return earlier
@@ -77,7 +76,7 @@ def _what_it_keeps(read: ManifestRead, before: Known) -> Capability | None:
     return earlier if lost and earlier.content else None
 
 
-def _names_of(read: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
+def _claimed_names(read: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
     if keeps:
         return keeps.identifier, f"integration {keeps.integration.slug}"
     if read.declared:
@@ -86,5 +85,5 @@ def _names_of(read: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
     return ()
 
 
-def _comes_second(path: str, identifier: str, owner: str) -> Defect:
+def _already_provided(path: str, identifier: str, owner: str) -> Defect:
     return Defect(path, "id", f"{identifier} is already provided by {owner}, which goes first")

@@ -1,9 +1,7 @@
-"""The watched folders into the catalogue: one pass reads everything and stores what differs.
+"""Reloading of watched folders: one idempotent pass reads everything and stores the changes.
 
-A pass ends in the same rows however often it is repeated and whatever was missed before it. What
-admins have decided about a capability outlives its file: a manifest that is gone makes its
-capability unavailable, so that a deny, a block or a quarantine is still there when it comes back.
-Only `prune` removes it.
+Admins' decisions outlive the file. A deleted manifest makes its capability unavailable, so that a
+deny, block or quarantine still holds when it returns. Only `prune` deletes it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,8 +24,8 @@ from catalog.registration.manifest_rows import (
     Known,
     Winner,
     holders_of,
-    known,
-    let_go,
+    load_known,
+    make_unavailable,
     note_files,
     remove,
     restore,
@@ -41,7 +39,7 @@ SOURCE = "manifests"
 
 @dataclass(slots=True)
 class Reloaded:
-    """What a pass found and did; names are full names of capabilities."""
+    """The outcome of a pass; names are full names of capabilities."""
 
     registered: Registered
     files: int = 0
@@ -53,25 +51,25 @@ class Reloaded:
 
     @property
     def loaded(self) -> int:
-        """Capabilities that the folders provide now."""
+        """Return the number of capabilities the folders provide."""
         return self.registered.loaded + len(self.kept)
 
     @property
     def changed_anything(self) -> bool:
-        """Whether the pass had anything to do."""
+        """Return True if the pass changed something."""
         counts = (self.registered.created, self.registered.changed, self.gone, self.removed)
         return any(counts) or bool(self.new_defects)
 
 
 @transaction.atomic
 def reload_manifests(*, by: User | None, folders: Sequence[Path], prune: bool = False) -> Reloaded:
-    """Bring the catalogue to what the folders hold, the first of which goes first.
+    """Bring the catalogue in step with the folders, which are in order of priority.
 
-    `prune` removes the capabilities whose manifests are gone, with everything decided about them.
+    `prune` deletes capabilities whose manifests are gone, with all decisions about them.
     """
     lock_manifests()
     limits = replace(DEFAULT_LIMITS, file=settings.PEGBOARD_MAX_FILE_BYTES)
-    before = known()
+    before = load_known()
     claims = claim(read_folders(folders, limits), before, folders)
     for taken in take_over(claims.winners, before):
         record(by=by, action="manifest.takeover", target=taken.full_name, details=taken.details)
@@ -80,11 +78,11 @@ def reload_manifests(*, by: User | None, folders: Sequence[Path], prune: bool = 
     )
     holders = {**claims.kept, **holders_of(claims.winners)}
     report = Reloaded(registered, files=len(claims.files), kept=_names(claims.kept, before))
-    _forget_waiting(claims.winners)
+    _delete_waiting(claims.winners)
     report.defects = [*claims.defects, *registered.defects]
     report.new_defects = note_files(claims.files, holders, report.defects)
     restore(claims.kept.values())
-    _leave_behind(before, holders.values(), report, by=by, prune=prune)
+    _drop_unprovided(before, holders.values(), report, by=by, prune=prune)
     return report
 
 
@@ -95,8 +93,8 @@ def _loaded(claims: Claims) -> Loaded:
     )
 
 
-def _forget_waiting(winners: Sequence[Winner]) -> None:
-    """Drop definitions that wait and whose file is gone: nothing is left to decide."""
+def _delete_waiting(winners: Sequence[Winner]) -> None:
+    """Delete waiting definitions whose file is gone."""
     waiting = Definition.objects.filter(
         origin=Origin.MANIFEST, standing=Definition.Standing.NEW
     ).exclude(name="")
@@ -107,12 +105,12 @@ def _names(kept: Mapping[str, int], before: Known) -> list[str]:
     return [before.capabilities[pk].full_name for pk in kept.values()]
 
 
-def _leave_behind(
+def _drop_unprovided(
     before: Known, held: Iterable[int], report: Reloaded, *, by: User | None, prune: bool
 ) -> None:
-    """What no manifest provides any longer."""
+    """Disable, or delete, capabilities that no manifest provides."""
     left = before.capabilities.keys() - set(held)
-    report.gone = let_go(left)
+    report.gone = make_unavailable(left)
     _record_each(report.gone, by=by, action="capability.gone")
     if prune:
         report.removed = remove(left)

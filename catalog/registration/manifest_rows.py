@@ -1,4 +1,4 @@
-"""The rows of manifests: what they provided before a pass, and what they do after it."""
+"""Rows of manifests before and after a pass."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,14 @@ _NEEDED = ("identifier", "full_name", "unavailable_reason", "integration__slug")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The capabilities of manifests: by path those that a file provides, by key these and those
-    whose file is gone."""
+    """Capabilities of manifests, by path and by key; the latter includes deleted files."""
 
     by_path: dict[str, Capability]
     capabilities: dict[int, Capability]
 
 
 class Winner(NamedTuple):
-    """A manifest that provides its capability."""
+    """A manifest and the capability it provides."""
 
     path: str
     integration: IntegrationDescriptor
@@ -37,14 +36,14 @@ class Winner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A capability that another manifest provides from now on."""
+    """A capability taken over by another manifest."""
 
     full_name: str
     details: dict[str, str]
 
 
-def known() -> Known:
-    """What the manifests have brought so far."""
+def load_known() -> Known:
+    """Load the capabilities that manifests provided so far."""
     files = ManifestFile.objects.filter(capability__isnull=False)
     by_path = dict(files.values_list("path", "capability_id"))
     orphans = Q(unavailable_reason=GONE, integration__kind=Integration.Kind.MANIFEST)
@@ -55,10 +54,10 @@ def known() -> Known:
 
 
 def take_over(winners: Sequence[Winner], before: Known) -> list[Taken]:
-    """Let the capabilities of other manifests become those of the winners that name them.
+    """Hand capabilities of other manifests over to the winners that declare them.
 
-    The row stays, and with it the rules, grants and decisions about it. It is found by its id, or
-    by its full name where no manifest has that id any longer: the kind was another one, say.
+    The row stays, with its rules, grants and decisions. It matches by id, or by full name if no
+    manifest has that id any more (its kind changed, for instance).
     """
     claimed = {one.capability.identifier for one in winners}
     rows = before.capabilities.values()
@@ -75,7 +74,7 @@ def take_over(winners: Sequence[Winner], before: Known) -> list[Taken]:
 
 
 def holders_of(winners: Sequence[Winner]) -> dict[str, int]:
-    """By path the capability that each winner provides; none where it could not be stored."""
+    """Return the stored capabilities of the winners, by path."""
     wanted = {(one.capability.identifier, one.capability.integration): one.path for one in winners}
     rows = Capability.objects.filter(identifier__in=[identifier for identifier, _ in wanted])
     stored = rows.values_list("identifier", "integration__slug", "pk")
@@ -85,14 +84,14 @@ def holders_of(winners: Sequence[Winner]) -> dict[str, int]:
 def note_files(
     paths: Sequence[str], holders: Mapping[str, int], defects: Iterable[Defect]
 ) -> list[Defect]:
-    """Write what became of each file, and forget those that are gone; the defects that are new."""
+    """Store the state of each file and delete rows of gone ones; return the new defects."""
     problems: dict[str, list[Defect]] = {path: [] for path in paths}
     for defect in defects:
         problems.setdefault(defect.file, []).append(defect)
     rows = {row.path: row for row in ManifestFile.objects.all()}
-    wanted = {path: (holders.get(path), _written(some)) for path, some in problems.items()}
-    differing = [path for path in wanted if _noted(rows.get(path)) != wanted[path]]
-    # First let go, then take: a capability is that of one file at any moment.
+    wanted = {path: (holders.get(path), _join_problems(some)) for path, some in problems.items()}
+    differing = [path for path in wanted if _file_state(rows.get(path)) != wanted[path]]
+    # Release first, then assign: a capability belongs to at most one file (unique constraint).
     ManifestFile.objects.filter(path__in=differing).update(capability=None)
     ManifestFile.objects.exclude(path__in=wanted).delete()
     ManifestFile.objects.bulk_create(
@@ -104,19 +103,19 @@ def note_files(
         unique_fields=["path"],
         update_fields=["capability", "problems", "changed_at"],
     )
-    told = {path: row.problems for path, row in rows.items()}
-    news = [path for path in differing if told.get(path) != wanted[path][1]]
-    return [defect for path in news for defect in problems[path]]
+    known_problems = {path: row.problems for path, row in rows.items()}
+    changed = [path for path in differing if known_problems.get(path) != wanted[path][1]]
+    return [defect for path in changed for defect in problems[path]]
 
 
 def restore(kept: Collection[int]) -> None:
-    """What was gone and is kept now can be used again."""
+    """Make kept capabilities available again."""
     rows = Capability.objects.filter(pk__in=kept, unavailable_reason=GONE)
     rows.update(available=True, unavailable_reason="")
 
 
-def let_go(keys: Collection[int]) -> list[str]:
-    """Make unavailable what no manifest provides; the names of those that were not yet."""
+def make_unavailable(keys: Collection[int]) -> list[str]:
+    """Make capabilities unavailable; return the names of those that were available."""
     rows = Capability.objects.filter(pk__in=keys).exclude(unavailable_reason=GONE)
     names = list(rows.order_by("full_name").values_list("full_name", flat=True))
     rows.update(available=False, unavailable_reason=GONE)
@@ -124,7 +123,7 @@ def let_go(keys: Collection[int]) -> list[str]:
 
 
 def remove(keys: Collection[int]) -> list[str]:
-    """Remove these capabilities for good; their names."""
+    """Delete capabilities; return their names."""
     rows = Capability.objects.filter(pk__in=keys)
     names = list(rows.order_by("full_name").values_list("full_name", flat=True))
     rows.delete()
@@ -137,7 +136,7 @@ def _differs(row: Capability, one: Winner, path: str | None) -> bool:
 
 
 def _move(row: Capability, one: Winner) -> bool:
-    """Give the row the id and the integration that the manifest wants, unless another has them."""
+    """Give the row the manifest's id and integration, unless another row has them."""
     identifier = one.capability.identifier
     if Capability.objects.filter(identifier=identifier).exclude(pk=row.pk).exists():
         return False
@@ -151,9 +150,9 @@ def _move(row: Capability, one: Winner) -> bool:
     return integration is not None
 
 
-def _noted(row: ManifestFile | None) -> tuple[int | None, str] | None:
+def _file_state(row: ManifestFile | None) -> tuple[int | None, str] | None:
     return (row.capability_id, row.problems) if row else None
 
 
-def _written(defects: Iterable[Defect]) -> str:
+def _join_problems(defects: Iterable[Defect]) -> str:
     return "\n".join(f"{defect.field}: {defect.reason}" for defect in defects)

@@ -1,7 +1,7 @@
-"""Waiting for the watched folders to change, with watchfiles (inotify, FSEvents, or polling).
+"""Watching of the manifest folders with watchfiles (inotify, FSEvents or polling).
 
-It only says when to read: every pass reads all of it, so an event that is lost, doubled or about
-something else does no harm. Folders may be missing, appear and disappear.
+Events only trigger a pass, and every pass reads everything, so lost or duplicate events do no harm.
+Folders may be missing, appear and disappear.
 """
 
 import re
@@ -15,11 +15,11 @@ from django.conf import settings
 from watchfiles import Change, watch
 
 log = structlog.get_logger(__name__)
-TICK = 1.0  # seconds between two looks at whether the folders themselves are there
-AT_LEAST_EVERY = 60.0  # seconds: finds what no event told
-AFTER_TROUBLE = 5.0  # seconds
-# Whoever writes without a pause is read all the same, after this many times the quiet waited for.
-LONGEST_WAIT = 4
+TICK = 1.0  # seconds between checks whether the folders themselves exist
+AT_LEAST_EVERY = 60.0  # seconds: safety net for lost events
+RETRY_SECONDS = 5.0
+# Continuous writes are read after this many debounce periods.
+MAX_DEBOUNCES = 4
 _POLL_MS = 1000
 _TEMPORARY = re.compile(
     r"\.sw[a-z]$|~$|^\.#|^#.*#$|^4913$|^\.goutputstream|\.tmp$|^\.DS_Store$|___jb_"
@@ -30,37 +30,35 @@ Identity = dict[Path, tuple[int, int]]
 
 
 def follow(folders: Callable[[], Sequence[Path]], read: Callable[[], bool], *, stop: Event) -> None:
-    """Call `read` at the start and whenever something may have changed, until `stop` is set.
+    """Call `read` at the start and after every change, until `stop` is set.
 
-    `read` says whether it could; where it could not, it is called again after a while.
+    `read` returns False if it failed, and is then called again after a while.
     """
     while not stop.is_set():
         try:
-            _follow_while_the_same(folders, read, stop)
-        except Exception:  # such as a system that gives out no more watches
-            log.exception("manifests cannot be watched; trying again")
+            _watch_until_moved(folders, read, stop)
+        except Exception:  # for instance, the inotify limit is reached
+            log.exception("manifests cannot be watched, retrying")
             read()
-            stop.wait(AFTER_TROUBLE)
+            stop.wait(RETRY_SECONDS)
 
 
-def _follow_while_the_same(
+def _watch_until_moved(
     folders: Callable[[], Sequence[Path]], read: Callable[[], bool], stop: Event
 ) -> None:
-    """Return once other folders are there than at the start.
-
-    The first reading comes after the watching has begun, so that nothing falls between the two.
-    """
-    there = _identity(folders())
+    """Watch the folders; return once they themselves have changed."""
+    watched = _identity(folders())
+    # Read only once watching has begun, so that no change falls in between.
     next_at = 0.0
-    for changes in _ticks(list(there), stop):
+    for changes in _ticks(list(watched), stop):
         if changes or time.monotonic() >= next_at:
-            next_at = time.monotonic() + (AT_LEAST_EVERY if read() else AFTER_TROUBLE)
-        if _identity(folders()) != there or any(Path(path) in there for _, path in changes):
+            next_at = time.monotonic() + (AT_LEAST_EVERY if read() else RETRY_SECONDS)
+        if _identity(folders()) != watched or any(Path(path) in watched for _, path in changes):
             return
 
 
 def _ticks(folders: Sequence[Path], stop: Event) -> Iterator[Changes]:
-    """What has changed, once it has been quiet for a moment; nothing, every now and then."""
+    """Yield debounced changes, and an empty set every TICK."""
     if not folders:
         yield set()
         while not stop.wait(TICK):
@@ -69,9 +67,9 @@ def _ticks(folders: Sequence[Path], stop: Event) -> Iterator[Changes]:
     quiet = settings.PEGBOARD_RELOAD_DEBOUNCE_MS
     yield from watch(
         *folders,
-        watch_filter=_matters,
+        watch_filter=_is_relevant,
         step=quiet,
-        debounce=quiet * LONGEST_WAIT,
+        debounce=quiet * MAX_DEBOUNCES,
         stop_event=stop,
         rust_timeout=int(TICK * 1000),
         yield_on_timeout=True,
@@ -81,13 +79,13 @@ def _ticks(folders: Sequence[Path], stop: Event) -> Iterator[Changes]:
     )
 
 
-def _matters(change: Change, path: str) -> bool:
-    """Any file may be the content of a manifest, but for those that editors make for a moment."""
+def _is_relevant(change: Change, path: str) -> bool:
+    """Ignore editors' temporary files; any other file may belong to a manifest."""
     return not _TEMPORARY.search(Path(path).name)
 
 
 def _identity(folders: Sequence[Path]) -> Identity:
-    """The folders that are there; one that was removed and made again is another one."""
+    """Return the existing folders with their inodes: a recreated folder is a new one."""
     found: Identity = {}
     for folder in folders:
         try:

@@ -1,7 +1,7 @@
-"""Storing what a source gave: integrations, capabilities, and the promise to embed them.
+"""Registration of a source: integrations, capabilities and pending embeddings.
 
-What is unchanged is not written. A capability, its words, its promise of a vector and the
-catalogue's new number are one transaction; the queue hears of it afterwards.
+Unchanged rows are not written. A capability, its words, its pending embedding and the catalogue's
+version are written in one transaction; the queue is notified after it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,14 +38,15 @@ from catalog.trust.gate import (
 )
 
 Progress = Callable[[int, int], None]
-STORED_AT_ONCE = 500
+STORE_BATCH = 500
 
 
 @dataclass(slots=True)
 class Registered:
-    """Counts of capabilities created, changed, left alone and removed, and what is missing.
+    """Counts of stored capabilities, and the defects.
 
-    `held` names what waits for a review, `unconfirmed` the integrations that nobody has confirmed.
+    `held` lists capabilities waiting for a review, `unconfirmed` the integrations not confirmed
+    yet.
     """
 
     created: int = 0
@@ -60,7 +61,7 @@ class Registered:
 
     @property
     def loaded(self) -> int:
-        """Capabilities that are in the catalogue now, or wait for a review."""
+        """Return the number of capabilities stored or waiting for a review."""
         return self.created + self.changed + self.unchanged + len(self.held)
 
 
@@ -77,24 +78,24 @@ def register(
     send: bool = True,
     progress: Progress | None = None,
 ) -> Registered:
-    """Store a source's integrations and capabilities as far as they pass the gate, and let `group`
-    use them. What is held waits for an admin, and nothing of its text is in the catalogue.
+    """Store a source's entries as far as they pass the gate, and grant them to `group`.
 
-    `came_from` names the source where `source`, which the audit log tells, is not exact enough.
-    `state` is that of new entries. `prune` removes what the integrations no longer have. Without
-    `send` the caller embeds them itself, as the sweep would do later.
+    Held entries wait for an admin, and none of their text enters the catalogue. `came_from` names
+    the source if `source`, which the audit log shows, is not exact enough. `state` is for new
+    entries. `prune` deletes what the integrations no longer have. Without `send`, the caller
+    embeds.
     """
     report = Registered(defects=list(loaded.defects))
     if not EmbeddingModel.objects.exists():
         register_configured_model()
-    way = _Way(by, origin, state, send)
-    integrations = _store_integrations(loaded, report, way, group, came_from or source)
+    terms = _Terms(by, origin, state, send)
+    integrations = _store_integrations(loaded, report, terms, group, came_from or source)
     capabilities = [one for one in loaded.capabilities if one.integration in integrations]
     if prune:
         _prune(integrations, capabilities, report)
     done = 0
-    for some in chunks(capabilities, STORED_AT_ONCE):
-        _store_what_can_be(some, integrations, report, way)
+    for some in chunks(capabilities, STORE_BATCH):
+        _store_or_split(some, integrations, report, terms)
         done += len(some)
         if progress:
             progress(done, len(capabilities))
@@ -106,41 +107,40 @@ def register(
 def store_reviewed(
     reviewed: Sequence[ReviewedDefinition], *, integration: Integration, by: User | None
 ) -> Registered:
-    """Store definitions of one integration that have passed the gate already."""
+    """Store reviewed definitions of one integration."""
     if not EmbeddingModel.objects.exists():
         register_configured_model()
     report = Registered()
-    way = _Way(by, Origin.SERVER, ReviewState.APPROVED, send=True)
+    terms = _Terms(by, Origin.SERVER, ReviewState.APPROVED, send=True)
     integrations = {integration.slug: integration}
     for one in reviewed:
         try:
             with transaction.atomic():
-                _store([one], integrations, report, way)
+                _store([one], integrations, report, terms)
         except (DataError, IntegrityError, ValueError) as problem:
-            report.defects.append(_refused(one.descriptor, problem))
+            report.defects.append(_rejected_defect(one.descriptor, problem))
     _finish(report, by=by, source=integration.slug)
     return report
 
 
 def register_for_measuring(loaded: Loaded, *, group: Group) -> Registered:
-    """Store everything in a scratch catalogue, whatever the gate would say: nobody reads it."""
+    """Store everything in a scratch catalogue without a review: nobody reads it."""
     register_configured_model()
     report = Registered(defects=list(loaded.defects))
-    way = _Way(None, Origin.IMPORT, ReviewState.APPROVED, send=False)
-    integrations = _store_integrations(loaded, report, way, group, "measuring", measuring=True)
+    terms = _Terms(None, Origin.IMPORT, ReviewState.APPROVED, send=False)
+    integrations = _store_integrations(loaded, report, terms, group, "measuring", measuring=True)
     known = [one for one in loaded.capabilities if one.integration in integrations]
-    for some in chunks(known, STORED_AT_ONCE):
+    for some in chunks(known, STORE_BATCH):
         with transaction.atomic():
             lock_catalog()
-            _store(admit_for_measuring(some), integrations, report, way)
+            _store(admit_for_measuring(some), integrations, report, terms)
     _finish(report, by=None, source="measuring")
     return report
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """The terms of a registration: by whom, its origin, the state of new entries, and embedding
-    at once."""
+class _Terms:
+    """The terms of a registration: actor, origin, state of new entries, and embedding at once."""
 
     by: User | None
     origin: Origin
@@ -152,7 +152,7 @@ class _Way:
 def _store_integrations(
     loaded: Loaded,
     report: Registered,
-    way: _Way,
+    terms: _Terms,
     group: Group | None,
     came_from: str,
     *,
@@ -163,16 +163,16 @@ def _store_integrations(
         reviewed = admit_integrations_for_measuring(loaded.integrations)
     else:
         reviewed = review_integrations(loaded.integrations)
-    integrations, stored = store_integrations(reviewed, state=way.state, came_from=came_from)
+    integrations, stored = store_integrations(reviewed, state=terms.state, came_from=came_from)
     report.defects += stored.defects
     _leave_out_foreign(loaded, integrations, stored.foreign, report)
     if not measuring:
-        report.held += hold_integrations(loaded.integrations, integrations, origin=way.origin)
+        report.held += hold_integrations(loaded.integrations, integrations, origin=terms.origin)
     report.integrations = len(integrations)
     report.unconfirmed = sorted(slug for slug, row in integrations.items() if row.unconfirmed)
     if group:
         granted = integrations.values()
-        report.granted = grant_integrations(integrations=granted, group=group, by=way.by)
+        report.granted = grant_integrations(integrations=granted, group=group, by=terms.by)
     return integrations
 
 
@@ -182,7 +182,7 @@ def _leave_out_foreign(
     foreign: Mapping[str, Defect],
     report: Registered,
 ) -> None:
-    """Of what another source has declared, take what is the same, and nothing else."""
+    """Accept only unchanged capabilities for other sources' integrations."""
     if not foreign:
         return
     rows = Capability.objects.filter(integration__slug__in=foreign)
@@ -196,31 +196,31 @@ def _leave_out_foreign(
         del integrations[slug]
 
 
-def _store_what_can_be(
+def _store_or_split(
     descriptors: Sequence[Descriptor],
     integrations: dict[str, Integration],
     report: Registered,
-    way: _Way,
+    terms: _Terms,
 ) -> None:
-    """Store them, or the halves where the database refuses a value, down to the one that has it."""
+    """Store a batch; if the database rejects a value, store its halves, so that only it is lost."""
     try:
-        _review_and_store(descriptors, integrations, report, way)
+        _review_and_store(descriptors, integrations, report, terms)
     except (DataError, IntegrityError, ValueError) as problem:
         if len(descriptors) == 1:
-            report.defects.append(_refused(descriptors[0], problem))
+            report.defects.append(_rejected_defect(descriptors[0], problem))
             return
         for half in chunks(descriptors, (len(descriptors) + 1) // 2):
-            _store_what_can_be(half, integrations, report, way)
+            _store_or_split(half, integrations, report, terms)
 
 
-def _waits(held: HeldDefinition) -> Defect:
+def _held_defect(held: HeldDefinition) -> Defect:
     first = next(iter(held.findings), None)
     found = f": {first.where} {first.told[0].lower()}{first.told[1:]}" if first else ""
     name = held.descriptor.full_name
     return Defect(file_of(held.descriptor), "review", f"{name} waits for a review{found}")
 
 
-def _refused(descriptor: Descriptor, problem: Exception) -> Defect:
+def _rejected_defect(descriptor: Descriptor, problem: Exception) -> Defect:
     return Defect(file_of(descriptor), "definition", str(problem).splitlines()[0])
 
 
@@ -229,16 +229,16 @@ def _review_and_store(
     descriptors: Sequence[Descriptor],
     integrations: dict[str, Integration],
     report: Registered,
-    way: _Way,
+    terms: _Terms,
 ) -> None:
     lock_catalog()
-    verdict = review_descriptors(descriptors, integrations, origin=way.origin)
+    verdict = review_descriptors(descriptors, integrations, origin=terms.origin)
     before = len(report.defects)
-    _store(verdict.passed, integrations, report, way)
+    _store(verdict.passed, integrations, report, terms)
     hold(verdict.held, integrations)
     settle(verdict, stored=len(report.defects) == before)
     report.held += [one.descriptor.full_name for one in verdict.held]
-    report.defects += [_waits(one) for one in verdict.held]
+    report.defects += [_held_defect(one) for one in verdict.held]
     report.unchanged += verdict.unchanged
     report.defects += verdict.defects
 
@@ -247,15 +247,15 @@ def _store(
     reviewed: Sequence[ReviewedDefinition],
     integrations: Mapping[str, Integration],
     report: Registered,
-    way: _Way,
+    terms: _Terms,
 ) -> None:
     lock_catalog()
-    stored = store_capabilities(reviewed, integrations, state=way.state)
+    stored = store_capabilities(reviewed, integrations, state=terms.state)
     report.created += len(stored.created)
     report.changed += len(stored.changed)
     report.unchanged += stored.unchanged
     report.defects += stored.defects
-    if way.send and stored.new_texts:
+    if terms.send and stored.new_texts:
         transaction.on_commit(partial(send_embeddings, stored.new_texts), robust=True)
 
 
@@ -263,7 +263,7 @@ def _store(
 def _prune(
     integrations: dict[str, Integration], capabilities: Sequence[Descriptor], report: Registered
 ) -> None:
-    """Remove what the source no longer has; with defects, nobody can say what it has."""
+    """Delete what the source no longer has, unless its defects make that uncertain."""
     if report.defects:
         report.defects.append(Defect("", "prune", "nothing was removed: the source has defects"))
         return
@@ -284,12 +284,12 @@ def _finish(report: Registered, *, by: User | None, source: str) -> None:
         if report.held:
             counts["held"] = report.held[:50]
         record(by=by, action="catalog.register", target=source, details=counts)
-    if written >= STORED_AT_ONCE:
+    if written >= STORE_BATCH:
         _analyze()
 
 
 def _analyze() -> None:
-    """Fresh statistics at once: the selection's plan should not wait for autovacuum."""
+    """Update statistics: selection queries need good plans before autovacuum runs."""
     with connection.cursor() as cursor:
         cursor.execute(
             "ANALYZE catalog_integration, catalog_capability, catalog_lexicalvector,"

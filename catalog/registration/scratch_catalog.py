@@ -1,8 +1,8 @@
-"""A catalogue of its own for a while, beside the real one, in temporary tables.
+"""A temporary catalogue next to the real one, in temporary tables.
 
-Postgres looks for a table among the session's temporary ones first. So the same code, names and ids
-work on an empty catalogue that nobody else sees and that is gone even if the process is killed.
-Filling it takes turns with imports into the real one, since both wait for the same advisory lock.
+Postgres resolves names to a session's temporary tables first. So the same code works on an empty
+catalogue that nobody else sees and that vanishes with the session. Filling it takes the same
+advisory lock as imports into the real one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,10 @@ _PEOPLE = ("auth_user", "auth_group", "auth_user_groups")
 
 @contextmanager
 def scratch_catalog(*, also: Sequence[str] = ()) -> Iterator[None]:
-    """Inside, this connection sees empty tables of people, rights and capabilities, and of `also`:
-    whatever the apps above keep by the keys of those."""
+    """Give this connection empty tables of people, rights and capabilities, and of `also`.
+
+    `also` names other tables that refer to these by key.
+    """
     with connection.cursor() as cursor:
         for table in (*_PEOPLE, *_tables(), *also):
             name = connection.ops.quote_name(table)

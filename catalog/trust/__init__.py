@@ -1,7 +1,7 @@
-"""Trust: definitions from outside are scanned, compared with what was approved, and pinned.
+"""Trust: scanning, approval and pinning of definitions from outside.
 
-`gate` decides; `scanner` looks for what does not belong in a description, `impersonation` for what
-poses as something else, and `fingerprint` says what exactly was approved.
+`gate` decides; `scanner` finds suspicious texts, `impersonation` finds look-alikes, and
+`fingerprint` identifies exactly what was approved.
 """
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""Names that look alike. A skeleton is equal for names that a person would take for each other."""
+"""Confusable names: equal skeletons mean that people may mistake one for the other."""
 
 import re
 import unicodedata
 
-# Letters of other alphabets that are drawn as Latin ones, lower case. Not Unicode's whole table,
-# which also folds what nobody would confuse: those that occur in names of tools and products.
-_DRAWN_AS = {
+# Lower-case letters of other alphabets that look Latin. Only those found in names of tools and
+# products: Unicode's whole table also folds letters that nobody would confuse.
+_LOOK_ALIKES = {
     "a": "аɑαạ",
     "b": "ьƅ",
     "c": "сϲᴄ",  # noqa: RUF001
@@ -33,13 +33,14 @@ _DRAWN_AS = {
     "y": "уγү",  # noqa: RUF001
     "z": "ᴢʐ",
 }
-LETTERS = str.maketrans({other: latin for latin, others in _DRAWN_AS.items() for other in others})
+LETTERS = str.maketrans(
+    {other: latin for latin, others in _LOOK_ALIKES.items() for other in others}
+)
 _SHAPES = str.maketrans({"0": "o", "1": "l", "5": "s"})
 
 
 def skeleton(name: str) -> str:
-    """The shape of a name: case, accents, separators, foreign letters and digits like 0 and 1
-    do not tell two names apart."""
+    """Return a name's shape: case, accents, separators, foreign letters and 0/O are folded."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     letters = "".join(one for one in plain if not unicodedata.combining(one)).translate(LETTERS)
     shape = re.sub(r"[^\w]|_", "", letters).translate(_SHAPES)
@@ -47,7 +48,7 @@ def skeleton(name: str) -> str:
 
 
 def mixes_alphabets(name: str) -> bool:
-    """Whether letters of another alphabet stand among Latin ones, which no language needs."""
+    """Return True if a word mixes Latin with another alphabet, as no language does."""
     if name.isascii():
         return False
     for word in re.findall(r"\w+", unicodedata.normalize("NFKC", name)):
@@ -58,7 +59,7 @@ def mixes_alphabets(name: str) -> bool:
 
 
 def is_disguised(name: str) -> bool:
-    """Whether a name is written in foreign letters, all of which are drawn as Latin ones."""
+    """Return True if all foreign letters in a name look Latin."""
     letters = [one for one in name.casefold() if one.isalpha()]
     foreign = [one for one in letters if ord(one) > 0x24F]
     return bool(foreign) and all(ord(one) in LETTERS for one in foreign)

@@ -1,17 +1,17 @@
-"""What is noticed about a definition: what, where, and how much it matters."""
+"""Findings about a definition: what, where, and how severe."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-# A definition may repeat itself a thousand times; nobody reads that.
-MOST_KEPT = 40
+# A hostile definition could produce thousands of findings.
+MAX_FINDINGS = 40
 LONGEST_EXCERPT = 160
 
 
 class Severity(StrEnum):
-    """`high` keeps a definition out until a person has looked; the others are shown."""
+    """The severity: `high` holds a definition until a review, the others are only shown."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -20,7 +20,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a person should see. `where` is the place in the definition."""
+    """An observation for the reviewer. `where` is its place in the definition."""
 
     code: str
     severity: Severity
@@ -29,18 +29,21 @@ class Finding:
     excerpt: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As it is stored and answered."""
+        """Return the finding as stored and as shown by the API."""
         return {**asdict(self), "severity": str(self.severity)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Finding":
-        """What `as_json` has written."""
+        """Restore a finding from `as_json`."""
         return cls(**{**value, "severity": Severity(value["severity"])})
 
 
 def read_findings(stored: Any) -> list[Finding]:
-    """Return the findings of a row. One that cannot be read is told as such: left out, it would
-    make its definition look harmless."""
+    """Restore a row's findings.
+
+    An unreadable one becomes a finding of its own: dropping it would make the definition look
+    harmless.
+    """
     if not isinstance(stored, list):
         return [_UNREADABLE]
     return [_read(one) for one in stored]
@@ -59,12 +62,12 @@ _UNREADABLE = Finding("unreadable", Severity.HIGH, "findings", "A stored finding
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Each once, those that matter most at the top."""
+    """Return distinct findings, the most severe first."""
     order = list(Severity)
     found = sorted(dict.fromkeys(findings), key=lambda one: order.index(one.severity))
-    return found[:MOST_KEPT]
+    return found[:MAX_FINDINGS]
 
 
 def keeps_out(findings: Iterable[Finding]) -> bool:
-    """Whether one of them needs a person before the tool may be used."""
+    """Return True if a finding requires a review."""
     return any(finding.severity is Severity.HIGH for finding in findings)

@@ -1,5 +1,7 @@
-"""What is pinned of a tool: its definition as its server says it, before anything is cleaned or
-worked out. So a change of the server's is a change here, and one of Pegboard's own reading is none.
+"""Pinning of tools: digests of definitions exactly as their server sent them.
+
+Before cleaning, so that only a change by the server changes the digest, never one by Pegboard's
+reader.
 """
 
 import hashlib
@@ -9,26 +11,26 @@ from typing import Any
 
 from catalog.formats.descriptors import JSONObject, canonical_json
 
-# All that a model or a policy gets to see. Nothing else of a server's answer is read.
+# Everything a model or a policy sees; the rest of a server's answer is ignored.
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
-    """The fields that count, of an entry of `tools/list`."""
+    """Return the pinned fields of a `tools/list` entry."""
     return {key: tool[key] for key in PINNED if tool.get(key) is not None}
 
 
 def written(definition: Mapping[str, Any]) -> str:
-    """One text for equal definitions; plain ASCII, so that any column takes it as it was."""
+    """Serialize equal definitions equally, in ASCII, so that any column keeps it unchanged."""
     return canonical_json(dict(definition), ascii_only=True)
 
 
 def read_back(text: str) -> JSONObject:
-    """The definition that was written."""
+    """Parse a serialized definition."""
     definition: JSONObject = json.loads(text) if text else {}
     return definition
 
 
 def digest_of(text: str) -> str:
-    """What is pinned of a written definition."""
+    """Return the digest of a serialized definition."""
     return hashlib.sha256(text.encode()).hexdigest()

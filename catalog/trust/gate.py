@@ -1,8 +1,8 @@
-"""The gate: the one way from a definition that somebody else wrote to one that may be stored.
+"""The gate: the only way from an outside definition to a stored one.
 
-Its two sides are types. Every source gives an `UnreviewedDefinition`; storing takes only a
-`ReviewedDefinition`, which nothing outside this module can construct. So code that forgets the
-review does not pass mypy, and fails when it runs.
+Its two sides are types. Sources produce an `UnreviewedDefinition`; storing takes only a
+`ReviewedDefinition`, which only this module can construct. So code that skips the review fails
+mypy, and fails at runtime.
 """
 
 import re
@@ -30,13 +30,16 @@ _SEAL = object()
 
 
 class NotReviewedError(TypeError):
-    """Something outside the gate has tried to declare a definition reviewed."""
+    """Code outside the gate tried to declare a definition reviewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreviewedDefinition:
-    """A new or changed definition. `said` has its texts as they came, where the descriptor is a
-    cleaned form of them; `noticed` is what was found while it was read."""
+    """A new or changed definition.
+
+    `said` holds the texts as received if the descriptor is a cleaned form of them; `noticed` are
+    findings of the reader.
+    """
 
     descriptor: Descriptor
     origin: Origin
@@ -46,34 +49,34 @@ class UnreviewedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class HeldDefinition:
-    """A definition that waits for a person, with the reasons."""
+    """A definition waiting for a review, and the reasons."""
 
     definition: UnreviewedDefinition
     findings: Sequence[Finding]
 
     @property
     def descriptor(self) -> Descriptor:
-        """The definition's cleaned form."""
+        """Return the cleaned form."""
         return self.definition.descriptor
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReviewedDefinition:
-    """A definition that may be stored and used."""
+    """A reviewed definition, which may be stored and used."""
 
     descriptor: Descriptor
     seal: InitVar[object]
     findings: Sequence[Finding] = field(default=())
 
     def __post_init__(self, seal: object) -> None:
-        """Refuse everyone but the gate."""
+        """Raise NotReviewedError unless called by the gate."""
         if seal is not _SEAL:
             raise NotReviewedError("Only catalog.trust.gate declares a definition reviewed.")
 
 
 def review(definition: UnreviewedDefinition) -> ReviewedDefinition | HeldDefinition:
-    """Scan every text of a definition; hold it where a finding is serious."""
+    """Scan all texts of a definition, and hold it if a finding is severe."""
     findings = examine(definition)
     if keeps_out(findings):
         return HeldDefinition(definition, findings)
@@ -81,7 +84,7 @@ def review(definition: UnreviewedDefinition) -> ReviewedDefinition | HeldDefinit
 
 
 def examine(definition: UnreviewedDefinition) -> list[Finding]:
-    """Return everything a person should know about a definition, the worst first."""
+    """Return all findings about a definition, the most severe first."""
     said = definition.said
     found = scan_definition(texts_of_descriptor(definition.descriptor) if said is None else said)
     removed = definition.descriptor.hidden_characters
@@ -100,28 +103,30 @@ class ReviewedIntegration:
     seal: InitVar[object]
 
     def __post_init__(self, seal: object) -> None:
-        """Refuse everyone but the gate."""
+        """Raise NotReviewedError unless called by the gate."""
         if seal is not _SEAL:
             raise NotReviewedError("Only catalog.trust.gate declares an integration reviewed.")
 
 
 def examine_integration(descriptor: IntegrationDescriptor) -> list[Finding]:
-    """Return the findings about an integration's own texts, if one of them holds it."""
+    """Return the findings about an integration's texts if they hold it, else []."""
     said = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
     found = worst_first(scan_definition(said))
     return found if keeps_out(found) else []
 
 
 def examine_listing(texts: JSONObject) -> list[Finding]:
-    """Return everything an admin should know about the texts of a listing, the worst first."""
+    """Return all findings about a listing's texts, the most severe first."""
     return scan_definition(texts)
 
 
 def review_integration(
     descriptor: IntegrationDescriptor, *, stored: Mapping[str, str], approved: str
 ) -> ReviewedIntegration:
-    """Let an integration through with its own texts, or, where they are held, with those that are
-    `stored`. `approved` is the digest of the texts that a person has approved."""
+    """Admit an integration, with the `stored` texts if its own are held.
+
+    `approved` is the digest of the texts a person approved.
+    """
     if approved == digest_of(write_integration(descriptor)) or not examine_integration(descriptor):
         return ReviewedIntegration(descriptor, _SEAL)
     is_plain = re.match(PLAIN_VERSION, descriptor.version) is not None
@@ -131,7 +136,7 @@ def review_integration(
             title=stored.get("title") or descriptor.slug,
             description=stored.get("description", ""),
             publisher=stored.get("publisher", ""),
-            # What is installed has this version, whatever its description says.
+            # Show the installed version even if the other texts are held: a number is harmless.
             version=descriptor.version if is_plain else stored.get("version", ""),
             licence=stored.get("licence", ""),
             homepage=stored.get("homepage", ""),
@@ -141,9 +146,9 @@ def review_integration(
 
 
 def admit(definition: UnreviewedDefinition, *, pinned: str) -> ReviewedDefinition:
-    """Let a definition through that a person has approved.
+    """Admit a definition that a person approved.
 
-    `pinned` is the digest of the approved text; it must be that of this definition.
+    `pinned` is the digest of the approved text, which must match.
     """
     if not pinned or pinned != digest_of_definition(definition):
         raise NotReviewedError("This is not the text that was approved.")
@@ -151,14 +156,14 @@ def admit(definition: UnreviewedDefinition, *, pinned: str) -> ReviewedDefinitio
 
 
 def digest_of_definition(definition: UnreviewedDefinition) -> str:
-    """Return what an approval of the definition is bound to."""
+    """Return the digest that an approval is bound to."""
     if definition.said is None:
         return definition.descriptor.definition_hash
     return digest_of(written(definition.said))
 
 
 def admit_for_measuring(descriptors: Sequence[Descriptor]) -> list[ReviewedDefinition]:
-    """Let everything through into a scratch catalogue, which no model and no person reads."""
+    """Admit everything into a scratch catalogue, which no model and no person reads."""
     _require_scratch()
     return [ReviewedDefinition(one, _SEAL) for one in descriptors]
 
@@ -166,16 +171,16 @@ def admit_for_measuring(descriptors: Sequence[Descriptor]) -> list[ReviewedDefin
 def admit_integrations_for_measuring(
     descriptors: Sequence[IntegrationDescriptor],
 ) -> list[ReviewedIntegration]:
-    """Do the same for integrations."""
+    """Admit all integrations into a scratch catalogue."""
     _require_scratch()
     return [ReviewedIntegration(one, _SEAL) for one in descriptors]
 
 
 @contextmanager
 def marked_as_reviewed() -> Iterator[None]:
-    """Within this transaction, let changed texts keep their state.
+    """Keep the state of rows whose texts change within this transaction.
 
-    Without the mark, the database quarantines a capability whose text changes, whoever changes it
+    Without this mark, a trigger quarantines capabilities whose text changes
     (catalog/migrations/0013_gate.py).
     """
     with connection.cursor() as cursor:
@@ -183,13 +188,13 @@ def marked_as_reviewed() -> Iterator[None]:
         before = cursor.fetchone()[0]
         cursor.execute("SELECT set_config('pegboard.gate', 'open', true)")
     yield
-    # After a failure the transaction's end takes the mark away.
+    # Not in a finally block: after a failure, the rollback resets the setting.
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('pegboard.gate', %s, true)", [before])
 
 
 def _require_scratch() -> None:
-    """Raise unless this connection's catalogue is a scratch catalogue, in temporary tables."""
+    """Raise unless this connection's catalogue consists of temporary tables."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relpersistence = 't' FROM pg_class WHERE oid = 'catalog_capability'::regclass"

@@ -1,4 +1,4 @@
-"""Characters that a model reads and a person does not see, by what they are good for."""
+"""Hidden characters, read by models but invisible to people, by purpose."""
 
 import re
 import unicodedata
@@ -10,11 +10,11 @@ _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|[\x1b\x9b]")
 _EMOJI = re.compile(
     r"[\U0001f000-\U0001faff\u2190-\u2bff\u3030\u303d\u3297\u3299\u00a9\u00ae\u203c\u2049\u2122\u2139#*0-9]"
 )
-# Scripts in which joining and not joining are spelling.
+# Scripts whose spelling uses joiners.
 _JOINING = re.compile(
     r"[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1800-\u18af]"
 )
-_TELLS = {
+_DESCRIPTIONS = {
     "tag_characters": "characters that spell out a text of their own and are never shown",
     "bidi_override": "characters that turn the order of the text around",
     "terminal_sequence": "sequences that colour or erase what a terminal shows",
@@ -26,7 +26,10 @@ _TELLS = {
 
 
 def find_hidden(text: str, where: str) -> list[Finding]:
-    """A finding for each kind of hidden character; what emoji and scripts need counts little."""
+    """Return a finding per kind of hidden character.
+
+    Those needed by emoji and scripts have low severity.
+    """
     if text.isascii() and text.isprintable():
         return []
     counts: Counter[str] = Counter()
@@ -48,7 +51,7 @@ def find_hidden(text: str, where: str) -> list[Finding]:
 
 
 def count_spelling(text: str) -> int:
-    """Return how many hidden characters emoji or the script are written with."""
+    """Count hidden characters that emoji or scripts need."""
     rest = _ESCAPES.sub("", text)
     return sum(
         bool(kind) and _is_spelling(kind, rest, place)
@@ -57,8 +60,8 @@ def count_spelling(text: str) -> int:
 
 
 def _finding(kind: str, number: int, where: str, text: str) -> Finding:
-    told = f"{number} hidden: {_TELLS[kind]}."
-    return Finding(kind, Severity.HIGH, where, told, _smuggled(text) if "tag" in kind else "")
+    told = f"{number} hidden: {_DESCRIPTIONS[kind]}."
+    return Finding(kind, Severity.HIGH, where, told, _decode_tags(text) if "tag" in kind else "")
 
 
 def _kind(character: str) -> str:
@@ -80,8 +83,11 @@ def _kind(character: str) -> str:
 
 
 def _is_spelling(kind: str, text: str, place: int) -> bool:
-    """An emoji's own selector or joiner, a script's joiner, a soft hyphen in a word, a mark of
-    direction beside such a script, or the mark at the very beginning of a file."""
+    """Return True for a legitimate use of a hidden character.
+
+    Legitimate are an emoji's selector or joiner, a script's joiner or direction mark, a soft hyphen
+    within a word, and a byte order mark at the start.
+    """
     before = text[place - 1] if place else ""
     after = text[place + 1 : place + 2]
     character = text[place]
@@ -99,7 +105,7 @@ def _is_spelling(kind: str, text: str, place: int) -> bool:
     return character in "\u200c\u200d\u200e\u200f\u061c" and bool(around)
 
 
-def _smuggled(text: str) -> str:
-    """What tag characters spell."""
+def _decode_tags(text: str) -> str:
+    """Decode the text spelled by tag characters."""
     letters = (ord(one) - 0xE0000 for one in text if 0xE0020 <= ord(one) <= 0xE007E)
     return "".join(map(chr, letters))[:160]

@@ -1,8 +1,7 @@
-"""What passes itself off as something else, or speaks about what is not its own.
+"""Impersonation: names that imitate others, and texts that steer others' tools.
 
-Two servers may well have a tool of the same name: each is called by its full name, and neither by
-the bare one. It becomes a matter where a name is made to be taken for another, or where one server
-tells a model what to do with the tools of another.
+Servers may share tool names, since models call tools by full name. Suspicious are a name made to be
+mistaken for another, and a text that tells a model how to use another server's tools.
 """
 
 import re
@@ -39,7 +38,7 @@ _Namesake = tuple[str, str, str, int]
 
 @dataclass(slots=True)
 class _Owners:
-    """Of names that texts mention: which other integrations have a tool of that name."""
+    """Integrations owning a mentioned name, by full name and by action."""
 
     by_full_name: dict[str, str] = field(default_factory=dict)
     by_action: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -47,7 +46,7 @@ class _Owners:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The definitions of one integration; `own` are all names that it has."""
+    """The definitions of one integration; `own` are all its names."""
 
     integration: Integration
     definitions: Mapping[str, JSONObject]
@@ -57,16 +56,17 @@ class Declared:
 def find_shadows(
     integration: Integration, definitions: Mapping[str, JSONObject], own: set[str]
 ) -> dict[str, list[Finding]]:
-    """For each of the definitions what its name and its texts say about others; `own` are all
-    names of the server."""
+    """Return findings about others' tools per definition; `own` are all names of the server."""
     return find_shadows_of([Declared(integration, definitions, own)])[0]
 
 
 def find_shadows_of(
     several: Sequence[Declared], *, strict: bool = True
 ) -> list[dict[str, list[Finding]]]:
-    """Find the shadows of several integrations, by one query. Without `strict`, a name in passing
-    is shown, and holds nothing back."""
+    """Find shadows for several integrations with one query.
+
+    Without `strict`, a name mentioned in passing has medium severity and holds nothing.
+    """
     mentioned = [
         {name: _mentioned(definition) for name, definition in one.definitions.items()}
         for one in several
@@ -102,7 +102,7 @@ def _shadows_of(
 
 
 def find_namesakes(integration: Integration) -> list[Finding]:
-    """Whether the server itself is named so that it is taken for another one."""
+    """Return findings about a server whose name imitates another server's."""
     found = []
     for name in {integration.slug, integration.title}:
         if is_disguised(name) or mixes_alphabets(name):
@@ -131,36 +131,41 @@ def _about_name(name: str, shapes: Mapping[str, list[str]], owners: _Owners) -> 
         told = f"The same server has {', '.join(alike[:3])}, which looks the same."
         yield Finding("looks_like_own", Severity.MEDIUM, "name", told, name)
     if others := owners.by_action.get(name):
-        told = f"{_listed(others)} has a tool of this name, too; each has a full name of its own."
+        told = (
+            f"{_join_titles(others)} has a tool of this name, too; each has a full name of its own."
+        )
         yield Finding("same_name", Severity.LOW, "name", told, name)
 
 
 def _about_texts(
     mentioned: _Mentions, own: set[str], owners: _Owners, strict: bool
 ) -> Iterator[Finding]:
-    told_of = set()
+    reported = set()
     for token, where, is_identifier, steers in mentioned:
-        if token in own or token in told_of:
+        if token in own or token in reported:
             continue
         full, actions = owners.by_full_name.get(token), owners.by_action.get(token)
         if not full and not actions:
             continue
-        told_of.add(token)
+        reported.add(token)
         matters = bool(full) or steers or (is_identifier and strict)
-        told = f"It speaks about {token}, a tool of {full or _listed(actions or [])}."
+        told = f"It speaks about {token}, a tool of {full or _join_titles(actions or [])}."
         severity = Severity.HIGH if matters else Severity.MEDIUM
         yield Finding("speaks_of_another", severity, where, told, token)
 
 
 def _parameters(definition: JSONObject) -> set[str]:
-    """Names of its own arguments, which another server's tool may well have for a name."""
+    """Return the argument names, which other servers may use as tool names."""
     properties = (definition.get("inputSchema") or {}).get("properties")
     return set(properties) if isinstance(properties, dict) else set()
 
 
 def _mentioned(definition: JSONObject) -> _Mentions:
-    """Names in running text: name, place, whether it can be nothing but a name, and whether the
-    text around it tells what to do."""
+    """Return names mentioned in texts.
+
+    For each: the name, its place, True for an unambiguous identifier, and True for imperative words
+    around it.
+    """
     found = []
     for where, text in texts_of(definition):
         if where.rsplit(".", 1)[-1] not in ("description", "title") or " " not in text.strip():
@@ -175,7 +180,7 @@ def _mentioned(definition: JSONObject) -> _Mentions:
 
 
 def _namesakes(names: set[str]) -> list[_Namesake]:
-    """Full name, action, title and key of the integration of every tool with one of the names."""
+    """Return full name, action, title and integration key of tools with these names."""
     wanted = sorted(names)[:MOST_NAMES]
     rows = Capability.objects.filter(
         Q(full_name__in=wanted) | Q(action__in=wanted), kind=Capability.Kind.TOOL
@@ -183,5 +188,5 @@ def _namesakes(names: set[str]) -> list[_Namesake]:
     return list(rows.values_list("full_name", "action", "integration__title", "integration_id"))
 
 
-def _listed(titles: list[str]) -> str:
+def _join_titles(titles: list[str]) -> str:
     return ", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")

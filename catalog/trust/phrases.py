@@ -1,4 +1,4 @@
-"""The rules of `phrases.txt`, compiled."""
+"""Compiled rules of `phrases.txt`."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from catalog.trust.findings import Severity
 
 _FILE = Path(__file__).with_name("phrases.txt")
 _PART = re.compile(r"([A-Z]+) = (.+)")
-_GAP = re.compile(r"\{([A-Z]+)\}")
+_REFERENCE = re.compile(r"\{([A-Z]+)\}")
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A code, how much it matters, what it does to its reader, and how to recognise it."""
+    """A rule: code, severity, effect on the reader, and pattern."""
 
     code: str
     severity: Severity
@@ -30,7 +30,7 @@ class Rule:
 
 
 def read_rules(text: str) -> tuple[Rule, ...]:
-    """The rules that are written there, in their order."""
+    """Parse rules, in order."""
     parts: dict[str, str] = {}
     drafts: list[_Draft] = []
     for line in text.splitlines():
@@ -42,11 +42,11 @@ def read_rules(text: str) -> tuple[Rule, ...]:
         elif part := _PART.fullmatch(line):
             parts[part[1]] = part[2]
         else:
-            drafts[-1].patterns.append(_GAP.sub(lambda gap: parts[gap[1]], line))
-    return tuple(_compiled(draft) for draft in drafts)
+            drafts[-1].patterns.append(_REFERENCE.sub(lambda gap: parts[gap[1]], line))
+    return tuple(_compile(draft) for draft in drafts)
 
 
-def _compiled(draft: _Draft) -> Rule:
+def _compile(draft: _Draft) -> Rule:
     pattern = re.compile("|".join(f"(?:{one})" for one in draft.patterns))
     return Rule(draft.code, draft.severity, draft.told, pattern)
 

@@ -1,9 +1,8 @@
-"""Types of texts that have passed the gate, for whatever shows them to a model.
+"""Types for texts that passed the gate, required by everything that shows them to a model.
 
-A text of a definition is a plain `str` until the gate has let its row in. Rows that `usable`
-returns are reviewed: they are approved, and the database quarantines a row whose texts were changed
-past the gate. So only what reads such rows, and our own wording, makes these; to pass anything else
-to rendering is a type error.
+Definitions' texts are plain `str` until the gate admits their row. Rows returned by `usable` are
+reviewed: they are approved, and the database quarantines a row edited past the gate. Only readers
+of such rows, and constants, create these types; passing anything else to rendering is a type error.
 """
 
 from typing import Any, NewType
@@ -15,10 +14,10 @@ ReviewedSchema = NewType("ReviewedSchema", dict[str, Any])
 
 
 def own_words(text: str) -> ReviewedText:
-    """Mark a text that is written in our own code."""
+    """Mark a constant text."""
     return ReviewedText(text)
 
 
 def own_schema(schema: JSONObject) -> ReviewedSchema:
-    """Mark a schema that is written in our own code."""
+    """Mark a constant schema."""
     return ReviewedSchema(schema)

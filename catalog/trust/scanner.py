@@ -1,8 +1,7 @@
-"""Looks through a definition for what does not belong into a description.
+"""The scanner for suspicious texts in definitions.
 
-It reads what the model would, every text at every place, and says what it found; whether that keeps
-a tool out is decided elsewhere. What it looks for is a way of speaking: it finds what is careless
-and common, and no scanner finds everything.
+It reads every text a model would read and reports findings; `gate` decides. It finds careless and
+common attacks; no scanner finds all.
 """
 
 import re
@@ -18,15 +17,15 @@ from catalog.trust.phrases import RULES, Rule
 from catalog.trust.text_differences import visible
 from catalog.trust.text_views import LONGEST, views_of
 
-# A description for a model says what it has to in far less.
-LONG = 4_000
+# Far more than a description for a model needs.
+LONG_CHARACTERS = 4_000
 _SHORT = 200
-# Of one definition; a schema within its limit has less.
+# Of one definition; schemas within their limit have less.
 MOST_CHARACTERS = 400_000
-# Longer texts are read in parts. They overlap by more than any rule of phrases.txt spans.
+# Longer texts are scanned in parts, which overlap by more than any rule of phrases.txt spans.
 _PART, _OVERLAP = LONGEST - 192, 800
 _OUT_OF_SIGHT = re.compile(r"(?:[ \t]*\n){15,}|[ \t]{120,}")
-# From the last opening before an end, so that many openings are not many readings.
+# Starts at the last opening before an end: many openings must not cause quadratic time.
 _COMMENT = re.compile(r"<!--(?:(?!<!--|-->).){0,2000}+-->", re.DOTALL)
 _BLOB = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{80,}=*"
@@ -34,20 +33,20 @@ _BLOB = re.compile(
 
 
 _SKILL, _README = "content", "readme"
-# Findings that are shown and hold nothing back, by the place of a document.
+# Findings that are shown but never hold a definition, by field.
 _USUAL = {
-    # Instructions are the point of a skill's text.
+    # A skill's text consists of instructions.
     _SKILL: frozenset({"directs_its_reader"}),
-    # People read a README before they install; no model is given it. It says how to set a program
-    # up: where its key goes, which script is piped to a shell. Markdown shows no blank space.
+    # READMEs are for people, never for models. They say where to put a key and which script to pipe
+    # into a shell. Markdown collapses blank space.
     _README: frozenset({"directs_its_reader", "reads_secrets", "carries_off", "out_of_sight"}),
 }
-# What a page shows as code is in sight.
+# Pages show code blocks, so comments in them are visible.
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 
 
 def scan_definition(definition: JSONObject) -> list[Finding]:
-    """What a person should know about it, the worst first."""
+    """Return all findings about a definition, the most severe first."""
     found: list[Finding] = []
     left = MOST_CHARACTERS
     for where, text in texts_of(definition):
@@ -61,15 +60,14 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
 
 
 def scan_text(text: str, where: str) -> list[Finding]:
-    """What is to be said about one text."""
+    """Return all findings about one text."""
     found = [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
     usual = _USUAL.get(where, frozenset())
     return [replace(one, severity=_milder(one)) if one.code in usual else one for one in found]
 
 
 def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
-    """Every text with its place, keys too. Walks without recursion, in the order of the
-    definition."""
+    """Yield every text with its place, keys included, in order and without recursion."""
     waiting: list[tuple[str, object]] = [("", definition)]
     while waiting:
         where, value = waiting.pop()
@@ -84,7 +82,7 @@ def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
 
 
 def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
-    if len(text) > LONG and where not in _USUAL:
+    if len(text) > LONG_CHARACTERS and where not in _USUAL:
         told = f"{len(text):,} characters, where a description needs a few hundred."
         yield Finding("long", Severity.MEDIUM, where, told)
     if _OUT_OF_SIGHT.search(text):
@@ -97,12 +95,15 @@ def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
 
 
 def _comments(text: str, where: str) -> Iterator[Finding]:
-    """Find the first comment. Those of a README are its build's marks (`<!-- toc -->`), as long as
-    they do not speak: then people would miss what a reader of the source is told."""
+    """Find the first comment.
+
+    A README's comments are often build marks (`<!-- toc -->`), so they have low severity unless
+    they contain instructions.
+    """
     if where != _README:
         found, severity = _COMMENT.search(text), Severity.HIGH
     else:
-        speaking = (one for one in _COMMENT.finditer(text) if _kept_matches(one.group()))
+        speaking = (one for one in _COMMENT.finditer(text) if _cached_matches(one.group()))
         found, severity = next(speaking, None), Severity.HIGH
         if found is None:
             found, severity = _COMMENT.search(text), Severity.LOW
@@ -118,19 +119,19 @@ def _milder(finding: Finding) -> Severity:
 def _instructions(text: str, where: str) -> Iterator[Finding]:
     if len(text) < 6:
         return
-    # Schemas repeat "string" and "description" thousands of times.
-    found = _kept_matches(text) if len(text) < _SHORT else _matches(text)
+    # Schemas repeat short texts like "string" thousands of times.
+    found = _cached_matches(text) if len(text) < _SHORT else _matches(text)
     for rule, around in found:
         yield Finding(rule.code, rule.severity, where, f"It {rule.told}.", around)
 
 
 @lru_cache(maxsize=20_000)
-def _kept_matches(text: str) -> tuple[tuple[Rule, str], ...]:
+def _cached_matches(text: str) -> tuple[tuple[Rule, str], ...]:
     return _matches(text)
 
 
 def _matches(text: str) -> tuple[tuple[Rule, str], ...]:
-    """Return the rules that the text breaks, each once, with the words that do."""
+    """Return the violated rules, each once, with an excerpt."""
     told: dict[str, tuple[Rule, str]] = {}
     for view in chain.from_iterable(views_of(part) for part in _parts(text)):
         for rule in RULES:

@@ -1,8 +1,7 @@
-"""Definitions of other origins than servers, as the rows of definitions keep them.
+"""Stored definitions of other origins than servers.
 
-The fields of an entry of `tools/list` have the same names here, so that a page compares both alike.
-What a server never sends stands under `descriptor`: a server's own text has no such field, because
-only pinned fields of it are kept.
+They use the field names of `tools/list`, so that pages compare all origins alike. Other fields are
+under `descriptor`, which no server's text has, because only pinned fields of it are kept.
 """
 
 from dataclasses import asdict, fields
@@ -17,8 +16,8 @@ from catalog.formats.descriptors import (
 )
 from catalog.models import Capability
 
-# Field of the descriptor: its name in the text.
-_SAID = {
+# Descriptor fields and their names in the stored text.
+_FIELD_NAMES = {
     "action": "name",
     "display_name": "title",
     "description": "description",
@@ -34,31 +33,31 @@ _SAID = {
     "edges": "edges",
 }
 _TUPLES = ("tags", "examples", "required_secrets", "required_tools")
-# A version that has no room for words; as Python and Postgres read it.
+# A version number without room for words; valid in Python and Postgres.
 PLAIN_VERSION = (
     r"^v?[0-9]+(\.[0-9]+)*([-.+]?(a|b|c|rc|alpha|beta|pre|preview|dev|post)[-.]?[0-9]*)?$"
 )
-# Of an integration, the texts that pages and models are shown.
+# Texts of integrations shown to people and models.
 INTEGRATION_TEXTS = ("title", "description", "publisher", "version", "licence", "homepage")
 
 
 def write_descriptor(descriptor: Descriptor) -> str:
-    """Return the descriptor as text, with nothing left out."""
+    """Serialize a descriptor completely."""
     values = asdict(descriptor)
-    said = {name: values.pop(field) for field, name in _SAID.items()}
+    said = {name: values.pop(field) for field, name in _FIELD_NAMES.items()}
     kept = {name: value for name, value in said.items() if value not in (None, "", [], (), {})}
     return canonical_json({**kept, "name": said["name"], "descriptor": values}, ascii_only=True)
 
 
 def is_descriptor(definition: JSONObject) -> bool:
-    """Return True if the text was written here, and not by a server."""
+    """Return True if the definition was serialized here, not by a server."""
     return "descriptor" in definition
 
 
 def read_descriptor(definition: JSONObject) -> Descriptor:
-    """Return the descriptor that was written."""
+    """Restore a serialized descriptor."""
     values: dict[str, Any] = dict(definition["descriptor"])
-    for field, name in _SAID.items():
+    for field, name in _FIELD_NAMES.items():
         if name in definition:
             values[field] = definition[name]
     values["display_name"] = values.get("display_name", "")
@@ -71,9 +70,9 @@ def read_descriptor(definition: JSONObject) -> Descriptor:
 
 
 def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
-    """Return all texts of the descriptor that a model may get to see, for the scanner."""
+    """Return all texts a model may see, for the scanner."""
     values = asdict(descriptor)
-    said = {name: values[field] for field, name in _SAID.items()}
+    said = {name: values[field] for field, name in _FIELD_NAMES.items()}
     # The scanner walks lists, not tuples.
     plain = {name: list(one) if isinstance(one, tuple) else one for name, one in said.items()}
     plain["unavailableReason"] = descriptor.unavailable_reason
@@ -81,7 +80,7 @@ def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
 
 
 def descriptor_of_row(row: Capability) -> Descriptor:
-    """Return the descriptor that a stored capability would come from."""
+    """Rebuild the descriptor of a stored capability."""
     names = {one.name for one in fields(Descriptor)} - {"integration", "edges"}
     values: dict[str, Any] = {name: getattr(row, name) for name in names}
     for name in _TUPLES:
@@ -91,7 +90,7 @@ def descriptor_of_row(row: Capability) -> Descriptor:
 
 
 def write_integration(descriptor: IntegrationDescriptor) -> str:
-    """Return the texts of an integration that a page compares."""
+    """Serialize the texts of an integration, for comparison."""
     said = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
     return canonical_json(
         {**{name: one for name, one in said.items() if one}, "integration": True}, ascii_only=True

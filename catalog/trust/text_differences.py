@@ -1,6 +1,6 @@
-"""How two definitions differ, in a form that a page can show: pure, and bounded.
+"""Differences between two definitions, for display: pure and bounded.
 
-Hidden characters are written out here, so that who looks sees all that is there.
+Hidden characters are spelled out, so that reviewers see everything.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from catalog.formats.descriptors import JSONObject
 
-# The catalogue cuts a description at 8 kB; what stands further on reaches nobody.
+# The catalogue cuts descriptions at 8 kB, so later text reaches nobody.
 LONGEST_TEXT, MOST_LINES, MOST_WORDS = 10_000, 1_500, 1_500
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LABELS = {
@@ -22,7 +22,7 @@ _LABELS = {
     "annotations": "Annotations",
     "inputSchema": "Arguments",
     "outputSchema": "Result",
-    # Of definitions that come from elsewhere than a server.
+    # Of definitions from other origins than servers.
     "content": "Instructions",
     "examples": "Examples",
     "category": "Category",
@@ -43,7 +43,7 @@ Kind = Literal["same", "changed", "out", "in"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some words; `marked` where the other side has others."""
+    """Some words; `marked` if the other side differs."""
 
     text: str
     marked: bool = False
@@ -51,7 +51,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of both sides; a side that has none there is empty."""
+    """A line of both sides; a missing side is empty."""
 
     kind: Kind
     before: tuple[Piece, ...] = ()
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """One field; `folded` where it is long and read by few."""
+    """A field; `folded` if it is long and rarely read."""
 
     label: str
     is_changed: bool
@@ -70,17 +70,17 @@ class FieldDifference:
 
     @property
     def before(self) -> str:
-        """The left side as one text."""
-        return _joined(line.before for line in self.lines if line.before)
+        """Return the left side as one text."""
+        return _join_lines(line.before for line in self.lines if line.before)
 
     @property
     def after(self) -> str:
-        """The right side as one text."""
-        return _joined(line.after for line in self.lines if line.after)
+        """Return the right side as one text."""
+        return _join_lines(line.after for line in self.lines if line.after)
 
 
 def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
-    """All fields that either side has, the changed ones first."""
+    """Compare all fields of both sides, changed ones first."""
     found = [
         _field(name, before.get(name), after.get(name))
         for name in _LABELS
@@ -90,17 +90,17 @@ def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
 
 
 def visible(text: str) -> str:
-    """The text with each hidden character as its number."""
+    """Spell out hidden characters as code points."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "".join(_shown(one) for one in text)
+    return "".join(_spell_out(one) for one in text)
 
 
-def _joined(lines: Iterable[tuple[Piece, ...]]) -> str:
+def _join_lines(lines: Iterable[tuple[Piece, ...]]) -> str:
     return "\n".join("".join(piece.text for piece in line) for line in lines)
 
 
-def _shown(character: str) -> str:
+def _spell_out(character: str) -> str:
     code = ord(character)
     is_selector = 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
     if character in "\n\t" or not (

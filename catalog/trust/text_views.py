@@ -1,4 +1,4 @@
-"""The ways in which a model may read a text: as it stands, and with its disguises taken off."""
+"""Views of a text as a model may read it: plain, and with disguises removed."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from catalog.formats.text_cleanup import clean_text
 from catalog.trust.confusables import LETTERS, mixes_alphabets
 
-LONGEST = 8_192  # a description is cut there, too
+LONGEST = 8_192  # descriptions are cut here too
 _MARKS = re.compile(r"[*`~\"“”„«»]|(?<!\w)_+|_+(?!\w)")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 _SPACED = re.compile(r"(?:\b\w[ .\-_]){5,}\w\b")
@@ -20,7 +20,7 @@ _BLOB = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,4096}={0,2}(?![A-Za-z0-9
 
 
 def views_of(text: str) -> Iterator[str]:
-    """The plain view first; another one only where there is a disguise to take off."""
+    """Yield the plain view, and one more per disguise found."""
     plain = plain_view(text[:LONGEST])
     yield plain
     if mixes_alphabets(plain):
@@ -30,20 +30,20 @@ def views_of(text: str) -> Iterator[str]:
     if _DIGITS_IN_WORDS.search(plain):
         yield plain.translate(_AS_LETTERS)
     for blob in _BLOB.findall(text[:LONGEST]):
-        if decoded := _decoded(blob):
+        if decoded := _decode_text(blob):
             yield plain_view(decoded)
 
 
 def plain_view(text: str) -> str:
-    """In lower case, on one line, without accents, emphasis and what nobody sees."""
+    """Normalize to lower case and one line, without accents, emphasis and hidden characters."""
     visible = unicodedata.normalize("NFKC", clean_text(text).text).casefold()
     letters = _ACCENTS.sub("", unicodedata.normalize("NFD", visible))
     composed = unicodedata.normalize("NFC", letters.replace("’", "'"))  # noqa: RUF001
     return " ".join(_MARKS.sub("", composed).split())
 
 
-def _decoded(blob: str) -> str:
-    """What base64 says, where that is a text of several words."""
+def _decode_text(blob: str) -> str:
+    """Decode base64 if the result is a text of several words, else return ""."""
     try:
         text = base64.b64decode(blob + "=" * (-len(blob) % 4)).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):

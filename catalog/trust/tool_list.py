@@ -1,4 +1,4 @@
-"""A server's answer to `tools/list`, tool by tool: what it says, its digest, and how it reads."""
+"""Tools of a `tools/list` answer: definition, digest and descriptor of each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
 from catalog.trust.fingerprint import digest_of, pinned_part, read_back, written
 
-# Both schemas at their limit, and a description that is cut. More is not kept to be looked at.
+# Room for both schemas and the description at their limits; larger tools are not stored.
 LARGEST = 256 * KB
 _SLOTS = (
     *("slug", "kind", "title", "description", "publisher", "version", "licence", "homepage"),
@@ -23,7 +23,7 @@ _SLOTS = (
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """One tool as it is offered: `text` is its definition as written, `descriptor` how it reads."""
+    """A listed tool: `text` is its serialized definition, `descriptor` the parsed one."""
 
     name: str
     text: str
@@ -34,12 +34,12 @@ class Offered:
 
     @property
     def definition(self) -> JSONObject:
-        """What the server says."""
+        """Return the definition as the server sent it."""
         return read_back(self.text)
 
 
 def descriptor_of(row: Integration) -> IntegrationDescriptor:
-    """The integration as it stands, for whoever stores something of it."""
+    """Build the descriptor of a stored integration."""
     return IntegrationDescriptor(
         **{name: getattr(row, name) for name in _SLOTS},
         command=tuple(row.command),
@@ -50,8 +50,10 @@ def descriptor_of(row: Integration) -> IntegrationDescriptor:
 def read_offer(
     integration: Integration, tools: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, Offered], list[Defect]]:
-    """The tools by name, and why some of them cannot be told apart or read. The first of a name
-    stays; that there were others is a finding about it."""
+    """Parse tools by name; return them with the defects.
+
+    The first of several with one name stays, with a finding about the others.
+    """
     descriptor = descriptor_of(integration)
     offered: dict[str, Offered] = {}
     defects: list[Defect] = []
@@ -62,22 +64,22 @@ def read_offer(
         if one.name and before is None:
             offered[one.name] = one
         elif before and before.digest != one.digest:
-            offered[one.name] = _listed_twice(before)
+            offered[one.name] = _mark_duplicate(before)
     return offered, defects
 
 
 def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Offered:
-    """One tool. What is too deep or too large is known by its digest only."""
+    """Parse one tool. A tool too deep or too large is known by its digest only."""
     definition = pinned_part(tool)
     name = definition.get("name")
     name = name.strip() if isinstance(name, str) else ""
     if is_deeper(definition, DEFAULT_LIMITS.json_depth):
         reason = f"is nested more than {DEFAULT_LIMITS.json_depth} deep"
-        return _unread(integration, name, digest_of(reason), reason)
+        return _unreadable_tool(integration, name, digest_of(reason), reason)
     text = written(definition)
     if len(text) > LARGEST:
         reason = f"has {len(text):,} bytes; the limit is {LARGEST:,}"
-        return _unread(integration, name, digest_of(text), reason)
+        return _unreadable_tool(integration, name, digest_of(text), reason)
     loaded = normalize_tools([definition], integration=integration)
     descriptor = next(iter(loaded.capabilities), None)
     of_tool = name[:80] or "a tool without a name"
@@ -91,8 +93,7 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
 
 
 def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What a server's answer would be pinned as, by name. A name that means two things means
-    none."""
+    """Return digests by tool name; "" for a name with several different definitions."""
     digests: dict[str, str] = {}
     for tool in tools:
         name = tool.get("name")
@@ -106,7 +107,7 @@ def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def as_definition(capability: Capability) -> str:
-    """What a server would say to be read like this, for tools from before there were pins."""
+    """Reconstruct the server's definition of a tool stored before pinning existed."""
     definition = {
         "name": capability.action,
         "description": capability.description or None,
@@ -119,13 +120,15 @@ def as_definition(capability: Capability) -> str:
     return written(pinned_part(definition))
 
 
-def _unread(integration: IntegrationDescriptor, name: str, digest: str, reason: str) -> Offered:
+def _unreadable_tool(
+    integration: IntegrationDescriptor, name: str, digest: str, reason: str
+) -> Offered:
     name = name if len(name) <= DEFAULT_LIMITS.name else ""
     defect = Defect(f"{integration.slug}: tools/list", name, reason)
     return Offered(name, written({"name": name}), digest, None, (defect,))
 
 
-def _listed_twice(first: Offered) -> Offered:
+def _mark_duplicate(first: Offered) -> Offered:
     finding = Finding(
         "listed_twice",
         Severity.HIGH,

@@ -9,7 +9,7 @@ from django.db import transaction
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.names import slug_for
 from catalog.registration.descriptor_rows import file_of, overwrite
-from catalog.registration.integration_identity import Described, target_of, told
+from catalog.registration.integration_identity import Described, describe_integration, target_of
 from marketplace.listings.listing_scanner import scan_listings
 from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.search_index import describe_listings
@@ -144,8 +144,10 @@ def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:
 
 
 def _clash_defect(known: Described, source: str, offer: Offer) -> Defect:
-    second = told(offer.descriptor, str(offer.details.get("came_from", "")))
-    reason = f"{offer.key} is the name of {told(known, source)}; {second} is left out"
+    second = describe_integration(offer.descriptor, str(offer.details.get("came_from", "")))
+    reason = (
+        f"{offer.key} is the name of {describe_integration(known, source)}; {second} is left out"
+    )
     return Defect(file_of(offer.descriptor) or offer.key, "name", reason)
 
 

@@ -28,7 +28,7 @@ class Reader:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_watcher, "AFTER_TROUBLE", 0.0)
+    monkeypatch.setattr(manifest_watcher, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(manifest_watcher, "TICK", 0.01)
 
 
@@ -69,4 +69,4 @@ def test_system_that_gives_no_watches_is_read_all_the_same(
     ],
 )
 def test_editors_temporary_files_wake_nobody(name: str, matters: bool) -> None:
-    assert manifest_watcher._matters(Change.added, f"/folder/{name}") is matters
+    assert manifest_watcher._is_relevant(Change.added, f"/folder/{name}") is matters
