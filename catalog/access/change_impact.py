@@ -1,7 +1,7 @@
-"""Whose rights a change could touch: people of a group who are alike in everything that rules and
-grants tell apart, in each space whose answer could be another one.
+"""Impact of a change: which people and spaces it could affect.
 
-People who are alike get the same answers, so one of them is asked for all.
+Members whom rules and grants treat alike get the same answers, so only one of each class is
+evaluated.
 """
 
 from collections import defaultdict
@@ -18,23 +18,25 @@ from catalog.models import CapabilityUserPermission, IntegrationUserPermission, 
 
 @dataclass
 class Reach:
-    """What a change could touch in one group."""
+    """A change's possible effects in one group: users and spaces."""
 
     users: set[int] | None = field(default_factory=set)  # None: every member
     spaces: set[int] | None = field(default_factory=set)  # and those below; None: every one
-    named_users: set[int] = field(default_factory=set)  # by the change, so alike to nobody
+    named_users: set[int] = field(
+        default_factory=set
+    )  # by the change; each is a class of their own
     named_groups: set[int] = field(default_factory=set)
-    named_spaces: set[int] = field(default_factory=set)  # where rules will stand or fall
+    named_spaces: set[int] = field(default_factory=set)  # where rules are added or removed
 
     def widen(self, *, users: set[int] | None, spaces: set[int] | None) -> None:
-        """By another change."""
+        """Add the users and spaces of another change."""
         self.users = None if self.users is None or users is None else self.users | users
         self.spaces = None if self.spaces is None or spaces is None else self.spaces | spaces
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """Members of a group who get the same answer in a space."""
+class MemberClass:
+    """Members of a group who get the same answers in a space."""
 
     space: Space | None
     group: int
@@ -45,15 +47,19 @@ class Alike:
         return Caller(self.users[0], self.group, self.space.pk if self.space else None)
 
 
-def alike_in(group: int, reach: Reach, integrations: list[int] | None) -> Iterator[Alike]:
-    """Everybody in the group whom the change could touch, the root's first; `integrations` are
-    those that the change is about, None for all."""
+def find_member_classes(
+    group: int, reach: Reach, integrations: list[int] | None
+) -> Iterator[MemberClass]:
+    """Yield the classes of affected members, the root space first.
+
+    `integrations` are the ones the change is about; None means all.
+    """
     rules = _rules(group, integrations)
     spaces = _spaces(group, reach, rules)
     classes = _classes(group, reach, rules, integrations)
     for space in spaces:
         for users in classes:
-            yield Alike(space, group, users)
+            yield MemberClass(space, group, users)
 
 
 def _rules(group: int, integrations: list[int] | None) -> QuerySet[Rule]:
@@ -65,20 +71,20 @@ def _rules(group: int, integrations: list[int] | None) -> QuerySet[Rule]:
 
 
 def _spaces(group: int, reach: Reach, rules: QuerySet[Rule]) -> list[Space | None]:
-    """The root and where rules stand; any other space answers as the one above it."""
+    """Return the root and the spaces with rules; other spaces answer like their parent."""
     every = {space.pk: space for space in Space.objects.filter(group=group)}
     ruled = set(rules.values_list("space_id", flat=True)) | reach.named_spaces
     found: list[Space | None] = [
         space
         for space in every.values()
         if (space.parent_id is None or space.pk in ruled)
-        and (reach.spaces is None or reach.spaces & set(_up_from(space, every)))
+        and (reach.spaces is None or reach.spaces & set(_path_to_root(space, every)))
     ]
     found.sort(key=lambda space: (space.parent_id is not None, space.slug) if space else ())
     return found if every else [None]
 
 
-def _up_from(space: Space, every: dict[int, Space]) -> list[int]:
+def _path_to_root(space: Space, every: dict[int, Space]) -> list[int]:
     above: list[int] = []
     place: int | None = space.pk
     while place in every and place not in above:
@@ -90,8 +96,8 @@ def _up_from(space: Space, every: dict[int, Space]) -> list[int]:
 def _classes(
     group: int, reach: Reach, rules: QuerySet[Rule], integrations: list[int] | None
 ) -> list[tuple[int, ...]]:
-    """Active members, those together who are alike; the most first."""
-    single = reach.named_users | _with_rights_of_their_own(rules, integrations)
+    """Group active members into classes, the largest first."""
+    single = reach.named_users | _users_with_own_rights(rules, integrations)
     subjects = reach.named_groups | set(
         rules.exclude(group=None).values_list("group_id", flat=True)
     )
@@ -109,7 +115,7 @@ def _classes(
     return sorted((tuple(users) for users in classes.values()), key=len, reverse=True)
 
 
-def _with_rights_of_their_own(rules: QuerySet[Rule], integrations: list[int] | None) -> set[int]:
+def _users_with_own_rights(rules: QuerySet[Rule], integrations: list[int] | None) -> set[int]:
     own = set(rules.exclude(user=None).values_list("user_id", flat=True))
     on_integrations = IntegrationUserPermission.objects.all()
     on_capabilities = CapabilityUserPermission.objects.all()

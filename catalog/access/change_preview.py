@@ -11,7 +11,7 @@ from django.db import transaction
 
 from acl.accounts.spaces import set_open
 from acl.models import GroupPolicy, Space
-from catalog.access.change_impact import Alike, Reach, alike_in
+from catalog.access.change_impact import MemberClass, Reach, find_member_classes
 from catalog.access.explanation_steps import DECISIONS, Decision
 from catalog.access.grants import (
     erase_grant,
@@ -98,7 +98,7 @@ def preview(changes: Sequence[Change]) -> Preview:
     everybody = (
         alike
         for group, reach in sorted(_reaches(changes).items())
-        for alike in alike_in(group, reach, integrations)
+        for alike in find_member_classes(group, reach, integrations)
     )
     asked = list(islice(everybody, MOST_ASKED))
     left = sum(len(alike.users) for alike in everybody)
@@ -229,7 +229,7 @@ Key = tuple[int, Space | None, int, int, frozenset[int]]
 
 
 def _differences(
-    asked: list[Alike], before: list[dict[int, int]], after: list[dict[int, int]]
+    asked: list[MemberClass], before: list[dict[int, int]], after: list[dict[int, int]]
 ) -> dict[Key, list[int]]:
     """The users of each shift."""
     shifts: dict[Key, list[int]] = defaultdict(list)

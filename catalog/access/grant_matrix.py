@@ -1,7 +1,7 @@
-"""The matrix of groups and integrations: who was given what, as stored, a window of it at a time.
+"""The matrix of groups and integrations, one window at a time.
 
-It shows the grants and the defaults, which is what an admin changes here. What a person may use in
-a space is another question, and only the statement of rights answers it.
+It shows stored grants and defaults, which admins edit there. Only the rights statement knows what a
+person may use.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from catalog.models import (
 )
 
 ROWS, COLUMNS = 40, 8
-# Of a group and an integration, by their keys.
+# Keys of a group and an integration.
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixWanted:
-    """Which window to show; the empty value of each field means all, or the beginning."""
+class MatrixWindow:
+    """The requested window and filters; empty fields mean all, or the beginning."""
 
     words: str = ""
     group_words: str = ""
@@ -36,7 +36,7 @@ class MatrixWanted:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A group, and what its members may use by default."""
+    """A group and its default."""
 
     group: Group
     is_open: bool
@@ -45,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one group has of one integration."""
+    """The grants of one group on one integration."""
 
     column: Column
     granted: bool
@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An integration with its cells."""
+    """An integration and its cells."""
 
     integration: Integration
     tools: int
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A window of the matrix, and how much there is of each side."""
+    """A window of the matrix, and the size of both sides."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -78,12 +78,12 @@ class Matrix:
     column_pages: int
 
 
-def access_matrix(wanted: MatrixWanted) -> Matrix:
-    """The window, in a number of statements that does not depend on its size."""
+def access_matrix(wanted: MatrixWindow) -> Matrix:
+    """Return the window, in a constant number of statements."""
     groups, integrations = _groups(wanted), _integrations(wanted)
     group_count, integration_count = groups.count(), integrations.count()
-    column, column_pages = _window(wanted.column, group_count, COLUMNS)
-    page, pages = _window(wanted.page, integration_count, ROWS)
+    column, column_pages = _clamp_page(wanted.column, group_count, COLUMNS)
+    page, pages = _clamp_page(wanted.page, integration_count, ROWS)
     columns = tuple(
         Column(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
         for group in groups[(column - 1) * COLUMNS : column * COLUMNS]
@@ -104,7 +104,7 @@ def access_matrix(wanted: MatrixWanted) -> Matrix:
 def grants_to_groups(
     groups: Collection[int], integrations: Collection[int] | None = None
 ) -> set[Pair]:
-    """Which of the groups were given which of the integrations (all where none are named)."""
+    """Return the granted pairs among these groups and integrations (None: all)."""
     grants = IntegrationGroupPermission.objects.filter(
         group__in=groups, permission__codename="use_integration"
     )
@@ -113,7 +113,7 @@ def grants_to_groups(
     return set(grants.values_list("group_id", "content_object_id"))
 
 
-def _groups(wanted: MatrixWanted) -> "QuerySet[Group]":
+def _groups(wanted: MatrixWindow) -> "QuerySet[Group]":
     groups = Group.objects.all()
     for word in wanted.group_words.split()[:8]:
         groups = groups.filter(name__icontains=word)
@@ -123,7 +123,7 @@ def _groups(wanted: MatrixWanted) -> "QuerySet[Group]":
     )
 
 
-def _integrations(wanted: MatrixWanted) -> "QuerySet[Integration]":
+def _integrations(wanted: MatrixWindow) -> "QuerySet[Integration]":
     found = Integration.objects.all()
     for word in wanted.words.split()[:8]:
         found = found.filter(Q(slug__icontains=word) | Q(title__icontains=word))
@@ -177,7 +177,7 @@ def _rules(groups: list[int], integrations: list[int]) -> Counter[Pair]:
     return Counter((group, whole or of or 0) for group, whole, of in pairs)
 
 
-def _window(wanted: int, count: int, size: int) -> tuple[int, int]:
-    """The page that is shown, and how many there are."""
+def _clamp_page(wanted: int, count: int, size: int) -> tuple[int, int]:
+    """Clamp a page number; return it with the number of pages."""
     pages = max(1, -(-count // size))
     return min(max(1, wanted), pages), pages

@@ -1,4 +1,4 @@
-"""Giving people and groups the use of integrations and single capabilities, and taking it back."""
+"""Grants of integrations and capabilities to people and groups."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +26,7 @@ _TABLES: dict[tuple[type[Model], type[Model]], type[Model]] = {
 
 
 class GrantRefused(Exception):
-    """A grant is for one person or for one group."""
+    """A grant needs exactly one user or group."""
 
     def __init__(self) -> None:
         super().__init__("Name either a user or a group.")
@@ -40,10 +40,15 @@ def grant(
     user: User | None = None,
     group: Group | None = None,
 ) -> bool:
-    """Let the user (in every group of theirs) or the group use it; whether that is new."""
+    """Grant the user (in all their groups) or the group its use; return False if it existed."""
     if not write_grant(target=target, user=user, group=group):
         return False
-    record(by=by, action="grant.add", target=_whom(user, group), details=_what(target))
+    record(
+        by=by,
+        action="grant.add",
+        target=_subject_label(user, group),
+        details=_target_details(target),
+    )
     return True
 
 
@@ -55,10 +60,15 @@ def revoke(
     user: User | None = None,
     group: Group | None = None,
 ) -> bool:
-    """Take such a grant back; whether there was one."""
+    """Revoke a grant; return False if there was none."""
     if not erase_grant(target=target, user=user, group=group):
         return False
-    record(by=by, action="grant.remove", target=_whom(user, group), details=_what(target))
+    record(
+        by=by,
+        action="grant.remove",
+        target=_subject_label(user, group),
+        details=_target_details(target),
+    )
     return True
 
 
@@ -66,7 +76,7 @@ def revoke(
 def grant_integrations(
     *, integrations: Iterable[Integration], group: Group, by: User | None
 ) -> int:
-    """Let the group use them; how many of them it could not use by a grant before."""
+    """Grant integrations to a group; return how many grants are new."""
     permission = Permission.objects.get(
         content_type__app_label="catalog", codename="use_integration"
     )
@@ -88,8 +98,7 @@ def grant_integrations(
 
 @transaction.atomic
 def set_restricted(*, by: User | None, integration: Integration, restricted: bool) -> bool:
-    """Keep the integration out of what open groups may use by default, or not; whether that
-    changed."""
+    """Exclude an integration from open groups' defaults, or include it; return True on a change."""
     if not write_restricted(integration=integration, restricted=restricted):
         return False
     action = "integration.restricted" if restricted else "integration.unrestricted"
@@ -100,7 +109,7 @@ def set_restricted(*, by: User | None, integration: Integration, restricted: boo
 def write_grant(
     *, target: Integration | Capability, user: User | None = None, group: Group | None = None
 ) -> bool:
-    """The row alone, for previews; whether it is new."""
+    """Insert a grant without an audit entry, for previews; return False if it existed."""
     table, row = _row(target, user, group)
     return bool(table._default_manager.get_or_create(**row)[1])
 
@@ -108,13 +117,13 @@ def write_grant(
 def erase_grant(
     *, target: Integration | Capability, user: User | None = None, group: Group | None = None
 ) -> bool:
-    """Without the row, for previews; whether there was one."""
+    """Delete a grant without an audit entry, for previews; return False if there was none."""
     table, row = _row(target, user, group)
     return bool(table._default_manager.filter(**row).delete()[0])
 
 
 def write_restricted(*, integration: Integration, restricted: bool) -> bool:
-    """The flag alone, for previews; whether it changed."""
+    """Set the flag without an audit entry, for previews; return True on a change."""
     unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted)
     return bool(unlike.update(restricted=restricted))
 
@@ -122,7 +131,7 @@ def write_restricted(*, integration: Integration, restricted: bool) -> bool:
 def _row(
     target: Integration | Capability, user: User | None, group: Group | None
 ) -> tuple[type[Model], dict[str, Any]]:
-    """The table that such a grant is in, and its columns."""
+    """Return the grant's table and columns."""
     if (user is None) == (group is None):
         raise GrantRefused
     subject = {"user": user} if user is not None else {"group": group}
@@ -134,11 +143,11 @@ def _row(
     return table, {**subject, "content_object": target, "permission": permission}
 
 
-def _whom(user: User | None, group: Group | None) -> str:
+def _subject_label(user: User | None, group: Group | None) -> str:
     return f"user {user}" if user is not None else f"group {group}"
 
 
-def _what(target: Integration | Capability) -> dict[str, list[str]]:
+def _target_details(target: Integration | Capability) -> dict[str, list[str]]:
     return {
         "integrations" if isinstance(target, Integration) else "capabilities": [str(target)],
     }

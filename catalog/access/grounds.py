@@ -1,4 +1,4 @@
-"""On what grounds a caller may use a capability, said to the person themselves or to an admin."""
+"""Grounds: the reasons why a caller may use a capability, addressed to them or to an admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from catalog.models import Capability
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A sentence in three pieces, so that a page can stress the middle one."""
+    """A sentence in three parts, so that a page can emphasize the middle one."""
 
     before: str
     name: str = ""
@@ -23,22 +23,21 @@ class Ground:
 def grounds_for(
     *, caller: Caller, capabilities: Sequence[Capability], to_themselves: bool = True
 ) -> dict[int, Ground]:
-    """The ground for each of the capabilities, by key; their integrations must be loaded.
+    """Return the grounds by capability key, with one statement; integrations must be loaded.
 
-    One statement, however many they are. `to_themselves` speaks to the caller, otherwise it is
-    told to an admin.
+    `to_themselves` addresses the caller, otherwise an admin.
     """
     names = [capability.full_name for capability in capabilities]
     explained = explain_many(caller=caller, full_names=names)
-    split_identifier = _in_words if to_themselves else _to_an_admin
+    describe = _for_caller if to_themselves else _for_admin
     return {
-        capability.pk: split_identifier(explained.get(capability.full_name), capability)
+        capability.pk: describe(explained.get(capability.full_name), capability)
         for capability in capabilities
     }
 
 
-def _to_an_admin(explanation: Explanation | None, capability: Capability) -> Ground:
-    """As Explain says it, to go on after "because"."""
+def _for_admin(explanation: Explanation | None, capability: Capability) -> Ground:
+    """Return Explain's sentence, to follow "because"."""
     step = explanation.ground if explanation else None
     if step is None:
         return Ground("it was theirs a moment ago")
@@ -46,11 +45,11 @@ def _to_an_admin(explanation: Explanation | None, capability: Capability) -> Gro
     return Ground(f"a{sentence[1:]}" if step.kind == "rule" else sentence)
 
 
-def _in_words(explanation: Explanation | None, capability: Capability) -> Ground:
+def _for_caller(explanation: Explanation | None, capability: Capability) -> Ground:
     step = explanation.ground if explanation else None
     title = capability.integration.title
     on_integration = step is not None and step.target_kind == "integration"
-    if step is None:  # taken away since the list was read
+    if step is None:  # revoked since the list was read
         return Ground("it was yours a moment ago")
     match step:
         case Step(kind="rule"):

@@ -1,4 +1,4 @@
-"""What a person has: every capability that they may use, what it lacks, and why they have it."""
+"""A person's tools: what they may use, why, and what each tool lacks."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from catalog.models import Capability
 from catalog.querysets import CapabilityQuerySet
 
 PAGE_SIZE = 50
-# Long, and not shown in a list.
+# Large columns that lists do not show.
 _NOT_LISTED = ("input_schema", "output_schema", "content", "examples", "annotations", "source_ref")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which of a person's tools to show; the empty value of each field means all."""
+class ToolFilters:
+    """Filters of a person's tools; empty fields mean all."""
 
     words: str = ""
     category: str = ""
@@ -27,7 +27,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class MyTool:
-    """A capability that somebody has, with the ground for it and what is missing."""
+    """A usable capability, its ground, and what it lacks."""
 
     capability: Capability
     ground: Ground
@@ -38,7 +38,7 @@ class MyTool:
 
 @dataclass(frozen=True, slots=True)
 class MyTools:
-    """One page of them. `categories` counts what fits the other filters."""
+    """A page of tools. `categories` counts the matches of the other filters."""
 
     tools: tuple[MyTool, ...]
     categories: tuple[tuple[str, int], ...]
@@ -48,10 +48,10 @@ class MyTools:
     pages: int
 
 
-def list_my_tools(*, caller: Caller, wanted: Wanted) -> MyTools:
-    """The tools of `caller` that fit, by category and name."""
-    fitting = _fitting(caller, wanted)
-    counts = fitting.order_by("category").values_list("category").annotate(number=Count("pk"))
+def list_my_tools(*, caller: Caller, wanted: ToolFilters) -> MyTools:
+    """Return a page of the caller's matching tools, by category and name."""
+    matches = _filter_tools(caller, wanted)
+    counts = matches.order_by("category").values_list("category").annotate(number=Count("pk"))
     categories = tuple(counts)
     everywhere = sum(number for _, number in categories)
     count = dict(categories).get(wanted.category, 0) if wanted.category else everywhere
@@ -59,7 +59,7 @@ def list_my_tools(*, caller: Caller, wanted: Wanted) -> MyTools:
     page = min(max(1, wanted.page), pages)
     start = (page - 1) * PAGE_SIZE
     rows = (
-        fitting.in_category(wanted.category)
+        matches.in_category(wanted.category)
         .with_access(caller, unavailable=True)
         .select_related("integration")
         .defer(*_NOT_LISTED)
@@ -69,21 +69,21 @@ def list_my_tools(*, caller: Caller, wanted: Wanted) -> MyTools:
 
 
 def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
-    """One tool of `caller`; None both when there is no such tool and when it is not theirs."""
+    """Return a tool of the caller; None if it does not exist or is not theirs."""
     usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
     rows = list(usable.with_access(caller, unavailable=True).select_related("integration"))
     return _with_grounds(caller, rows)[0] if rows else None
 
 
-def _fitting(caller: Caller, wanted: Wanted) -> CapabilityQuerySet:
-    fitting = Capability.objects.usable_by(caller, unavailable=True)
-    fitting = fitting.of_kind(wanted.kind).mentioning(wanted.words)
+def _filter_tools(caller: Caller, wanted: ToolFilters) -> CapabilityQuerySet:
+    matches = Capability.objects.usable_by(caller, unavailable=True)
+    matches = matches.of_kind(wanted.kind).mentioning(wanted.words)
     if wanted.show == "missing":
-        return fitting.filter(Q(available=False) | _BROKEN)
+        return matches.filter(Q(available=False) | _BROKEN)
     if wanted.show in {"runs", "asks"}:
-        fitting = fitting.with_access(caller, unavailable=True)
-        return fitting.filter(Q(asks_first=wanted.show == "asks"))
-    return fitting
+        matches = matches.with_access(caller, unavailable=True)
+        return matches.filter(Q(asks_first=wanted.show == "asks"))
+    return matches
 
 
 _BROKEN = Q(integration__connection__in=["disconnected", "failing"])

@@ -1,4 +1,4 @@
-"""An admin says yes to a request, and the person has what they asked for."""
+"""Granting of access requests."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -10,7 +10,7 @@ from catalog.models import Capability, Integration
 
 
 @transaction.atomic
-def give_what_was_asked(
+def grant_requested(
     *,
     by: User,
     request: AccessRequest,
@@ -18,7 +18,7 @@ def give_what_was_asked(
     to_group: bool,
     note: str,
 ) -> AccessRequest:
-    """Give `target` to the person, or to the group for which they asked, and answer them."""
+    """Grant `target` to the person, or to the request's group, and answer the request."""
     answered = grant_request(by=by, request=request, note=note)
     if to_group:
         grant(by=by, target=target, group=request.group)

@@ -3,7 +3,7 @@
 from django import forms
 
 from acl.models import AccessRequest
-from catalog.access.my_tools import Wanted
+from catalog.access.my_tools import ToolFilters
 from catalog.models import Capability
 
 KINDS = [("", "Every kind"), *Capability.Kind.choices]
@@ -24,11 +24,11 @@ class ToolsForm(forms.Form):
     show = forms.ChoiceField(required=False, choices=SHOWN)
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ToolFilters:
         """The filters as the service takes them."""
         self.full_clean()
         data = self.cleaned_data
-        return Wanted(
+        return ToolFilters(
             words=data.get("q", ""),
             category=data.get("category", ""),
             kind=data.get("kind", ""),

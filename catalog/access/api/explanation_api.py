@@ -1,4 +1,4 @@
-"""GET why somebody may use something, what they have in all, and who has one thing."""
+"""API of explanations: why a caller may use something, all they may use, and who may use it."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ from catalog.models import Capability
 NOT_FOUND = (404, CONTENT_TYPE)
 
 
-# People about themselves, keys about those that they act for; admins about more.
+# People may ask about themselves, keys about the people they act for, admins about others.
 ASKING = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
 
 
 class ExplainView(APIView):
-    """Why, or why not."""
+    """The explanation of an access decision."""
 
     required_scope = ASKING
 
@@ -42,19 +42,19 @@ class ExplainView(APIView):
         responses={200: serializers.ExplanationSerializer, NOT_FOUND: ProblemSerializer},
     )
     def get(self, request: Request) -> Response:
-        """The rule, grant or default that decides, and all else that speaks about it.
+        """Return the deciding rule, grant or default, and everything else that was considered.
 
-        404 both where there is no such capability and where the sender may not know of it.
+        404 if the capability does not exist or the caller may not know of it.
         """
         wanted = _read(request, serializers.ExplainQuerySerializer)
-        explanation = _explained(request, _caller(request, wanted), wanted["capability"])
+        explanation = _explain_for(request, _caller(request, wanted), wanted["capability"])
         if explanation is None:
             raise Http404
         return Response(serializers.ExplanationSerializer(explanation).data)
 
 
 class ReachView(APIView):
-    """What a caller has."""
+    """Everything a caller may use."""
 
     required_scope = ASKING
 
@@ -66,7 +66,7 @@ class ReachView(APIView):
         responses={200: serializers.ReachSerializer},
     )
     def get(self, request: Request) -> Response:
-        """By full name, a page at a time."""
+        """Return a page of the caller's capabilities, by full name."""
         wanted = _read(request, serializers.ReachQuerySerializer)
         caller = _caller(request, wanted)
         reach = reach_of(caller=caller, words=wanted["query"], page=wanted["page"])
@@ -74,7 +74,7 @@ class ReachView(APIView):
 
 
 class HoldersView(APIView):
-    """Who has a capability."""
+    """The people who may use a capability."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -86,7 +86,7 @@ class HoldersView(APIView):
         responses={200: serializers.HoldersSerializer, NOT_FOUND: ProblemSerializer},
     )
     def get(self, request: Request) -> Response:
-        """By group, space and name, a page at a time; to a key, in its own group."""
+        """Return a page of holders, by group, space and name. A key sees its own group only."""
         wanted = _read(request, serializers.HoldersQuerySerializer)
         capabilities = Capability.objects.select_related("integration")
         group = own_group(request, wanted["group"])
@@ -111,8 +111,11 @@ def _caller(request: Request, wanted: dict[str, Any]) -> Caller:
     return asked_about(request, **named)
 
 
-def _explained(request: Request, caller: Caller, full_name: str) -> Explanation | None:
-    """All of it to staff, to a key with the scope what its group has, to others their own."""
+def _explain_for(request: Request, caller: Caller, full_name: str) -> Explanation | None:
+    """Return the whole explanation to admins, and only their own to others.
+
+    A key with the scope is an admin of what its group has.
+    """
     if not is_admin(request):
         return explain_own(caller=caller, full_name=full_name)
     group = caller.group_id if isinstance(principal_of(request), KeyHolder) else None
@@ -122,7 +125,7 @@ def _explained(request: Request, caller: Caller, full_name: str) -> Explanation 
 
 
 def _group(own: int | None, name: str) -> Group | None:
-    """The group to look at; None for all."""
+    """Return the group to filter by, or None for all."""
     if own is None and not name:
         return None
     groups = Group.objects.filter(name=name) if name else Group.objects.all()

@@ -1,4 +1,4 @@
-"""Rules by API: a key sees and changes those in its own group's spaces, staff those of all."""
+"""API of rules: a key manages its own group's spaces, staff manage all."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ RELATED = ("space__group", "integration", "capability", "user", "group")
 
 
 class RulesView(APIView):
-    """All rules, and new ones."""
+    """The list of rules, and new rules."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -36,11 +36,11 @@ class RulesView(APIView):
         responses={200: serializers.RulesSerializer},
     )
     def get(self, request: Request) -> Response:
-        """By group and space, the oldest first."""
+        """Return a page of rules, by group and space, oldest first."""
         serializer = serializers.RulesQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        rules = _rules(request).filter(_that_fit(wanted)).select_related(*RELATED)
+        rules = _rules(request).filter(_filter_for(wanted)).select_related(*RELATED)
         rules = rules.order_by("space__group__name", "space__slug", "pk")
         limit, offset = wanted["limit"], wanted["offset"]
         total = rules.count()
@@ -61,20 +61,23 @@ class RulesView(APIView):
         responses={201: serializers.NewRuleSerializer},
     )
     def post(self, request: Request) -> Response:
-        """It holds from the next request on, in the space and all below it; the same rule twice is
-        one rule. `warnings` says where the answer may surprise."""
+        """Create a rule.
+
+        It takes effect with the next request, in the space and all below it. Creating the same rule
+        again returns the existing one. `warnings` lists conflicts with other rules.
+        """
         serializer = serializers.CreateRuleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        said = _said(request, serializer.validated_data)
-        warnings = warnings_about(**said)
-        rule = add_rule(by=person_of(request), **said)
-        told = serializers.RuleSerializer(rule).data
+        values = _resolve_rule(request, serializer.validated_data)
+        warnings = warnings_about(**values)
+        rule = add_rule(by=person_of(request), **values)
+        body = serializers.RuleSerializer(rule).data
         advice = serializers.AdviceSerializer(warnings, many=True).data
-        return Response({**told, "warnings": advice}, status=201)
+        return Response({**body, "warnings": advice}, status=201)
 
 
 class RuleView(APIView):
-    """One rule."""
+    """A single rule."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -82,7 +85,10 @@ class RuleView(APIView):
         operation_id="remove_rule", tags=["Access"], summary="Lift a rule", responses={204: None}
     )
     def delete(self, request: Request, pk: int) -> Response:
-        """What stands further away decides again, from the next request on."""
+        """Delete a rule.
+
+        Rules further up, grants and defaults decide again from the next request on.
+        """
         rule = get_object_or_404(_rules(request).select_related(*RELATED), pk=pk)
         remove_rule(by=person_of(request), rule=rule)
         return Response(status=204)
@@ -92,7 +98,7 @@ def _rules(request: Request) -> QuerySet[Rule]:
     return Rule.objects.filter(groups_known(request, "space__group"))
 
 
-def _that_fit(wanted: dict[str, Any]) -> Q:
+def _filter_for(wanted: dict[str, Any]) -> Q:
     paths = {
         "group": "space__group__name",
         "space": "space__slug",
@@ -102,8 +108,8 @@ def _that_fit(wanted: dict[str, Any]) -> Q:
     return Q(**{path: wanted[name] for name, path in paths.items() if wanted[name]})
 
 
-def _said(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
-    """The rule by its objects; what a key may not know of is refused as if it were not there."""
+def _resolve_rule(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Resolve the names in a request; a key gets the same error for hidden and missing things."""
     own = own_group(request, wanted["group"])
     space = _space(own, wanted["group"], wanted["space"])
     integrations = Integration.objects.all() if own is None else integrations_of(own)
@@ -115,10 +121,10 @@ def _said(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
     return {
         "space": space,
         "effect": Rule.Effect[wanted["effect"].upper()],
-        "integration": _named(integrations, "slug", wanted, "integration"),
-        "capability": _named(capabilities, "full_name", wanted, "capability"),
-        "user": _named(users, "username", wanted, "for_user"),
-        "group": _named(groups, "name", wanted, "for_group"),
+        "integration": _find_named(integrations, "slug", wanted, "integration"),
+        "capability": _find_named(capabilities, "full_name", wanted, "capability"),
+        "user": _find_named(users, "username", wanted, "for_user"),
+        "group": _find_named(groups, "name", wanted, "for_group"),
     }
 
 
@@ -136,8 +142,8 @@ def _space(own: int | None, group: str, slug: str) -> Space:
     return space
 
 
-def _named(rows: QuerySet, column: str, wanted: dict[str, Any], field: str) -> Model | None:
-    """The row of that name, or None where the field names none."""
+def _find_named(rows: QuerySet, column: str, wanted: dict[str, Any], field: str) -> Model | None:
+    """Return the named row, or None if the field is empty."""
     if wanted[field] is None:
         return None
     found: Model | None = rows.filter(**{column: wanted[field]}).first()

@@ -1,4 +1,4 @@
-"""What admins type and check on the Access pages."""
+"""Forms of the Access pages."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 
 from acl.models import Space
 from catalog.access.change_preview import Change
-from catalog.access.grant_matrix import MatrixWanted
+from catalog.access.grant_matrix import MatrixWindow
 from catalog.access.pages.change_text import find_things
 from catalog.models import Capability, Integration, Rule
 
@@ -28,7 +28,7 @@ PAGE: dict[str, Any] = {"required": False, "min_value": 1, "max_value": 1_000_00
 
 
 class MatrixForm(forms.Form):
-    """The window of the matrix. A wrong value in the address counts as none."""
+    """The window of the matrix. Invalid query values are ignored."""
 
     q = forms.CharField(required=False, max_length=200)
     groups = forms.CharField(required=False, max_length=200)
@@ -36,11 +36,11 @@ class MatrixForm(forms.Form):
     page = forms.IntegerField(**PAGE)
     column = forms.IntegerField(**PAGE)
 
-    def wanted(self) -> MatrixWanted:
-        """The window as the service takes it."""
+    def wanted(self) -> MatrixWindow:
+        """Return the window for the service."""
         self.full_clean()
         data = self.cleaned_data
-        return MatrixWanted(
+        return MatrixWindow(
             words=data.get("q", ""),
             group_words=data.get("groups", ""),
             show=data.get("show", ""),
@@ -50,7 +50,7 @@ class MatrixForm(forms.Form):
 
 
 class SearchForm(forms.Form):
-    """Words, and which page of what was found."""
+    """Search words and a page number."""
 
     q = forms.CharField(required=False, max_length=200)
     page = forms.IntegerField(**PAGE)
@@ -65,7 +65,7 @@ class SearchForm(forms.Form):
 
 
 class SpaceForm(forms.Form):
-    """A space's name, and where it hangs."""
+    """The name and parent of a space."""
 
     name = forms.CharField(
         max_length=120, error_messages={"required": "Give the space a name that people know."}
@@ -81,7 +81,7 @@ class SpaceForm(forms.Form):
 
 
 class TargetForm(forms.Form):
-    """An integration or a capability, chosen from what a search found."""
+    """An integration or capability chosen from search results."""
 
     target = forms.CharField(
         max_length=40,
@@ -89,7 +89,7 @@ class TargetForm(forms.Form):
     )
 
     def clean_target(self) -> Integration | Capability:
-        """What was chosen."""
+        """Return the chosen object."""
         name = self.cleaned_data["target"]
         thing = find_things([name]).get(name)
         if not isinstance(thing, (Integration, Capability)):
@@ -98,7 +98,7 @@ class TargetForm(forms.Form):
 
 
 class RuleForm(TargetForm):
-    """A rule: what it does, for whom, about what."""
+    """A rule: effect, subject and target."""
 
     effect = forms.TypedChoiceField(
         choices=EFFECTS,
@@ -110,7 +110,7 @@ class RuleForm(TargetForm):
     role = forms.ModelChoiceField(required=False, queryset=Group.objects.order_by("name", "pk"))
 
     def clean(self) -> dict[str, Any]:
-        """Whom it is for, as `user` and `group`: at most one of them."""
+        """Set at most one of `user` and `group`."""
         data: dict[str, Any] = self.cleaned_data
         data["user"] = data["group"] = None
         if data.get("whom") == "user":
@@ -124,7 +124,7 @@ class RuleForm(TargetForm):
         return data
 
     def change(self, space: Space) -> Change:
-        """Laying the rule down in `space`."""
+        """Return the change that creates the rule in `space`."""
         data = self.cleaned_data
         return Change(
             verb="rule",
@@ -137,7 +137,7 @@ class RuleForm(TargetForm):
 
 
 class AnswerForm(forms.Form):
-    """A no to a request, with the reason for it."""
+    """A declined request, with the reason."""
 
     note = forms.CharField(
         max_length=500, error_messages={"required": "Say why, so that they know what to do."}
@@ -145,7 +145,7 @@ class AnswerForm(forms.Form):
 
 
 class GrantForm(TargetForm):
-    """A yes to a request: what is given, to whom, and perhaps a word about it."""
+    """A granted request: target, recipient and note."""
 
     whom = forms.ChoiceField(
         choices=[("user", "The person"), ("group", "Their group")],
@@ -155,7 +155,7 @@ class GrantForm(TargetForm):
 
 
 class ExplainForm(forms.Form):
-    """Who asks, where, and about which capability."""
+    """The query of Explain: person, group, space and capability."""
 
     user = forms.CharField(required=False, max_length=150)
     group = forms.IntegerField(required=False)

@@ -1,4 +1,4 @@
-"""Where the Access pages live."""
+"""Routes of the Access pages."""
 
 from django.urls import path
 

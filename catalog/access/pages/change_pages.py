@@ -1,4 +1,4 @@
-"""From a change that somebody wants to one that is stored: look at it, save it, take it back."""
+"""Changes of rights: preview, save and undo."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -15,7 +15,7 @@ from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import SAVED, UNDO, admins_only, render_access
 from catalog.access.change_preview import Change, ChangeRefused, Preview, apply, preview
 from catalog.access.pages.change_text import read_changes, reversed_changes, sentence, write_changes
-from catalog.access.pages.matrix_page import lines_of_boxes
+from catalog.access.pages.matrix_page import read_boxes
 from catalog.access.rule_conflicts import Warning_
 from catalog.access.rules import RuleRefused, warnings_about
 from catalog.models import Capability, Integration, Rule
@@ -24,38 +24,38 @@ from catalog.models import Capability, Integration, Rule
 @admins_only
 @require_POST
 def look(request: PageRequest) -> HttpResponse:
-    """Who would gain and who would lose what; nothing is stored."""
-    wanted = read_changes(request.POST.get("changes") or lines_of_boxes(request.POST))
-    return look_at(request, wanted, back=_way_back(request))
+    """Preview who would gain and lose what; nothing is stored."""
+    wanted = read_changes(request.POST.get("changes") or read_boxes(request.POST))
+    return render_preview(request, wanted, back=_return_url(request))
 
 
 @admins_only
 @require_GET
 def undo(request: PageRequest) -> HttpResponse:
-    """The same for what takes the last change back."""
+    """Preview the reverse of the last change."""
     wanted = read_changes(request.session.get(UNDO, ""))
-    return look_at(request, wanted, back=reverse("access"))
+    return render_preview(request, wanted, back=reverse("access"))
 
 
 @admins_only
 @require_POST
 @transaction.atomic
 def save(request: PageRequest) -> HttpResponse:
-    """Store what was looked at; where it would do something else by now, show that instead."""
+    """Store the previewed changes; if their effect changed meanwhile, preview them again."""
     wanted = read_changes(request.POST.get("changes", ""))
-    back = _way_back(request)
+    back = _return_url(request)
     try:
         if request.POST.get("seen") != _digest(wanted, preview(wanted)):
-            return look_at(request, wanted, back=back, moved_on=True)
+            return render_preview(request, wanted, back=back, moved_on=True)
         apply(by=request.user, changes=wanted)
     except (ChangeRefused, RuleRefused) as problem:
-        return look_at(request, wanted, back=back, problem=str(problem))
+        return render_preview(request, wanted, back=back, problem=str(problem))
     request.session[UNDO] = write_changes(reversed_changes(wanted))
     request.session[SAVED] = len(wanted)
     return redirect(back)
 
 
-def look_at(
+def render_preview(
     request: PageRequest,
     wanted: Sequence[Change],
     *,
@@ -63,12 +63,12 @@ def look_at(
     moved_on: bool = False,
     problem: str = "",
 ) -> HttpResponse:
-    """The page that shows the changes, with what they would do where they can be made."""
+    """Render the preview of changes."""
     shown, surprises = None, []
     try:
         with transaction.atomic():
             shown = None if problem else preview(wanted)
-            surprises = _surprises(wanted)
+            surprises = _collect_warnings(wanted)
     except (ChangeRefused, RuleRefused) as refusal:
         problem = str(refusal)
     context = {
@@ -86,17 +86,17 @@ def look_at(
     return render_access(request, "changes.html", context, tab="matrix", status=status)
 
 
-def _surprises(wanted: Sequence[Change]) -> list[Warning_]:
-    """What will surprise about the rules among the changes."""
+def _collect_warnings(wanted: Sequence[Change]) -> list[Warning_]:
+    """Return warnings about the rules among the changes."""
     found: dict[Warning_, None] = {}
     for change in wanted:
         if change.verb == "rule" and change.space is not None and change.effect is not None:
-            found |= dict.fromkeys(surprises_of(change, change.space, change.effect))
+            found |= dict.fromkeys(find_rule_warnings(change, change.space, change.effect))
     return list(found)
 
 
-def surprises_of(change: Change, space: Space, effect: Rule.Effect) -> list[Warning_]:
-    """What will surprise about one rule."""
+def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> list[Warning_]:
+    """Return warnings about one rule."""
     target = change.target
     return warnings_about(
         space=space,
@@ -109,11 +109,11 @@ def surprises_of(change: Change, space: Space, effect: Rule.Effect) -> list[Warn
 
 
 def _digest(wanted: Sequence[Change], shown: Preview) -> str:
-    """Tells whether the same changes would still do the same."""
+    """Return a digest that changes when the changes or their effects do."""
     return sha256(f"{write_changes(wanted)}\n{shown}".encode()).hexdigest()
 
 
-def _way_back(request: PageRequest) -> str:
+def _return_url(request: PageRequest) -> str:
     wanted = request.POST.get("back", "")
     ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()

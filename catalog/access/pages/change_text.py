@@ -1,8 +1,8 @@
-"""Changes of rights as text: as lines that a form can carry, and as sentences.
+"""Text forms of changes: lines carried by forms, and sentences.
 
 A line is `verb|subject|target|space|effect`: a subject is `group-3` or `user-4`, a target
-`integration-5` or `capability-6`, a space `space-7`, an effect its number. Lines that name what is
-no longer there are left out.
+`integration-5` or `capability-6`, a space `space-7`, an effect its number. Lines that name deleted
+objects are ignored.
 """
 
 from collections import defaultdict
@@ -37,35 +37,37 @@ _KINDS: dict[str, Any] = {
 
 
 def write_changes(changes: Iterable[Change]) -> str:
-    """The changes as lines of text."""
+    """Serialize changes as lines."""
     return "\n".join(dict.fromkeys(map(write_change, changes)))
 
 
 def write_change(change: Change) -> str:
-    """One change as a line."""
+    """Serialize one change."""
     things = (change.user or change.group, change.target, change.space)
     effect = "" if change.effect is None else str(int(change.effect))
     return "|".join([change.verb, *map(reference, things), effect])
 
 
 def reference(thing: Model | None) -> str:
-    """`integration-5`, or nothing."""
+    """Return a reference such as `integration-5`, or ""."""
     return f"{thing._meta.model_name}-{thing.pk}" if thing is not None else ""
 
 
 def read_changes(text: str) -> list[Change]:
-    """The changes that the lines name, in at most five statements."""
+    """Parse changes, with at most five statements."""
     lines = [line.strip().split("|") for line in dict.fromkeys(text.splitlines())]
     whole = [line for line in lines if len(line) == 5 and line[0] in get_args(Verb)]
     whole = whole[:MOST_CHANGES]
     things = find_things(name for line in whole for name in line[1:4])
     return [
-        _change(line, things) for line in whole if all(name in things for name in line[1:4] if name)
+        _build_change(line, things)
+        for line in whole
+        if all(name in things for name in line[1:4] if name)
     ]
 
 
 def find_things(names: Iterable[str]) -> dict[str, Model]:
-    """What the references name, by reference; those that name nothing are not in it."""
+    """Return the existing objects by reference."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for name in names:
         kind, _, key = name.partition("-")
@@ -76,7 +78,7 @@ def find_things(names: Iterable[str]) -> dict[str, Model]:
 
 
 def reversed_changes(changes: Sequence[Change]) -> list[Change]:
-    """What takes the changes back."""
+    """Return the changes that undo these."""
     return [
         Change(
             verb=REVERSE[change.verb],
@@ -91,7 +93,7 @@ def reversed_changes(changes: Sequence[Change]) -> list[Change]:
 
 
 def sentence(change: Change) -> str:
-    """What the change does, as one would say it."""
+    """Describe a change in a sentence."""
     whom = change.user or change.group
     what = title(change.target)
     match change.verb:
@@ -107,17 +109,17 @@ def sentence(change: Change) -> str:
             return f"Keep {what} out of what open groups have by default"
         case "unrestrict":
             return f"Let open groups have {what} by default"
-    laid = _in_words(change.effect, what, str(whom) if whom else "everyone")
+    laid = _describe_effect(change.effect, what, str(whom) if whom else "everyone")
     place = f"{change.space.name} of {change.space.group.name}" if change.space else ""
     return f"{'In' if change.verb == 'rule' else 'No longer in'} {place}: {laid}"
 
 
 def title(target: Model | None) -> str:
-    """An integration by its title, a capability by its full name."""
+    """Return an integration's title or a capability's full name."""
     return target.title if isinstance(target, Integration) else str(target or "")
 
 
-def _in_words(effect: Rule.Effect | None, what: str, whom: str) -> str:
+def _describe_effect(effect: Rule.Effect | None, what: str, whom: str) -> str:
     if effect == Rule.Effect.DENY:
         return f"deny {what} for {whom}"
     if effect == Rule.Effect.PROPOSE:
@@ -125,7 +127,7 @@ def _in_words(effect: Rule.Effect | None, what: str, whom: str) -> str:
     return f"allow {what} for {whom}"
 
 
-def _change(line: list[str], things: dict[str, Model]) -> Change:
+def _build_change(line: list[str], things: dict[str, Model]) -> Change:
     verb, whom, what, where, effect = line
     subject, target, space = (things.get(name) for name in (whom, what, where))
     return Change(

@@ -1,4 +1,4 @@
-"""Groups: who is in one, what it was given, and its spaces."""
+"""Pages of groups: members, grants and spaces."""
 
 from django.contrib import messages
 from django.contrib.auth.models import Group
@@ -20,7 +20,7 @@ from catalog.access.group_overview import (
     tree_of,
 )
 from catalog.access.pages.access_forms import SearchForm, SpaceForm, TargetForm
-from catalog.access.pages.change_pages import look_at
+from catalog.access.pages.change_pages import render_preview
 from catalog.access.pages.change_text import reference, write_change
 from catalog.models import Capability, Integration
 
@@ -28,7 +28,7 @@ from catalog.models import Capability, Integration
 @admins_only
 @require_GET
 def groups(request: PageRequest) -> HttpResponse:
-    """Every group, by name."""
+    """List groups by name."""
     form = SearchForm(request.GET)
     found = list_groups(words=form.words(), page=form.page_number())
     template = part_of(request, "groups.html", "found")
@@ -38,7 +38,7 @@ def groups(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def group(request: PageRequest, pk: int) -> HttpResponse:
-    """One group; a POST makes a space in it."""
+    """Show a group; POST creates a space in it."""
     one = get_object_or_404(Group.objects.select_related("policy"), pk=pk)
     form = SpaceForm(posted(request), group=one)
     if request.method == "POST" and form.is_valid():
@@ -58,12 +58,12 @@ def group(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def give(request: PageRequest, pk: int) -> HttpResponse:
-    """Choose what the group is given; a POST leads to the look at it."""
+    """Choose what to grant to the group; POST previews the grant."""
     one = get_object_or_404(Group, pk=pk)
     form = TargetForm(posted(request))
     if request.method == "POST" and form.is_valid():
         change = Change(verb="grant", target=form.cleaned_data["target"], group=one)
-        return look_at(request, [change], back=_address(one))
+        return render_preview(request, [change], back=_address(one))
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
     context = {"group": one, "form": form, "found": find_targets(words), "words": words}
     status = 422 if form.errors else 200
@@ -87,8 +87,8 @@ def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpRespon
         "tree": tree,
         "branches": list(flat(tree)),
         "grants": grants,
-        "given": [_given(one, target) for target in grants.integrations],
-        "given_singly": [_given(one, target) for target in grants.capabilities],
+        "given": [_with_revocation(one, target) for target in grants.integrations],
+        "given_singly": [_with_revocation(one, target) for target in grants.capabilities],
         "rules": rules_of(one, words) if words else [],
         "search": search,
         "form": form,
@@ -98,8 +98,10 @@ def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpRespon
     return render_access(request, "group.html", context, tab="groups", status=status)
 
 
-def _given(one: Group, target: Integration | Capability) -> tuple[Integration | Capability, str]:
-    """What was given, and the line that takes it back."""
+def _with_revocation(
+    one: Group, target: Integration | Capability
+) -> tuple[Integration | Capability, str]:
+    """Return a granted target with the line that revokes it."""
     return target, f"revoke|{reference(one)}|{reference(target)}||"
 
 

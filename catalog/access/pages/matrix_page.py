@@ -1,4 +1,4 @@
-"""The matrix: which group was given which integration, and what is open by default."""
+"""The matrix page: grants of integrations to groups, and defaults."""
 
 from django.http import HttpResponse, QueryDict
 from django.views.decorators.http import require_GET
@@ -9,22 +9,22 @@ from catalog.access.grant_matrix import Matrix, access_matrix
 from catalog.access.pages.access_forms import MatrixForm
 from catalog.access.pages.change_text import REVERSE
 
-# The names of the boxes: what checking one does. Unchecking does the reverse.
+# Names of checkboxes, by what checking one does; unchecking does the reverse.
 BOXES = ("grant", "open", "restrict")
 
 
 @admins_only
 @require_GET
 def matrix(request: PageRequest) -> HttpResponse:
-    """A window of the matrix."""
+    """Show a window of the matrix."""
     form = MatrixForm(request.GET)
     shown = access_matrix(form.wanted())
-    context = {"form": form, "matrix": shown, "was": boxes_checked(shown)}
+    context = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
     return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
 
 
-def boxes_checked(matrix: Matrix) -> dict[str, str]:
-    """Which boxes of the window are checked when the page is made, by their names."""
+def checked_boxes(matrix: Matrix) -> dict[str, str]:
+    """Return the initially checked boxes of the window, by name."""
     grants = [
         f"group-{cell.column.group.pk}|integration-{row.integration.pk}"
         for row in matrix.rows
@@ -42,14 +42,15 @@ def boxes_checked(matrix: Matrix) -> dict[str, str]:
     }
 
 
-def lines_of_boxes(posted: QueryDict) -> str:
-    """The changes that the boxes stand for, as lines: what was checked, and what is now.
+def read_boxes(posted: QueryDict) -> str:
+    """Return the changes as lines: the difference between initial and submitted boxes.
 
-    `pending` has those that were made on other windows; `all` names a row or a column whose
-    button was pressed where no script could check its boxes."""
+    `pending` holds changes made on other windows. `all` names a row or column whose button was
+    pressed without JavaScript.
+    """
     lines = posted.get("pending", "").splitlines()
     if "all" in posted:
-        return "\n".join(lines + _whole(posted, posted.get("all", "")))
+        return "\n".join(lines + _toggle_all(posted, posted.get("all", "")))
     for on in BOXES:
         was, now = set(posted.get(f"was_{on}", "").split()), set(posted.getlist(on))
         lines += [f"{on}|{box}||" for box in sorted(now - was)]
@@ -57,8 +58,8 @@ def lines_of_boxes(posted: QueryDict) -> str:
     return "\n".join(lines)
 
 
-def _whole(posted: QueryDict, name: str) -> list[str]:
-    """All of a row or a column: given, or taken back where all of it was given."""
+def _toggle_all(posted: QueryDict, name: str) -> list[str]:
+    """Grant a whole row or column, or revoke it if everything was granted."""
     groups = [name] if name.startswith("group") else posted.get("groups_shown", "").split()
     rows = [name] if name.startswith("integration") else posted.get("rows_shown", "").split()
     boxes = [f"{group}|{row}" for group in groups for row in rows]

@@ -1,4 +1,4 @@
-"""What people ask for, and the answers."""
+"""Pages of access requests."""
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -12,7 +12,7 @@ from acl.pages.staff_pages import admins_only, part_of, posted, render_access
 from acl.rights.access_requests import RequestAnswered, decline_request
 from catalog.access.group_overview import find_targets
 from catalog.access.pages.access_forms import AnswerForm, GrantForm, SearchForm
-from catalog.access.request_grants import give_what_was_asked
+from catalog.access.request_grants import grant_requested
 
 PAGE_SIZE = 50
 
@@ -20,7 +20,7 @@ PAGE_SIZE = 50
 @admins_only
 @require_GET
 def inbox(request: PageRequest) -> HttpResponse:
-    """Open requests, the oldest first; or those that have an answer, the newest first."""
+    """List open requests, oldest first, or answered ones, newest first."""
     form = SearchForm(request.GET)
     answered = request.GET.get("show") == "answered"
     found = _requests(answered, form.words())
@@ -40,7 +40,7 @@ def inbox(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def answer(request: PageRequest, pk: int) -> HttpResponse:
-    """One request. A POST with a target grants it; the other button declines."""
+    """Show a request; POST grants it with a target, or declines it."""
     asked = get_object_or_404(_all(), pk=pk)
     declining = "decline" in request.POST
     form = GrantForm(None if declining else posted(request))
@@ -52,8 +52,8 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
                 decline_request(by=request.user, request=asked, note=no.cleaned_data["note"])
             else:
                 _grant(request, asked, form)
-        except RequestAnswered as quicker:
-            problem = str(quicker)
+        except RequestAnswered as conflict:
+            problem = str(conflict)
         else:
             said = "declined" if declining else "granted"
             messages.success(request, f"The request of {asked.user} is {said}. They see it now.")
@@ -73,7 +73,7 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
 
 def _grant(request: PageRequest, asked: AccessRequest, form: GrantForm) -> None:
     data = form.cleaned_data
-    give_what_was_asked(
+    grant_requested(
         by=request.user,
         request=asked,
         target=data["target"],

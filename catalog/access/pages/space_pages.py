@@ -1,4 +1,4 @@
-"""A space's rules, here and from above; and renaming, moving and removing the space."""
+"""Pages of a space: own and inherited rules; rename, move and delete."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from acl.pages.staff_pages import admins_only, posted, render_access
 from catalog.access.change_preview import Change
 from catalog.access.group_overview import Level, find_targets, levels_of
 from catalog.access.pages.access_forms import RuleForm
-from catalog.access.pages.change_pages import look_at, surprises_of
+from catalog.access.pages.change_pages import find_rule_warnings, render_preview
 from catalog.access.pages.change_text import find_things, write_change
 from catalog.access.rule_conflicts import Warning_
 from catalog.access.rules import RuleRefused
@@ -25,7 +25,7 @@ from catalog.models import Rule
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A rule, and the line that lifts it."""
+    """A rule, and the line that deletes it."""
 
     rule: Rule
     line: str
@@ -34,19 +34,19 @@ class RuleRow:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def space(request: PageRequest, pk: int) -> HttpResponse:
-    """Its rules and those it inherits; a POST leads to the look at one more."""
+    """Show a space's own and inherited rules; POST previews a new rule."""
     one = _space(pk)
     searched = request.GET if "effect" in request.GET else None
     form = RuleForm(searched if request.method != "POST" else posted(request))
     if request.method == "POST" and form.is_valid():
-        return look_at(request, [form.change(one)], back=_address(one))
+        return render_preview(request, [form.change(one)], back=_address(one))
     return _space_page(request, one, form)
 
 
 @admins_only
 @require_GET
 def warnings(request: PageRequest, pk: int) -> HttpResponse:
-    """What would surprise about the rule that is being written, for htmx."""
+    """Return warnings about the rule in the form, for htmx."""
     context = {"warnings": _warnings(_space(pk), RuleForm(request.GET))}
     return render_access(request, "space.html#warnings", context, tab="groups")
 
@@ -54,7 +54,7 @@ def warnings(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_POST
 def rename(request: PageRequest, pk: int) -> HttpResponse:
-    """Another name; nothing else changes."""
+    """Rename the space."""
     one = _space(pk)
     try:
         renamed = rename_space(by=request.user, space=one, name=request.POST.get("name", ""))
@@ -67,7 +67,7 @@ def rename(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: PageRequest, pk: int) -> HttpResponse:
-    """Under another parent, once one has seen which rules that changes."""
+    """Show which rules a new parent would change; POST moves the space."""
     one = _space(pk)
     given = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
     parent = (
@@ -96,7 +96,7 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: PageRequest, pk: int) -> HttpResponse:
-    """Without the space, once one has seen what goes with it and what stays."""
+    """Show what deleting the space affects; POST deletes it."""
     one = _space(pk)
     if one.parent is None:
         return _space_page(request, one, RuleForm(), refused="The root cannot be removed.")
@@ -121,7 +121,8 @@ def _space_page(
         "space": one,
         "path": [level.space for level in reversed(levels)],
         "levels": [
-            (level, [RuleRow(rule, _line(rule)) for rule in level.rules]) for level in levels
+            (level, [RuleRow(rule, _deletion_line(rule)) for rule in level.rules])
+            for level in levels
         ],
         "form": form,
         "found": find_targets(words),
@@ -139,21 +140,21 @@ def _space_page(
 
 
 def _warnings(one: Space, form: RuleForm) -> list[Warning_]:
-    """None while the rule is not whole."""
+    """Return warnings about the rule, or [] while the form is incomplete."""
     if not form.is_valid():
         return []
     try:
-        return surprises_of(form.change(one), one, form.cleaned_data["effect"])
+        return find_rule_warnings(form.change(one), one, form.cleaned_data["effect"])
     except RuleRefused:
         return []
 
 
 def _rows(level: Level) -> list[RuleRow]:
-    return [RuleRow(rule, _line(rule)) for rule in level.rules]
+    return [RuleRow(rule, _deletion_line(rule)) for rule in level.rules]
 
 
-def _line(rule: Rule) -> str:
-    lifting = Change(
+def _deletion_line(rule: Rule) -> str:
+    deletion = Change(
         verb="unrule",
         target=rule.integration or rule.capability,
         user=rule.user,
@@ -161,7 +162,7 @@ def _line(rule: Rule) -> str:
         space=rule.space,
         effect=Rule.Effect(rule.effect),
     )
-    return write_change(lifting)
+    return write_change(deletion)
 
 
 def _rules(levels: list[Level]) -> list[Rule]:
@@ -169,7 +170,7 @@ def _rules(levels: list[Level]) -> list[Rule]:
 
 
 def _others(one: Space) -> "QuerySet[Space]":
-    """Where it could be moved to, and the spaces below it, which the service refuses."""
+    """Return possible parents; the service refuses descendants."""
     return Space.objects.filter(group=one.group_id).exclude(pk=one.pk)
 
 

@@ -1,4 +1,4 @@
-"""What a form suggests while an admin types."""
+"""Suggestions while an admin types."""
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
@@ -11,7 +11,7 @@ from catalog.access.group_overview import find_targets
 @admins_only
 @require_GET
 def targets(request: PageRequest) -> HttpResponse:
-    """Integrations and capabilities to choose one from."""
+    """Suggest integrations and capabilities."""
     words = request.GET.get("target_q", "")[:200]
     context = {"found": find_targets(words), "chosen": request.GET.get("target", "")}
     return render_access(request, "_targets.html", context, tab="groups")
@@ -20,7 +20,7 @@ def targets(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_GET
 def capabilities(request: PageRequest) -> HttpResponse:
-    """Full names to complete what is typed."""
+    """Suggest full names."""
     found = find_targets(request.GET.get("capability", "")[:200], integrations=False)
     names = [capability.full_name for capability in found.capabilities]
     return render_access(request, "_names.html", {"names": names}, tab="explain")
