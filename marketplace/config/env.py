@@ -63,460 +63,522 @@ SETTINGS = (
     Setting(
         "DATABASE_URL",
         "",
-        "Postgres with pgvector; empty starts the embedded one",
+        "Postgres with pgvector, as `postgresql://user:password@host:5432/name`. Empty "
+        "starts the embedded server.",
         wrong=no_postgres_url,
     ),
     Setting(
         "DATABASE_OWNER_URL",
         "",
-        "The same database by the role that owns its tables, for migrations, backup and restore; "
-        "empty uses the role of DATABASE_URL",
+        "The same database as the role that owns its tables, for migrations, backup and "
+        "restore. Empty uses DATABASE_URL.",
         wrong=no_postgres_url,
     ),
     Setting(
         "DATABASE_SUPERUSER_URL",
         "",
-        "The same server by a superuser; only `prepare_database` uses it",
+        "The same server as a superuser. Only `prepare_database` uses it.",
         wrong=no_postgres_url,
     ),
     Setting(
         "REDIS_URL",
         "",
-        "Redis for cache and task queue; empty starts the embedded one",
+        "Redis for cache and task queue, as `redis://host:6379/0`. Empty starts the "
+        "embedded server.",
         wrong=no_redis_url,
     ),
     Setting(
         "PEGBOARD_DATA_DIR",
         "",
-        "Folder of the embedded servers, keys and the model; `.pegboard` if empty",
+        "Data folder of the embedded servers, keys and the model. Empty means `.pegboard`"
+        " in the project.",
     ),
     Setting(
-        "PEGBOARD_SECRET_KEY", "", "Signs sessions; empty uses the key file in the data folder"
+        "PEGBOARD_SECRET_KEY",
+        "",
+        "Signs sessions and protects sign-in codes: 50 random characters or more. A new "
+        "key signs everybody out and makes sign-in codes unreadable. Empty uses the key "
+        "file in the data folder.",
     ),
     Setting(
         "PEGBOARD_ENCRYPTION_KEYS",
         (),
-        "Seal secrets, the newest first, by comma; empty uses the key file in the data folder",
+        "Keys that encrypt the secrets of integrations, newest first, separated by "
+        "commas. Each is 32 random bytes in URL-safe base64 (`openssl rand -base64 32 | "
+        "tr +/ -_`). Keep a copy apart from the database. Empty uses the key file in the "
+        "data folder.",
         wrong=no_encryption_keys,
     ),
     Setting(
         "PEGBOARD_AUDIT_ANCHOR",
         "",
-        "Where the head of the audit log is noted outside of the database: the path of a file, "
-        "`syslog`, or an https address",
+        "Where to record the head of the audit log outside the database: the path of a "
+        "file, `syslog`, or an https address.",
         wrong=no_anchor,
     ),
     Setting(
         "PEGBOARD_AUDIT_ANCHOR_SECONDS",
         300,
-        "How often it is noted, where it has moved",
+        "Seconds between anchors of the audit log, if there are new entries; once a day otherwise.",
         10,
         86_400,
     ),
-    Setting("PEGBOARD_DEBUG", False, "Shows error pages to everyone; for development only"),
+    Setting(
+        "PEGBOARD_DEBUG", False, "Show error pages with details to everyone. For development only."
+    ),
     Setting(
         "PEGBOARD_ALLOWED_HOSTS",
         ("localhost", "127.0.0.1", "[::1]"),
-        "Host names that are answered, by comma",
+        "Host names that Pegboard answers to, separated by commas.",
     ),
     Setting(
         "PEGBOARD_TRUSTED_ORIGINS",
         (),
-        "Origins such as https://pegboard.example that may post forms, by comma",
+        "Origins that may post forms, such as https://pegboard.example, separated by "
+        "commas. Needed if people see another address than the one that reaches Pegboard.",
     ),
-    Setting("PEGBOARD_HTTPS", False, "Behind HTTPS: secure cookies, HSTS, redirects"),
+    Setting(
+        "PEGBOARD_HTTPS",
+        False,
+        "Pegboard is served over HTTPS: secure cookies, HSTS and redirects. Set it behind"
+        " a proxy that terminates TLS.",
+    ),
     Setting(
         "PEGBOARD_TRUST_PROXY",
         False,
-        "Believe X-Forwarded-Proto and X-Forwarded-For of the proxy in front",
+        "Trust X-Forwarded-Proto, and the last address in X-Forwarded-For. Set it only "
+        "behind a proxy that overwrites both. Without it, all clients behind a proxy "
+        "share the proxy's limits.",
     ),
     Setting(
         "PEGBOARD_EMAIL_URL",
         "",
-        "The mail server; empty writes mails into the log of the web process",
+        "Mail server: `smtp+tls://user:password@host:587` (STARTTLS), `smtps://` or "
+        "`smtp://`. Percent-encode special characters. Empty writes mails to the web "
+        "server's log.",
         wrong=no_mail_url,
     ),
     Setting(
         "PEGBOARD_EMAIL_FROM",
         "Pegboard <pegboard@localhost>",
-        "Who sends Pegboard's mails",
+        "Sender of Pegboard's mails.",
         wrong=no_sender,
     ),
-    Setting("PEGBOARD_INVITATION_DAYS", 7, "How long an invitation can be accepted", 1, 90),
+    Setting("PEGBOARD_INVITATION_DAYS", 7, "Days until an invitation expires.", 1, 90),
     Setting(
         "PEGBOARD_OIDC_ISSUER",
         "",
-        "Address of an OpenID Connect provider to sign in with",
+        "Issuer URL of an OpenID Connect provider for sign-in.",
         wrong=no_web_url,
     ),
-    Setting("PEGBOARD_OIDC_CLIENT_ID", "", "What Pegboard is called there"),
-    Setting("PEGBOARD_OIDC_CLIENT_SECRET", "", "Its secret there"),
-    Setting("PEGBOARD_OIDC_NAME", "single sign-on", "The provider's name on the button"),
-    Setting("PEGBOARD_OIDC_SCOPES", ("openid", "profile", "email"), "What is asked for, by comma"),
-    Setting("PEGBOARD_OIDC_SIGN_UP", False, "Whom the provider knows gets an account uninvited"),
+    Setting("PEGBOARD_OIDC_CLIENT_ID", "", "Pegboard's client id at the provider."),
+    Setting("PEGBOARD_OIDC_CLIENT_SECRET", "", "Pegboard's client secret at the provider."),
+    Setting("PEGBOARD_OIDC_NAME", "single sign-on", "Name of the provider on the sign-in button."),
+    Setting(
+        "PEGBOARD_OIDC_SCOPES",
+        ("openid", "profile", "email"),
+        "Scopes requested at sign-in, separated by commas.",
+    ),
+    Setting(
+        "PEGBOARD_OIDC_SIGN_UP",
+        False,
+        "Create an account for people the provider knows, without an invitation.",
+    ),
     Setting(
         "PEGBOARD_OIDC_GROUPS_CLAIM",
         "groups",
-        "The claim with a person's groups; dots lead into objects",
+        "Claim with a person's groups. Dots lead into nested objects: `realm_access.roles`.",
     ),
     Setting(
         "PEGBOARD_OIDC_GROUPS",
         (),
-        "Which value of the claim means which group, as value=group by comma",
+        "Mapping from claim values to groups, as value=group, separated by commas.",
         wrong=no_group_mapping,
     ),
     Setting(
         "PEGBOARD_OIDC_ADMIN_GROUP",
         "",
-        "The claim's value that makes a person an admin; empty leaves that to Pegboard",
+        "Claim value that makes a person an admin. Empty leaves that decision to Pegboard.",
     ),
     Setting(
         "PEGBOARD_LOG_LEVEL",
         "INFO",
-        "Least level that is logged",
+        "Lowest level that is logged.",
         choices=("DEBUG", "INFO", "WARNING", "ERROR"),
     ),
     Setting(
         "PEGBOARD_LOG_FORMAT",
         "json",
-        "One JSON object a line, or text to read",
+        "One JSON object per line, or plain text for people.",
         choices=("json", "text"),
     ),
     Setting(
         "PEGBOARD_REDIS_TIMEOUT_MS",
         50,
-        "How long a cache call may take before it counts as gone",
+        "Milliseconds before a Redis call counts as failed.",
         5,
         5000,
     ),
     Setting(
         "PEGBOARD_EMBEDDER",
         "onnx",
-        "Where vectors come from",
+        "Source of vectors. `sentence-transformers` needs the extra of that name, "
+        "`openai` needs PEGBOARD_EMBEDDING_URL. A new model's vectors are built while the"
+        " old model answers.",
         choices=("onnx", "sentence-transformers", "openai"),
     ),
     Setting(
         "PEGBOARD_TRAINED_ENCODER",
         True,
-        "The model that comes along as it was trained to choose tools, or as its makers left it",
+        "Use the shipped model as trained to choose tools. False uses the original model.",
     ),
     Setting(
-        "PEGBOARD_EMBEDDING_MODEL", "", "Model name or path for sentence-transformers and openai"
+        "PEGBOARD_EMBEDDING_MODEL",
+        "",
+        "Model name or path for `sentence-transformers` and `openai`.",
     ),
     Setting(
         "PEGBOARD_EMBEDDING_URL",
         "",
-        "Base address of an OpenAI-compatible endpoint",
+        "Base URL of an OpenAI-compatible embedding endpoint.",
         wrong=no_web_url,
     ),
-    Setting("PEGBOARD_EMBEDDING_KEY", "", "Its key"),
+    Setting("PEGBOARD_EMBEDDING_KEY", "", "API key for that endpoint."),
     Setting(
         "PEGBOARD_EMBEDDING_DIMENSION",
         384,
-        "Length of the vectors of an OpenAI-compatible model",
+        "Vector length of an OpenAI-compatible model.",
         8,
         4000,
     ),
-    Setting("PEGBOARD_EMBEDDING_BATCH", 32, "Texts embedded at once by the worker", 1, 512),
-    Setting("PEGBOARD_QUERY_CACHE_SIZE", 1000, "Query vectors kept in each process", 0, 1_000_000),
+    Setting("PEGBOARD_EMBEDDING_BATCH", 32, "Texts that the worker embeds in one batch.", 1, 512),
     Setting(
-        "PEGBOARD_QUERY_CACHE_SECONDS", 3600, "How long a query vector stays in Redis", 0, 604_800
+        "PEGBOARD_QUERY_CACHE_SIZE", 1000, "Message vectors cached in each process.", 0, 1_000_000
+    ),
+    Setting(
+        "PEGBOARD_QUERY_CACHE_SECONDS",
+        3600,
+        "Seconds that a message vector stays in Redis.",
+        0,
+        604_800,
     ),
     Setting(
         "PEGBOARD_SWEEP_SECONDS",
         60,
-        "How often entries that were not embedded are looked for",
+        "Seconds between sweeps for entries without a vector.",
         1,
         3600,
     ),
     Setting(
         "PEGBOARD_SWEEP_AFTER_SECONDS",
         60,
-        "How long an entry may wait before it is sent again",
+        "Seconds that an entry waits before the sweep sends it again.",
         0,
         3600,
     ),
     Setting(
-        "PEGBOARD_EMBEDDING_ATTEMPTS", 5, "Deliveries after which an entry counts as failed", 1, 100
+        "PEGBOARD_EMBEDDING_ATTEMPTS",
+        5,
+        "Attempts before the embedding of an entry counts as failed.",
+        1,
+        100,
     ),
     Setting(
-        "PEGBOARD_LISTING_SECONDS", 3600, "How long the full listing may stay in Redis", 1, 86_400
+        "PEGBOARD_LISTING_SECONDS",
+        3600,
+        "Seconds that the full catalogue listing stays in Redis.",
+        1,
+        86_400,
     ),
     Setting(
         "PEGBOARD_TOKENIZER",
         "",
-        "A tokenizer.json to count tokens with; empty counts four characters a token",
+        "Path of a tokenizer.json that counts tokens. Empty estimates four characters per token.",
         wrong=no_file,
     ),
     Setting(
         "PEGBOARD_MAX_TOOLS",
         10,
-        "Capabilities selected for a message unless the request says otherwise",
+        "Default number of capabilities selected for a message. A request may ask for up to 50.",
         1,
         100,
     ),
     Setting(
         "PEGBOARD_GRAPH_BOOST",
         0.15,
-        "What related results gain by each other, times the weight of the edge; 0 for nothing",
+        "Score that related results gain from each other, times the weight of the edge. 0"
+        " switches relations off.",
         0,
         1,
     ),
     Setting(
         "PEGBOARD_CONTEXT_WINDOW",
         128_000,
-        "The model's context window in tokens, where a request names none",
+        "Default context window of the model, in tokens. A request may name its own.",
         1_000,
         100_000_000,
     ),
     Setting(
         "PEGBOARD_CONTEXT_SHARE",
         0.2,
-        "Share of the context window that all definitions, or a line each, may take",
+        "Share of the context window available to definitions.",
         0.01,
         1,
     ),
     Setting(
         "PEGBOARD_COMPACT_TOKENS",
         30,
-        "Tokens of the line that names a capability where definitions do not fit",
+        "Tokens per capability in `compact_direct` mode.",
         16,
         200,
     ),
     Setting(
-        "PEGBOARD_TIER0_TOKENS", 200, "Tokens of the summary of categories, at most", 0, 100_000
+        "PEGBOARD_TIER0_TOKENS",
+        200,
+        "Token budget of tier 0, the summary of categories.",
+        0,
+        100_000,
     ),
     Setting(
         "PEGBOARD_TIER1_TOKENS",
         800,
-        "Tokens of the lines about what fits a message, at most",
+        "Token budget of tier 1, one line per matching capability.",
         0,
         100_000,
     ),
-    Setting("PEGBOARD_TIER2_TOKENS", 2_000, "Tokens of what is told in full, at most", 0, 100_000),
-    Setting("PEGBOARD_TIER1_TOP", 5, "Capabilities that get a line", 0, 50),
-    Setting("PEGBOARD_TIER2_TOP", 2, "Capabilities that are told in full", 0, 10),
-    Setting("PEGBOARD_TIER1_RELEVANCE", 0.3, "Least score of a capability that gets a line", 0, 1),
+    Setting(
+        "PEGBOARD_TIER2_TOKENS", 2_000, "Token budget of tier 2, full definitions.", 0, 100_000
+    ),
+    Setting("PEGBOARD_TIER1_TOP", 5, "Capabilities in tier 1.", 0, 50),
+    Setting("PEGBOARD_TIER2_TOP", 2, "Capabilities in tier 2.", 0, 10),
+    Setting("PEGBOARD_TIER1_RELEVANCE", 0.3, "Lowest score of a capability in tier 1.", 0, 1),
     Setting(
         "PEGBOARD_PLAN_POLICY",
         "fail_open",
-        "What a plan does when discovery fails: all that the caller may use, or nothing",
+        "What a plan offers if discovery fails: everything the caller may use, or nothing.",
         choices=("fail_open", "fail_closed"),
     ),
     Setting(
         "PEGBOARD_PLAN_MODE",
         "discovered",
-        "What a plan offers: what fits the message, or all that the caller may use",
+        "What a plan offers: matches for the message, or everything the caller may use.",
         choices=("discovered", "all"),
     ),
-    Setting(
-        "PEGBOARD_PLAN_RETRIES", 1, "How often a plan tries discovery again when it fails", 0, 5
-    ),
-    Setting(
-        "PEGBOARD_PLAN_BACKOFF_MS", 150, "How long a plan waits before it tries again", 0, 5000
-    ),
+    Setting("PEGBOARD_PLAN_RETRIES", 1, "Retries of discovery in a plan.", 0, 5),
+    Setting("PEGBOARD_PLAN_BACKOFF_MS", 150, "Milliseconds between these retries.", 0, 5000),
     Setting(
         "PEGBOARD_PLAN_OVERRIDES",
         True,
-        "Requests for a plan may choose policy, mode and kind themselves",
+        "Let requests for a plan choose policy, mode and kind.",
     ),
     Setting(
         "PEGBOARD_OUTCOME_SCOPE",
         "space",
-        "Whose outcomes are taken together: those of a space in its group, of a group, or all",
+        "Outcomes that share one window: per space, per group, or the whole deployment.",
         choices=("space", "group", "global"),
     ),
     Setting(
         "PEGBOARD_OUTCOME_WINDOW",
         100,
-        "How many of the latest outcomes are taken together",
+        "Latest outcomes in a window.",
         5,
         10_000,
     ),
-    Setting("PEGBOARD_ALERTS", True, "Raise an alert where outcomes go badly"),
+    Setting("PEGBOARD_ALERTS", True, "Raise an alert when outcomes go badly."),
     Setting(
-        "PEGBOARD_ALERT_BELOW", 0.55, "The weighted rate of success below which it is raised", 0, 1
+        "PEGBOARD_ALERT_BELOW", 0.55, "Weighted success rate below which an alert is raised.", 0, 1
     ),
-    Setting("PEGBOARD_ALERT_SAMPLES", 8, "How many outcomes an alert needs", 1, 10_000),
+    Setting("PEGBOARD_ALERT_SAMPLES", 8, "Outcomes that an alert needs.", 1, 10_000),
     Setting(
         "PEGBOARD_ALERT_COOLDOWN_SECONDS",
         60,
-        "How long there is no other alert for the same outcomes",
+        "Seconds before the same window may raise another alert.",
         0,
         86_400,
     ),
     Setting(
         "PEGBOARD_ADAPTIVE",
         "both",
-        "What a plan changes to where outcomes go badly",
+        "What plans change while outcomes go badly: offer everything, fail open, both, or nothing.",
         choices=("both", "all", "fail_open", "off"),
     ),
-    Setting(
-        "PEGBOARD_ADAPTIVE_BELOW", 0.7, "The weighted rate of success below which it does", 0, 1
-    ),
-    Setting("PEGBOARD_ADAPTIVE_SAMPLES", 5, "How many outcomes that needs", 1, 10_000),
+    Setting("PEGBOARD_ADAPTIVE_BELOW", 0.7, "Weighted success rate below which plans adapt.", 0, 1),
+    Setting("PEGBOARD_ADAPTIVE_SAMPLES", 5, "Outcomes that adapting needs.", 1, 10_000),
     Setting(
         "PEGBOARD_LEARNING",
         True,
-        "Learn from which capabilities were called, and let that count in rankings",
+        "Learn from calls, and use that in rankings.",
     ),
-    Setting("PEGBOARD_LEARNING_DAYS", 90, "How long what was called is remembered", 1, 3650),
+    Setting("PEGBOARD_LEARNING_DAYS", 90, "Days that an experience is kept.", 1, 3650),
     Setting(
         "PEGBOARD_LEARNING_MOST",
         5000,
-        "How many of a group's latest calls count for a message",
+        "Latest experiences of a group that count for a message.",
         100,
         100_000,
     ),
-    Setting("PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longer messages are refused", 100, 100_000),
+    Setting(
+        "PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longest message, in characters.", 100, 100_000
+    ),
     Setting(
         "PEGBOARD_MAX_BODY_BYTES",
         1_048_576,
-        "Larger request bodies are refused",
+        "Largest request body, in bytes.",
         10_000,
         100_000_000,
     ),
     Setting(
         "PEGBOARD_KEEP_MESSAGES",
         False,
-        "Keep the words of messages with their turns",
+        "Store the text of messages with their turns. Otherwise a turn keeps only the "
+        "selection and its duration.",
     ),
-    Setting("PEGBOARD_RATE_PER_KEY", 6000, "Requests a minute for each API key", 1, 10_000_000),
+    Setting("PEGBOARD_RATE_PER_KEY", 6000, "Requests per minute for each API key.", 1, 10_000_000),
     Setting(
         "PEGBOARD_RATE_PER_ADDRESS",
         600,
-        "Requests a minute for each address that shows neither key nor session",
+        "Requests per minute for each address without a key or session.",
         1,
         10_000_000,
     ),
     Setting(
         "PEGBOARD_RATE_WRONG_KEYS",
         60,
-        "Wrong keys a minute for each address, before they get 429 instead of 401",
+        "Invalid keys per minute and address; further ones get 429 instead of 401.",
         1,
         10_000_000,
     ),
     Setting(
         "PEGBOARD_CPU_PER_KEY",
         30_000,
-        "Milliseconds of CPU time a minute for each key, and each person in a web session",
+        "Milliseconds of CPU time per minute for each key, and each person in a web session.",
         100,
         100_000_000,
     ),
     Setting(
         "PEGBOARD_CPU_PER_ADDRESS",
         20_000,
-        "Milliseconds of CPU time a minute for each address that shows neither key nor session",
+        "Milliseconds of CPU time per minute for each address without a key or session.",
         100,
         100_000_000,
     ),
     Setting(
-        "PEGBOARD_MAX_FILE_BYTES", 5_242_880, "Larger source files are refused", 1000, 1_000_000_000
+        "PEGBOARD_MAX_FILE_BYTES", 5_242_880, "Largest source file, in bytes.", 1000, 1_000_000_000
     ),
     Setting(
         "PEGBOARD_CAPABILITY_DIRS",
         "",
-        "More folders of CAPABILITY.yaml files, by colon, each after those before it",
+        "Further folders of CAPABILITY.yaml files, separated by colons. "
+        "`~/.pegboard/capabilities` and `./capabilities` are always watched and come "
+        "first.",
     ),
     Setting(
         "PEGBOARD_RELOAD_DEBOUNCE_MS",
         500,
-        "How long it must be quiet before changed manifests are read",
+        "Milliseconds without a change before manifests are reloaded.",
         50,
         10_000,
     ),
     Setting(
         "PEGBOARD_RELOAD_POLLING",
         False,
-        "Look at manifests every second, where the file system tells of no changes",
+        "Poll manifests every second. For network file systems and shared folders that "
+        "send no events; otherwise such a change is found within a minute.",
     ),
     Setting(
         "PEGBOARD_APPROVE",
         "delete",
-        "Which calls wait for a person beside those that rights let ask first: none more, those "
-        "that delete, those that write or delete, or all",
+        "Calls that need approval besides those whose rights ask first: none, deletes, "
+        "writes and deletes, or all.",
         choices=("propose", "delete", "write", "all"),
     ),
     Setting(
         "PEGBOARD_TRUSTED_SERVERS",
         (),
-        "Slugs of MCP servers whose word is believed that a tool only reads, by comma; * is all",
+        "Slugs of MCP servers whose annotations are trusted, separated by commas; `*` means all.",
     ),
-    Setting("PEGBOARD_SELF_APPROVAL", False, "Admins may approve their own calls in a session"),
+    Setting(
+        "PEGBOARD_SELF_APPROVAL", False, "Let admins approve their own calls in a web session."
+    ),
     Setting(
         "PEGBOARD_MAX_WAITING_CALLS",
         50,
-        "How many calls of one person may wait for approval",
+        "Pending approvals per person.",
         1,
         10_000,
     ),
-    Setting("PEGBOARD_APPROVAL_HOURS", 24, "How long a call waits for approval", 1, 720),
-    Setting("PEGBOARD_CALL_SECONDS", 60, "How long a tool may take to answer", 1, 3600),
+    Setting("PEGBOARD_APPROVAL_HOURS", 24, "Hours until a pending approval expires.", 1, 720),
+    Setting("PEGBOARD_CALL_SECONDS", 60, "Timeout of a tool call, in seconds.", 1, 3600),
     Setting(
         "PEGBOARD_CALL_WAIT_SECONDS",
         25,
-        "How long a request waits for a tool before it is told to ask again",
+        "Seconds that a request waits for a tool before it answers `running`.",
         0,
         300,
     ),
     Setting(
         "PEGBOARD_RESULT_BYTES",
         1_048_576,
-        "Longer answers of tools are cut",
+        "Largest stored result of a tool, in bytes. Longer results are cut.",
         10_000,
         10_000_000,
     ),
-    Setting("PEGBOARD_CALL_DAYS", 30, "How long ended calls and their results are kept", 1, 3650),
+    Setting(
+        "PEGBOARD_CALL_DAYS", 30, "Days that finished calls and their results are kept.", 1, 3650
+    ),
     Setting(
         "PEGBOARD_CHECK_SECONDS",
         300,
-        "How often servers at addresses, and programs that failed, are looked at",
+        "Seconds between health checks of remote servers and of failed programs.",
         10,
         86_400,
     ),
     Setting(
         "PEGBOARD_SYNC_SECONDS",
         3600,
-        "How often the definitions of all connected servers are read and compared with the "
-        "approved ones",
+        "Seconds between comparisons of all servers' definitions with the approved ones.",
         60,
         604_800,
     ),
     Setting(
         "PEGBOARD_VERIFY_SECONDS",
         60,
-        "How old a server's word on a tool may be at a call; an older one is asked for again",
+        "Highest age of a server's definition at a call, in seconds. An older one is read again.",
         0,
         3600,
     ),
     Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
-        "Programs that may start MCP servers: whole paths or names; uvx and npx stand for packages",
+        "Programs that may start MCP servers, as names or full paths. `uvx` and `npx` "
+        "allow packages from PyPI and npm, which Pegboard installs itself. `none` allows "
+        "nothing.",
     ),
     Setting(
         "PEGBOARD_PACKAGE_SECONDS",
         300,
-        "How long fetching a server's package may take, with all that it needs",
+        "Timeout for installing a package with its dependencies, in seconds.",
         10,
         3600,
     ),
     Setting(
         "PEGBOARD_PACKAGE_MEGABYTES",
         1000,
-        "How large an installed package may be, with all that it needs",
+        "Largest installed package with its dependencies, in megabytes.",
         1,
         100_000,
     ),
     Setting(
         "PEGBOARD_SOURCE_DIRS",
         "",
-        "Folders below which sources of the marketplace may be read, by colon",
+        "Folders from which the marketplace may read sources, separated by colons. "
+        "Without it, no page or API request reads local folders; `import_catalog` reads "
+        "any path.",
     ),
     Setting(
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS",
         (),
-        "Hosts that may be reached at private addresses and without TLS, as host or host:port",
+        "Hosts that may be reached at private addresses and without TLS, as host or host:port.",
         wrong=no_hosts,
     ),
 )

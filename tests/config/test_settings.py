@@ -10,36 +10,18 @@ from pathlib import Path
 import pytest
 
 from marketplace.config.env import SETTINGS, Setting, SettingsError, read_settings
+from tests.docs.settings_page import PAGE, SECTIONS, render_settings
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("marketplace", "discovery", "catalog", "acl")
 
 
-def test_docs_have_the_table_of_the_code() -> None:
-    text = (PROJECT / "docs" / "settings.md").read_text("utf-8")
-
-    told = re.findall(r"^\| (`[A-Z0-9_]+` \|.*)$", text, re.MULTILINE)
-
-    assert told == [_row(setting) for setting in SETTINGS]
+def test_docs_are_generated_from_the_table_of_the_code() -> None:
+    assert PAGE.read_text("utf-8") == render_settings(), "run python -m tests.docs"
 
 
-def _row(setting: Setting) -> str:
-    cells = (f"`{setting.name}`", _default(setting.default), _bounds(setting), setting.meaning)
-    return " | ".join(cells) + " |"
-
-
-def _default(value: object) -> str:
-    if isinstance(value, bool):
-        return "`true`" if value else "`false`"
-    if isinstance(value, tuple):
-        return f"`{','.join(value)}`" if value else ""
-    return f"`{value}`" if value != "" else ""
-
-
-def _bounds(setting: Setting) -> str:
-    if setting.choices:
-        return ", ".join(f"`{choice}`" for choice in setting.choices)
-    return "" if setting.least is None else f"{setting.least} to {setting.most}"
+def test_every_section_of_the_docs_begins_with_a_setting() -> None:
+    assert SECTIONS.keys() <= {setting.name for setting in SETTINGS}
 
 
 def _wrong_values() -> list[tuple[str, str, str]]:

@@ -1,0 +1,16 @@
+"""Write every generated page of docs/: `python -m tests.docs`."""
+
+import os
+
+import django
+
+from tests.docs import room_map
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
+django.setup()
+
+from tests.docs import reference_page, settings_page  # noqa: E402 - they need Django set up
+
+room_map.PAGE.write_text(room_map.render_map(), "utf-8")
+settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
+reference_page.PAGE.write_text(reference_page.render_reference(), "utf-8")
