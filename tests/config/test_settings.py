@@ -1,5 +1,4 @@
-"""The settings: told in the docs as the code has them, and refused in one line where they are
-wrong."""
+"""Settings: generated docs, and one line for each invalid value."""
 
 import os
 import re
@@ -25,7 +24,7 @@ def test_every_section_of_the_docs_begins_with_a_setting() -> None:
 
 
 def _wrong_values() -> list[tuple[str, str, str]]:
-    """Name, a value that is wrong, and what is said about it."""
+    """Return name, invalid value and error of cases."""
     wrong = []
     for setting in SETTINGS:
         name = setting.name

@@ -1,7 +1,7 @@
-"""The commands that papers show: every fenced block of a shell, taken apart.
+"""Commands in the docs: fenced shell blocks, split into commands.
 
-The standard library alone: `make first-steps` reads the README with it before anything else is
-there.
+It uses only the standard library, because `make first-steps` reads the README with it before
+anything is installed.
 """
 
 import re
@@ -20,7 +20,7 @@ _LOOKS_LIKE_ONE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it is written, and where."""
+    """A command as written, and its place."""
 
     paper: Path
     line: int
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: what it says it is, where it begins, and its lines."""
+    """A fenced block: its kind, first line number, and lines."""
 
     kind: str
     line: int
@@ -40,7 +40,7 @@ class Block:
 
 
 def blocks_in(text: str) -> Iterator[Block]:
-    """Every fenced block."""
+    """Yield every fenced block."""
     lines = text.splitlines()
     number = 0
     while number < len(lines):
@@ -55,12 +55,12 @@ def blocks_in(text: str) -> Iterator[Block]:
 
 
 def commands_in(paper: Path) -> list[Command]:
-    """The commands of its shell blocks."""
+    """Return the commands in a page's shell blocks."""
     return commands_of(paper, paper.read_text("utf-8"))
 
 
 def commands_of(paper: Path, text: str) -> list[Command]:
-    """The same of a text: without comments; of a `console`, what follows `$ `."""
+    """Return the commands in a text, without comments; in a `console`, those after `$ `."""
     found = []
     for block in blocks_in(text):
         if block.kind in SHELLS:
@@ -72,12 +72,12 @@ def commands_of(paper: Path, text: str) -> list[Command]:
 
 
 def hidden_in(paper: Path) -> list[Command]:
-    """Commands in blocks that do not say that they are a shell's: nothing would run them."""
+    """Return commands in blocks without a kind: nothing would run them."""
     return hidden_of(paper, paper.read_text("utf-8"))
 
 
 def hidden_of(paper: Path, text: str) -> list[Command]:
-    """The same of a text. A block that draws what happens is none."""
+    """Return commands in blocks without a kind in a text; drawings with arrows do not count."""
     return [
         Command(paper, block.line, block.lines[0])
         for block in blocks_in(text)
@@ -89,7 +89,7 @@ def hidden_of(paper: Path, text: str) -> list[Command]:
 
 
 def _joined(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """One command each: lines that end in a backslash, or within quotes, go on."""
+    """Join continued lines: those that end in a backslash, or inside quotes."""
     begun, at = "", 0
     for number, line in lines:
         if not begun and (not line.strip() or line.lstrip().startswith("#")):
@@ -108,11 +108,11 @@ def _joined(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _without_comment(text: str) -> str:
-    """What is before `# …`, unless that is within quotes."""
+    """Cut a comment, unless it is inside quotes."""
     found = re.search(r"\s+# .*$", text)
     return text[: found.start()] if found and text[: found.start()].count("'") % 2 == 0 else text
 
 
 def papers() -> list[Path]:
-    """Every page that is there to be read."""
+    """Return every page of the docs."""
     return [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]

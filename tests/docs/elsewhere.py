@@ -1,5 +1,4 @@
-"""Commands of the papers that no test of the papers runs, each with the reason and the test that
-shows that it does what it should."""
+"""Commands of the docs that `test_commands.py` does not run: the reason, and the test that does."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """`pattern` is the whole command; `test` is `path::name`."""
+    """A pattern for whole commands, the reason, and the test as `path::name`."""
 
     pattern: str
     why: str

@@ -1,5 +1,7 @@
-"""Runs the commands of papers against the servers of the tests, in this process: the same code as
-at the prompt, without a process for each."""
+"""Run commands of the docs against the servers of the tests, in this process.
+
+It is the same code as at the prompt, without a process for each.
+"""
 
 import json
 import os
@@ -15,7 +17,7 @@ from django.core.management import CommandError, call_command
 
 from tests.docs.commands import PROJECT, Command
 
-# What would take long says the same of fewer.
+# Long commands run on fewer messages.
 _FEWER = {"evaluate": ["--limit", "20"]}
 _ASSIGNED = re.compile(r"(?:export )?(\w+)=(.*)", re.DOTALL)
 _OPTIONS_WITH_VALUES = {"-H": "header", "-d": "body", "-X": "method", "-o": "output"}
@@ -23,19 +25,21 @@ SETTINGS = (PROJECT / "docs" / "settings.md").read_text("utf-8")
 
 
 class CannotRunError(Exception):
-    """Nobody knows how to run it: it wants a line in `elsewhere.py`."""
+    """No way to run this command here: it needs a line in `elsewhere.py`."""
 
 
 @dataclass
 class Shell:
-    """One paper's terminal. `stand_ins` are what a paper writes for something that its reader has:
-    a key, an address, a folder."""
+    """The terminal of one page.
+
+    `stand_ins` replace placeholders for what a reader has: a key, an address, a folder.
+    """
 
     stand_ins: dict[str, Callable[[], str]]
     variables: dict[str, str] = field(default_factory=dict)
 
     def run(self, command: Command) -> str:
-        """What it says on its standard output. Raises whatever goes wrong."""
+        """Run a command and return its standard output; raise whatever goes wrong."""
         text = command.text
         for written, meant in self.stand_ins.items():
             if written in text:
@@ -81,7 +85,7 @@ def _manage(name: str, *arguments: str) -> str:
 
 
 def _curl(words: list[str]) -> str:
-    """The few options that the papers use; an unknown one is an error."""
+    """Run curl with the options that the docs use; another one is an error."""
     address, method, headers, body = "", "", dict[str, str](), None
     left = iter(words)
     for word in left:
@@ -108,7 +112,7 @@ def _curl(words: list[str]) -> str:
 
 
 def folder_of_a_skill(parent: Path) -> Path:
-    """A catalogue of somebody's own."""
+    """Create a small catalogue and return its folder."""
     skill = parent / "tides" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(

@@ -1,4 +1,4 @@
-"""Every command that a paper shows is run here, or elsewhere for a reason that is told."""
+"""Every command in the docs runs here, or in another test for a reason."""
 
 import importlib.util
 import json
@@ -40,7 +40,7 @@ def _is_run_here(command: Command) -> bool:
 
 @pytest.fixture
 def _installed(transactional_db: None) -> None:
-    """What set-up leaves behind: the starter collection, and the first admin who may use it."""
+    """Load the starter collection and create the first admin, as set-up does."""
     prepare_model(settings.PEGBOARD_MODEL_DIR)
     call_command("load_starter", verbosity=0)
     call_command("embed_pending", verbosity=0)
@@ -52,7 +52,7 @@ def _installed(transactional_db: None) -> None:
 def stand_ins(
     _installed: None, live_server: LiveServer, tmp_path: Path
 ) -> dict[str, Callable[[], str]]:
-    """What the papers leave to their readers."""
+    """Return replacements for the docs' placeholders."""
     everyone = Group.objects.get(name="everyone")
     User.objects.create_user("alice").groups.add(everyone)
     key = new_key(everyone, "select", "discover", "execute", "admin")
@@ -162,7 +162,7 @@ def test_what_is_run_elsewhere_is() -> None:
 
 
 def test_programs_that_are_named() -> None:
-    """Modules that are run by hand, and the paths of this project that they are given."""
+    """Check modules run by hand, and the paths they are given."""
     for command in COMMANDS:
         found = re.search(r"python -m (\S+)(.*)", command.text)
         if found:

@@ -1,4 +1,4 @@
-"""`make first-steps` without its minutes: what it would run is the README's, and all of it."""
+"""`make first-steps` would run the README's commands, all of them."""
 
 from tests.docs.commands import PROJECT, commands_in
 from tests.first_steps import first_commands

@@ -1,4 +1,4 @@
-"""The papers name only what there is."""
+"""The docs name only what exists."""
 
 import re
 from pathlib import Path
