@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
-from acl.http.problems import TITLES, TYPE
+from acl.http.problems import TITLES, TYPE, no_room
 from tests.docs.room_map import APPS, PROJECT
 
 PAGE = PROJECT / "docs" / "reference.md"
@@ -81,6 +81,8 @@ def _operations() -> Iterator[str]:
 def _problems() -> Iterator[str]:
     for status, (name, title) in TITLES.items():
         yield f"{status} | `{name}` | {title}"
+    full = no_room()
+    yield f"{full['status']} | `{full['type'].removeprefix(TYPE)}` | {full['title']}"
 
 
 def _commands() -> Iterator[str]:
