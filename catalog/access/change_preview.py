@@ -22,7 +22,7 @@ from catalog.access.grants import (
     write_restricted,
 )
 from catalog.access.rules import add_rule, remove_rule, rules_like, write_rule
-from catalog.access.usable_ids import modes_of
+from catalog.access.usable_ids import load_access_modes
 from catalog.models import Capability, Integration, Rule
 
 Verb = Literal["grant", "revoke", "rule", "unrule", "open", "close", "restrict", "unrestrict"]
@@ -103,10 +103,10 @@ def preview(changes: Sequence[Change]) -> Preview:
     asked = list(islice(everybody, MOST_ASKED))
     left = sum(len(alike.users) for alike in everybody)
     with transaction.atomic():
-        before = [modes_of(alike.caller, integrations) for alike in asked]
+        before = [load_access_modes(alike.caller, integrations) for alike in asked]
         for change in changes:
             _write(change)
-        after = [modes_of(alike.caller, integrations) for alike in asked]
+        after = [load_access_modes(alike.caller, integrations) for alike in asked]
         transaction.set_rollback(True)
     return _preview(_differences(asked, before, after), left)
 

@@ -34,9 +34,8 @@ class Usable:
 
     runs: frozenset[int]
     asks_first: frozenset[int]
-    disconnected: frozenset[
-        str
-    ]  # slugs of all disconnected integrations; filter before showing them
+    # Slugs of all disconnected integrations, usable or not: never show them unfiltered.
+    disconnected: frozenset[str]
     version: str
 
 
@@ -66,7 +65,7 @@ WHERE %(integrations)s::bigint[] IS NULL OR id = ANY (ARRAY(
 """  # noqa: S608 - constants only
 
 
-def modes_of(caller: Caller, integrations: list[int] | None) -> dict[int, int]:
+def load_access_modes(caller: Caller, integrations: list[int] | None) -> dict[int, int]:
     """Return the access modes of the caller for these integrations, or all: 1 asks first, 2
     runs."""
     parameters = {**rights_parameters(caller), "integrations": integrations}

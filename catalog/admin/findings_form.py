@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from catalog.trust.findings import keeps_out
+from catalog.trust.findings import requires_review
 from catalog.trust.scanner import scan_definition
 
 
@@ -25,7 +25,11 @@ class GatedForm(forms.ModelForm):
             text = str(values.get(name, ""))
             # Also scan as words: categories are written with hyphens.
             found = scan_definition({name: text, "words": text.replace("-", " ")})
-            if name in self.changed_data and keeps_out(found) and not values["approve_findings"]:
+            if (
+                name in self.changed_data
+                and requires_review(found)
+                and not values["approve_findings"]
+            ):
                 told = " ".join(dict.fromkeys(one.told for one in found))
                 self.add_error(name, f"{told} Approve the findings below, or write it differently.")
         return values

@@ -8,7 +8,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from acl.admin.admin_base import ReadOnlyAdmin
-from catalog.embedding.embedding_jobs import failed, pending
+from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
 from catalog.models import CatalogVersion, Embedding, EmbeddingModel, LexicalVector
 
 
@@ -31,7 +31,9 @@ class VectorStateFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Embedding]) -> QuerySet[Embedding]:
         if self.value() == "ready":
             return queryset.filter(vector_hash=F("text_hash"))
-        wanted = {"waiting": pending, "failed": failed}.get(self.value() or "")
+        wanted = {"waiting": pending_embeddings, "failed": failed_embeddings}.get(
+            self.value() or ""
+        )
         return queryset.filter(pk__in=wanted().values("pk")) if wanted else queryset
 
 

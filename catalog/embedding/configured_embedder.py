@@ -68,7 +68,7 @@ def answering_embedder() -> Embedder:
     return _answering.get()
 
 
-def embedder_named(name: str) -> Embedder:
+def embedder_for(name: str) -> Embedder:
     """Return the embedder of a stored model: the configured one, or one shipped with some version.
 
     Raises EmbedderUnavailable.
@@ -109,11 +109,11 @@ class _Answering:
         if self._name and self._name == configured_embedder_name():
             return configured_embedder()
         if time.monotonic() > self._looked_at + RECHECK_SECONDS:
-            self._name, self._looked_at = _name_to_answer() or self._name, time.monotonic()
-        return embedder_named(self._name) if self._name else configured_embedder()
+            self._name, self._looked_at = _find_answering_model() or self._name, time.monotonic()
+        return embedder_for(self._name) if self._name else configured_embedder()
 
 
-def _name_to_answer() -> str:
+def _find_answering_model() -> str:
     try:
         active = EmbeddingModel.objects.filter(active=True).values_list("name", flat=True).first()
         wanted = configured_embedder_name()

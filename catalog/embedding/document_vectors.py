@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from catalog.embedding.embedder import Embedder, Vectors, normalised
+from catalog.embedding.embedder import Embedder, Vectors, normalize_rows
 
 
 def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
@@ -14,4 +14,4 @@ def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
         return np.zeros((0, embedder.dimension), dtype=np.float32)
     vectors = embedder.embed([line for text in lines for line in text])
     starts = np.cumsum([0, *(len(text) for text in lines[:-1])])
-    return normalised(np.add.reduceat(vectors, starts, axis=0))
+    return normalize_rows(np.add.reduceat(vectors, starts, axis=0))

@@ -31,7 +31,7 @@ class Embedder(Protocol):
         """Return one row per text, or raise EmbedderUnavailable."""
 
 
-def normalised(vectors: Vectors) -> Vectors:
+def normalize_rows(vectors: Vectors) -> Vectors:
     """Scale every row to length one; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from catalog.embedding.configured_embedder import (
     configured_embedder,
     configured_embedder_name,
-    embedder_named,
+    embedder_for,
 )
 from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
@@ -55,14 +55,14 @@ RETURNING capability_id
 """
 
 
-def pending() -> QuerySet[Embedding]:
+def pending_embeddings() -> QuerySet[Embedding]:
     """Return the pending rows that may be tried again."""
     return Embedding.objects.exclude(vector_hash=F("text_hash")).filter(
         attempts__lt=settings.PEGBOARD_EMBEDDING_ATTEMPTS
     )
 
 
-def failed() -> QuerySet[Embedding]:
+def failed_embeddings() -> QuerySet[Embedding]:
     """Return the rows given up after too many attempts; a changed text resets them."""
     return Embedding.objects.exclude(vector_hash=F("text_hash")).filter(
         attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS
@@ -81,7 +81,7 @@ def embed_pending(*, progress: Callable[[int, int], None] | None = None) -> int:
     Raises EmbedderUnavailable.
     """
     configured_embedder()
-    waiting = pending().filter(model__in=maintained_models()).order_by("capability_id")
+    waiting = pending_embeddings().filter(model__in=maintained_models()).order_by("capability_id")
     ids = list(waiting.values_list("capability_id", flat=True).distinct())
     written = done = 0
     for some in chunks(ids, settings.PEGBOARD_EMBEDDING_BATCH):
@@ -99,11 +99,11 @@ def maintained_models() -> QuerySet[EmbeddingModel]:
 
 
 def _embed_by(model: EmbeddingModel, ids: Sequence[int]) -> int:
-    rows = pending().filter(model=model, capability__in=ids)
+    rows = pending_embeddings().filter(model=model, capability__in=ids)
     if not rows.exists():
         return 0
     try:
-        embedder = embedder_named(model.name)
+        embedder = embedder_for(model.name)
         return sum(_embed_batch(batch, embedder) for batch in _batches(rows))
     except EmbedderUnavailable as problem:
         log.warning("embedder unavailable", model=model.name, reason=str(problem))
@@ -132,11 +132,11 @@ def _embed_batch(batch: Sequence[int], embedder: Embedder) -> int:
         if isinstance(problem, EmbedderUnavailable) and not isinstance(problem, TextRefused):
             _release(rows)
             raise
-        return _embed_the_others(rows, embedder, problem)
+        return _embed_halves(rows, embedder, problem)
     return _store(rows, vectors)
 
 
-def _embed_the_others(rows: Sequence[Embedding], embedder: Embedder, problem: Exception) -> int:
+def _embed_halves(rows: Sequence[Embedding], embedder: Embedder, problem: Exception) -> int:
     """Halve the batch, so that a bad text fails alone."""
     log.warning("embedding failed", texts=len(rows), exc_info=problem)
     if len(rows) == 1:
@@ -149,7 +149,7 @@ def _embed_the_others(rows: Sequence[Embedding], embedder: Embedder, problem: Ex
 
 def _claim(batch: Sequence[int]) -> list[Embedding]:
     """Count the attempt, then read the texts."""
-    wanted = pending().filter(pk__in=batch)
+    wanted = pending_embeddings().filter(pk__in=batch)
     # Committed first, because the work may crash the process.
     keys = _update_unlocked(wanted, attempts=F("attempts") + 1, sent_at=Now())
     # One statement reads text and hash, so they match whatever is written meanwhile.
@@ -200,7 +200,7 @@ def claim_overdue(limit: int) -> list[int]:
     """Return capabilities that have been pending too long, and mark their rows as sent."""
     # Database time: the clocks of workers may differ.
     too_long_ago = Now() - timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
-    overdue = pending().filter(sent_at__lt=too_long_ago, model__in=maintained_models())
+    overdue = pending_embeddings().filter(sent_at__lt=too_long_ago, model__in=maintained_models())
     keys = _update_unlocked(overdue.order_by("sent_at", "pk")[:limit], sent_at=Now())
     claimed = Embedding.objects.filter(pk__in=keys)
     return list(
@@ -210,7 +210,7 @@ def claim_overdue(limit: int) -> list[int]:
 
 def record_crashes() -> int:
     """Record the reason for rows whose last attempt crashed the process."""
-    return failed().filter(failure="").update(failure=CRASHED)
+    return failed_embeddings().filter(failure="").update(failure=CRASHED)
 
 
 def chunks(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

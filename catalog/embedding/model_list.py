@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 
 from acl.audit.recorder import record
-from catalog.embedding.embedding_jobs import failed, pending
+from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
 from catalog.models import EmbeddingModel
 
 
@@ -40,8 +40,8 @@ def list_model_progress() -> list[ModelProgress]:
             dimension=model.dimension,
             active=model.active,
             embedded=model.embedded,
-            pending=pending().filter(model=model).count(),
-            failed=failed().filter(model=model).count(),
+            pending=pending_embeddings().filter(model=model).count(),
+            failed=failed_embeddings().filter(model=model).count(),
         )
         for model in models
     ]

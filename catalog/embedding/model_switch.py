@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.embedding_jobs import chunks, maintained_models, pending
+from catalog.embedding.embedding_jobs import chunks, maintained_models, pending_embeddings
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, EmbeddingModel
 from catalog.registration.descriptor_rows import write_derived
@@ -61,7 +61,11 @@ def _capabilities_without_row(model: EmbeddingModel) -> list[int]:
 
 def switch_when_complete(model: EmbeddingModel) -> bool:
     """Activate the model once nothing is pending for it."""
-    if model.active or _capabilities_without_row(model) or pending().filter(model=model).exists():
+    if (
+        model.active
+        or _capabilities_without_row(model)
+        or pending_embeddings().filter(model=model).exists()
+    ):
         return False
     with transaction.atomic():
         lock_catalog()

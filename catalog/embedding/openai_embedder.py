@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 
 from acl.platform.strict_json import parse_json
-from catalog.embedding.embedder import EmbedderUnavailable, TextRefused, Vectors, normalised
+from catalog.embedding.embedder import EmbedderUnavailable, TextRefused, Vectors, normalize_rows
 
 BATCH = 64
 LONGEST_TEXT = 8_000  # characters
@@ -50,7 +50,7 @@ class OpenAIEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         rows = [self._embed_batch(batch) for batch in _batches(texts)]
-        return normalised(np.vstack(rows))
+        return normalize_rows(np.vstack(rows))
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         payload = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalised
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalize_rows
 
 BATCH = 32
 
@@ -28,7 +28,7 @@ class SentenceTransformersEmbedder:
         """Return one row per text."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        return normalised(self._encode(texts))
+        return normalize_rows(self._encode(texts))
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         try:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from catalog.formats.categories import COMMUNICATION
-from catalog.formats.declared import Declared, declared
+from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.extension import read_listed
@@ -20,10 +20,10 @@ def read(document: Document) -> Loaded:
     return read_listed(document, "channels", read_channel)
 
 
-def read_channel(entry: Entry) -> Declared:
+def read_channel(entry: Entry) -> DeclaredCapability:
     """Read one platform."""
     name = entry.name("platform", "name", required=True)
-    return declared(
+    return build_declared(
         entry,
         kind="channel",
         name=name,

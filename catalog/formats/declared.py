@@ -22,7 +22,7 @@ from catalog.formats.names import display_name_for, full_name_for, identifier_fo
 from catalog.formats.schema_cleanup import read_schema
 
 
-class Declared(NamedTuple):
+class DeclaredCapability(NamedTuple):
     """A capability and its integration."""
 
     integration: IntegrationDescriptor
@@ -39,7 +39,7 @@ _INTEGRATION_KINDS: dict[Kind, IntegrationKind] = {
 }
 
 
-def declared(
+def build_declared(
     entry: Entry,
     *,
     kind: Kind,
@@ -53,7 +53,7 @@ def declared(
     input_schema: JSONObject | None = None,
     annotations: JSONObject | None = None,
     edges: tuple[EdgeDescriptor, ...] = (),
-) -> Declared:
+) -> DeclaredCapability:
     """Build the descriptors of an entry, given the values specific to its format."""
     slug = integration or slug_for(name)
     action = name if integration else slug
@@ -94,7 +94,7 @@ def declared(
         hidden_characters=entry.hidden,
     )
     owner = _integration(entry, capability, integration_kind, own=integration is None)
-    return Declared(owner, capability)
+    return DeclaredCapability(owner, capability)
 
 
 def _integration(

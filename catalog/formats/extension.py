@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from catalog.formats.declared import Declared, declared
+from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
@@ -20,10 +20,10 @@ def read(document: Document) -> Loaded:
     return read_listed(document, "extensions", read_extension)
 
 
-def read_extension(entry: Entry) -> Declared:
+def read_extension(entry: Entry) -> DeclaredCapability:
     """Read one extension."""
     name = entry.name("name", required=True)
-    return declared(
+    return build_declared(
         entry,
         kind="extension",
         name=name,
@@ -32,9 +32,11 @@ def read_extension(entry: Entry) -> Declared:
     )
 
 
-def read_listed(document: Document, key: str, read_one: Callable[[Entry], Declared]) -> Loaded:
+def read_listed(
+    document: Document, key: str, read_one: Callable[[Entry], DeclaredCapability]
+) -> Loaded:
     """Read a list in which each entry is its own integration; report invalid entries."""
-    found: list[Declared] = []
+    found: list[DeclaredCapability] = []
     values = document.value.get(key)
     for entry in document.entries(values, key, limit=document.limits.entries_per_file):
         try:

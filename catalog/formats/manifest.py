@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from catalog.formats.categories import COMMUNICATION
-from catalog.formats.declared import Declared, declared
+from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import EdgeDescriptor, IntegrationKind, JSONObject, Kind, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, parse_json, read_text, resolve_types
-from catalog.formats.schema_cleanup import checked_schema
+from catalog.formats.schema_cleanup import check_schema
 from catalog.formats.side_effects import side_effect_declared
 from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
@@ -32,13 +32,13 @@ def read(document: Document) -> Loaded:
 
 def read_manifest(
     entry: Entry, *, integration: str | None = None, integration_kind: IntegrationKind | None = None
-) -> Declared:
+) -> DeclaredCapability:
     """Read a manifest mapping; its files are looked up in the document's folder."""
     name = entry.name("name", required=True)
     kind = _kind(entry)
     entry.text("description", required=True)
     flag = entry.flag("hasSideEffects")
-    return declared(
+    return build_declared(
         entry,
         kind=kind,
         name=name,
@@ -94,7 +94,7 @@ def _schema_file(entry: Entry) -> JSONObject | None:
         schema = entry.cleaned(
             parse_json(text, max_depth=entry.document.limits.json_depth), SCHEMA_FILE
         )
-        return checked_schema(entry, schema, SCHEMA_FILE)
+        return check_schema(entry, schema, SCHEMA_FILE)
     except RefusedError as refused:
         raise RefusedError(refused.reason, SCHEMA_FILE) from refused
 

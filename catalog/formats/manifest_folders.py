@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from catalog.formats.declared import Declared
+from catalog.formats.declared import DeclaredCapability
 from catalog.formats.descriptors import Defect
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
@@ -21,7 +21,7 @@ class ManifestRead:
     """A manifest, or a place where manifests could be; `path` is the path shown in reports."""
 
     path: str
-    declared: Declared | None = None
+    declared: DeclaredCapability | None = None
     defects: tuple[Defect, ...] = ()
 
 
@@ -85,14 +85,14 @@ def _read_manifest(file: Path, limits: Limits) -> ManifestRead:
         return ManifestRead(path, defects=(Defect(path, "file", reason),))
     defects = tuple(replace(defect, file=path) for defect in loaded.defects)
     both = zip(loaded.integrations, loaded.capabilities, strict=True)
-    declared = next((Declared(*one) for one in both), None)
+    declared = next((DeclaredCapability(*one) for one in both), None)
     return ManifestRead(path, declared and _with_manifest_path(declared, path), defects)
 
 
-def _with_manifest_path(declared: Declared, path: str) -> Declared:
+def _with_manifest_path(declared: DeclaredCapability, path: str) -> DeclaredCapability:
     """Record the full path of the manifest in both descriptors."""
     source_ref = declared.capability.source_ref | {"file": path}
-    return Declared(
+    return DeclaredCapability(
         replace(declared.integration, source_ref=source_ref),
         replace(declared.capability, source_ref=source_ref),
     )

@@ -13,10 +13,10 @@ def read_schema(entry: Entry, *keys: str) -> JSONObject | None:
     value = entry.raw(*keys)
     if value is None:
         return None
-    return checked_schema(entry, entry.value(*keys), keys[0])
+    return check_schema(entry, entry.value(*keys), keys[0])
 
 
-def checked_schema(entry: Entry, value: Any, key: str) -> JSONObject:
+def check_schema(entry: Entry, value: Any, key: str) -> JSONObject:
     """Check a cleaned schema against the limits, or raise RefusedError."""
     if not isinstance(value, dict):
         raise RefusedError("must be a mapping (a JSON schema)", entry.place(key))
@@ -41,7 +41,7 @@ def schema_from_arguments(entry: Entry, *keys: str) -> JSONObject | None:
     schema: JSONObject = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(dict.fromkeys(required))
-    return checked_schema(entry, schema, keys[0])
+    return check_schema(entry, schema, keys[0])
 
 
 def _is_optional(argument: Entry) -> bool:

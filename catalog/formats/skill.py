@@ -2,7 +2,7 @@
 
 import re
 
-from catalog.formats.declared import declared
+from catalog.formats.declared import build_declared
 from catalog.formats.descriptors import JSONObject, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, parse_yaml
@@ -32,7 +32,7 @@ def read(document: Document) -> Loaded:
         raise RefusedError(refused.reason, "front matter") from refused
     name = entry.name("name", required=True)
     entry.text("description", required=True)
-    one = declared(
+    one = build_declared(
         entry,
         kind="skill",
         name=name,

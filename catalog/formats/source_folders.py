@@ -14,7 +14,7 @@ _SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
 
 
 @dataclass(slots=True)
-class Found:
+class FoundSources:
     """The files to read, in order, and the defects."""
 
     root: Path
@@ -32,13 +32,13 @@ def display_path(path: Path, root: Path) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def find_sources(path: Path, limits: Limits) -> Found:
+def find_sources(path: Path, limits: Limits) -> FoundSources:
     """Find the sources at a path: the file itself, or those below the folder."""
     if path.is_dir():
-        found = Found(path)
+        found = FoundSources(path)
         _walk(path, found, limits, depth=0, in_skill=False)
         return found
-    found = Found(path.parent)
+    found = FoundSources(path.parent)
     if path.exists():
         found.files.append(path)
     else:
@@ -46,14 +46,14 @@ def find_sources(path: Path, limits: Limits) -> Found:
     return found
 
 
-def find_manifests(root: Path, limits: Limits) -> Found:
+def find_manifests(root: Path, limits: Limits) -> FoundSources:
     """Find the manifests below a folder, ignoring other files."""
-    found = Found(root)
+    found = FoundSources(root)
     _walk_manifests(root, found, limits, depth=0)
     return found
 
 
-def _walk_manifests(folder: Path, found: Found, limits: Limits, *, depth: int) -> None:
+def _walk_manifests(folder: Path, found: FoundSources, limits: Limits, *, depth: int) -> None:
     if depth > limits.folder_depth:
         found.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
@@ -70,7 +70,7 @@ def _walk_manifests(folder: Path, found: Found, limits: Limits, *, depth: int) -
         _walk_manifests(inner, found, limits, depth=depth + 1)
 
 
-def _report_linked_folders(folder: Path, found: Found) -> None:
+def _report_linked_folders(folder: Path, found: FoundSources) -> None:
     """Report linked folders: developers often link a tool's folder here and expect it to load."""
     with contextlib.suppress(OSError):  # _list_folder has reported it
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
@@ -78,7 +78,7 @@ def _report_linked_folders(folder: Path, found: Found) -> None:
                 found.report(Path(entry.path), "is a link to a folder, and links are not followed")
 
 
-def _walk(folder: Path, found: Found, limits: Limits, *, depth: int, in_skill: bool) -> None:
+def _walk(folder: Path, found: FoundSources, limits: Limits, *, depth: int, in_skill: bool) -> None:
     if depth > limits.folder_depth:
         found.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
@@ -94,7 +94,7 @@ def _walk(folder: Path, found: Found, limits: Limits, *, depth: int, in_skill: b
         _walk(inner, found, limits, depth=depth + 1, in_skill=is_skill)
 
 
-def _list_folder(folder: Path, found: Found) -> tuple[list[Path], list[Path]]:
+def _list_folder(folder: Path, found: FoundSources) -> tuple[list[Path], list[Path]]:
     """Return the files that may be sources and the folders, sorted by name."""
     files: list[Path] = []
     folders: list[Path] = []

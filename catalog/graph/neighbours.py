@@ -52,7 +52,7 @@ class Neighbourhood:
     disconnected: tuple[Neighbour, ...]
 
 
-def neighbours_of(caller: Caller, full_name: str, type_: str = "") -> Neighbourhood | None:
+def load_neighbours(caller: Caller, full_name: str, type_: str = "") -> Neighbourhood | None:
     """Return up to 20 neighbours of each type; None if the caller cannot use the capability."""
     parameters = {**rights_parameters(caller), "name": full_name, "type": type_}
     with connection.cursor() as cursor:

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from acl.audit.recorder import record
 from acl.rights.caller import Caller
-from catalog.graph.neighbours import Neighbourhood, neighbours_of
+from catalog.graph.neighbours import Neighbourhood, load_neighbours
 from catalog.graph.stored_links import MOST_IN_A_PRESET, refresh_presets
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Edge, Preset, PresetMember
@@ -32,7 +32,7 @@ class PresetTooLarge(Exception):
 
 def find_neighbours(*, caller: Caller, full_name: str, kind: str = "") -> Neighbourhood | None:
     """Return the usable neighbours of a usable capability; `kind` filters edges."""
-    return neighbours_of(caller, full_name, kind)
+    return load_neighbours(caller, full_name, kind)
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from acl.rights.caller import Caller
 from catalog.access.usable_ids import Usable, usable_ids
 from catalog.graph.neighbours import count_edges
 from catalog.lookups.detail_levels import Detail, describe_capability, needs_row
-from catalog.lookups.listing_cache import Entry, entry_of, listing_cache
+from catalog.lookups.listing_cache import Entry, build_entry, listing_cache
 from catalog.models import Capability, Embedding, Integration
 
 EVERY_KIND = frozenset({"", "any", "all"})
@@ -85,7 +85,7 @@ class CategorySummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class IntegrationBranch:
     """An integration and its capabilities."""
 
     integration: str
@@ -127,7 +127,7 @@ class _View:
 
     @property
     def hint(self) -> str:
-        return hint_for(self.disconnected)
+        return describe_disconnected(self.disconnected)
 
 
 def list_capabilities(
@@ -172,7 +172,7 @@ def get_batch(
     return Batch(
         found=tuple(_describe_row(rows[name], detail, examples) for name in wanted if name in rows),
         not_found=tuple(name for name in wanted if name not in rows),
-        hint=hint_for(entry_of(row) for row in shown if _is_disconnected(row)),
+        hint=describe_disconnected(build_entry(row) for row in shown if _is_disconnected(row)),
     )
 
 
@@ -193,11 +193,11 @@ def list_categories(*, caller: Caller) -> tuple[tuple[CategorySummary, ...], str
     return summaries, view.hint
 
 
-def build_tree(*, caller: Caller) -> tuple[tuple[Branch, ...], str]:
+def build_tree(*, caller: Caller) -> tuple[tuple[IntegrationBranch, ...], str]:
     """Return integrations with their capabilities, and the hint about disconnected ones."""
     view = _view(caller)
     branches = tuple(
-        Branch(
+        IntegrationBranch(
             slug,
             entries[0].integration_title,
             tuple(_describe_entries(view, entries, "name_description")),
@@ -227,7 +227,7 @@ def statistics(*, caller: Caller) -> Statistics:
     )
 
 
-def hint_for(disconnected: Iterable[_OfIntegration]) -> str:
+def describe_disconnected(disconnected: Iterable[_OfIntegration]) -> str:
     """Describe the disconnected integrations, or return ""."""
     entries = list(disconnected)
     slugs = sorted({entry.integration for entry in entries})
@@ -284,7 +284,7 @@ def _describe_rows(
 def _describe_row(row: Capability, detail: Detail, examples: bool) -> dict[str, Any]:
     asks_first = bool(getattr(row, "asks_first", False))
     return describe_capability(
-        entry_of(row), asks_first=asks_first, detail=detail, row=row, examples=examples
+        build_entry(row), asks_first=asks_first, detail=detail, row=row, examples=examples
     )
 
 

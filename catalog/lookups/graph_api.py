@@ -19,7 +19,7 @@ from acl.http.strict_serializer import Text
 from acl.models import ApiKey
 from catalog.graph.neighbours import Neighbour
 from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
-from catalog.lookups.catalog_queries import hint_for
+from catalog.lookups.catalog_queries import describe_disconnected
 from catalog.models import Capability, Edge
 
 
@@ -109,7 +109,7 @@ class GraphView(CallerView):
             "neighbours": [_neighbour_body(one) for one in found.neighbours],
         }
         disconnected = {one.full_name: one for one in found.disconnected}
-        return Response(body | {"hint": hint_for(disconnected.values())})
+        return Response(body | {"hint": describe_disconnected(disconnected.values())})
 
     @extend_schema(
         operation_id="add_edge",

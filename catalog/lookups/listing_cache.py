@@ -128,7 +128,7 @@ def read_entries() -> list[Entry]:
     return [Entry(*row) for row in Capability.objects.order_by("pk").values_list(*columns)]
 
 
-def entry_of(row: Capability) -> Entry:
+def build_entry(row: Capability) -> Entry:
     """Build the entry of a row whose integration was selected with it."""
     found = {name: getattr(row, name) for name in Entry.__slots__ if hasattr(row, name)}
     shown = {"integration": row.integration.slug, "integration_title": row.integration.title}

@@ -12,9 +12,9 @@ from django.utils import timezone
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
-from catalog.registration.descriptor_rows import Known, file_of, is_unchanged
+from catalog.registration.descriptor_rows import StoredCapabilities, file_of, is_unchanged
 from catalog.trust.findings import Finding
-from catalog.trust.fingerprint import digest_of
+from catalog.trust.fingerprint import digest_text
 from catalog.trust.gate import (
     HeldDefinition,
     Origin,
@@ -28,7 +28,7 @@ from catalog.trust.gate import (
     review,
     review_integration,
 )
-from catalog.trust.impersonation import Declared, find_shadows_of
+from catalog.trust.impersonation import IntegrationDefinitions, find_shadows_of
 from catalog.trust.stored_definition import (
     INTEGRATION_TEXTS,
     descriptor_of_row,
@@ -55,7 +55,7 @@ def review_descriptors(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, origin: Origin
 ) -> Verdict:
     """Review new and changed descriptors; unchanged approved ones are not read again."""
-    known, verdict = Known(descriptors), Verdict()
+    known, verdict = StoredCapabilities(descriptors), Verdict()
     rows = _load_definitions(integrations.values())
     differing: list[Descriptor] = []
     for one in descriptors:
@@ -173,7 +173,7 @@ def hold_integration(
 ) -> list[str]:
     """Hold an integration's own texts; return its slug, or nothing if they are approved."""
     own = Definition.objects.filter(integration=row, name="").first()
-    digest = digest_of(write_integration(descriptor))
+    digest = digest_text(write_integration(descriptor))
     if own is not None and own.standing == Standing.APPROVED and own.approved_hash == digest:
         return []
     own = own or Definition(integration=row, name="", standing=Standing.NEW)
@@ -263,7 +263,7 @@ def _find_shadows(
     for one in descriptors:
         by_slug.setdefault(one.integration, []).append(one)
     declared = [
-        Declared(
+        IntegrationDefinitions(
             integrations[slug],
             {one.action: texts_of_descriptor(one) for one in some},
             {name for one in some for name in (one.action, one.full_name)},

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
-from catalog.embedding.embedding_jobs import chunks, failed, pending
+from catalog.embedding.embedding_jobs import chunks, failed_embeddings, pending_embeddings
 from catalog.embedding.model_switch import register_configured_model
 from catalog.graph.stored_links import refresh_presets
 from catalog.locks import lock_catalog
@@ -49,11 +49,11 @@ def _rebuild(ids: Sequence[int], *, force: bool) -> None:
         fill_in(row)
     overwrite(Capability, rows, ["tokens", "fingerprint", "parameters_summary"])
     write_derived(rows)
-    retried = failed().filter(capability__in=ids)
+    retried = failed_embeddings().filter(capability__in=ids)
     retried.update(attempts=0, failure="", sent_at=Now())
     if force:
         embeddings = Embedding.objects.filter(capability__in=ids)
         embeddings.update(vector_hash="", attempts=0, failure="", sent_at=Now())
-    waiting = pending().filter(capability__in=ids).order_by("capability_id")
+    waiting = pending_embeddings().filter(capability__in=ids).order_by("capability_id")
     to_send = list(waiting.values_list("capability_id", flat=True).distinct())
     transaction.on_commit(partial(send_embeddings, to_send), robust=True)

@@ -19,13 +19,19 @@ from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.register import store_reviewed
-from catalog.trust.findings import Finding, keeps_out, read_findings, worst_first
-from catalog.trust.fingerprint import digest_of, read_back
+from catalog.trust.findings import Finding, read_findings, requires_review, worst_first
+from catalog.trust.fingerprint import digest_text, parse_definition
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, examine
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
 from catalog.trust.stored_definition import INTEGRATION_TEXTS, is_descriptor, read_descriptor
-from catalog.trust.tool_list import Offered, as_definition, descriptor_of, read_offer, read_tool
+from catalog.trust.tool_list import (
+    Offered,
+    build_descriptor,
+    read_offer,
+    read_tool,
+    reconstruct_definition,
+)
 
 Standing = Definition.Standing
 GONE = "Its server does not list it any longer."
@@ -60,7 +66,7 @@ class StoredDefinitions:
     @property
     def needs_review(self) -> bool:
         """Return True if an admin must review something first."""
-        return bool(self.waiting) or keeps_out(self.about)
+        return bool(self.waiting) or requires_review(self.about)
 
     @property
     def told(self) -> str:
@@ -114,11 +120,11 @@ def store_definitions(
     report.approved = len(_accept(integration, accepted, by))
     if first:
         report.about = find_namesakes(integration)
-    report.waiting = {row.name: _findings(row) for row in waiting_of(integration)}
+    report.waiting = {row.name: _findings(row) for row in list_waiting(integration)}
     return report
 
 
-def waiting_of(integration: Integration) -> QuerySet[Definition]:
+def list_waiting(integration: Integration) -> QuerySet[Definition]:
     """Return the definitions that need a review."""
     rows = Definition.objects.filter(integration=integration, standing__in=Definition.WAITING)
     return rows.order_by("name", "pk")
@@ -203,7 +209,7 @@ def _load_definitions(
             name=capability.action,
             standing=Standing.APPROVED,
             approved=text,
-            approved_hash=digest_of(text),
+            approved_hash=digest_text(text),
             approved_at=timezone.now(),
         )
     return rows
@@ -214,7 +220,7 @@ def _approved_text(capability: Capability, offered: Offered | None) -> str:
     read = offered.descriptor if offered else None
     if offered and read and read.definition_hash == capability.definition_hash:
         return offered.text
-    return as_definition(capability)
+    return reconstruct_definition(capability)
 
 
 def _mark_unchanged(row: Definition, report: StoredDefinitions, by: User | None) -> None:
@@ -263,7 +269,7 @@ def _propose(
             continue
         is_new = not row.approved_hash
         (report.new if is_new else report.changed).append(name)
-        if first and is_new and not keeps_out(_findings(row)):
+        if first and is_new and not requires_review(_findings(row)):
             accepted.append(row)
     return accepted
 
@@ -345,7 +351,7 @@ def _accept(
         return []
     _accept_texts(integration, [*_matching_texts(integration, rows)], by)
     rows = [row for row in rows if row.name]
-    about = descriptor_of(integration)
+    about = build_descriptor(integration)
     read = {row.name: _read(row, about) for row in rows}
     descriptors = {name: one.descriptor for name, one in read.items() if one is not None}
     reviewed = [
@@ -370,7 +376,7 @@ def _accept(
 
 def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition | None:
     """Parse the proposed text with the current reader; None if it cannot be read."""
-    said = read_back(row.proposed)
+    said = parse_definition(row.proposed)
     if is_descriptor(said):
         return UnreviewedDefinition(read_descriptor(said), Origin(row.origin))
     descriptor = read_tool(about, said).descriptor
@@ -390,16 +396,16 @@ def _matching_texts(integration: Integration, rows: Sequence[Definition]) -> Ite
     if own is None:
         return
     chosen = any(not row.name for row in rows)
-    said = {read_back(row.proposed).get("description") for row in rows if row.name}
+    said = {parse_definition(row.proposed).get("description") for row in rows if row.name}
     only_there = all(finding["where"] == "description" for finding in own.findings)
-    if chosen or (only_there and read_back(own.proposed).get("description") in said):
+    if chosen or (only_there and parse_definition(own.proposed).get("description") in said):
         yield next((row for row in rows if not row.name), own)
 
 
 def _accept_texts(integration: Integration, rows: Sequence[Definition], by: User | None) -> None:
     """Store an integration's own texts."""
     for row in rows:
-        said = read_back(row.proposed)
+        said = parse_definition(row.proposed)
         for name in INTEGRATION_TEXTS:
             setattr(integration, name, str(said.get(name, "")))
         integration.title = integration.title or integration.slug

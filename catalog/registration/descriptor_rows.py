@@ -12,7 +12,7 @@ from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescripto
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Integration, LexicalVector
 from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
-from catalog.registration.integration_identity import clash, clash_of_sources, reaches
+from catalog.registration.integration_identity import connection_facts, describe_clash, find_clash
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.
@@ -21,7 +21,7 @@ _STRICTNESS = [access.value for access in Capability.AIAccess]
 
 
 @dataclass(slots=True)
-class Stored:
+class StoreReport:
     """Keys of the written rows, and the defects."""
 
     created: list[int] = field(default_factory=list)
@@ -35,14 +35,14 @@ class Stored:
 
 def store_integrations(
     reviewed: Iterable[ReviewedIntegration], *, state: str, came_from: str
-) -> tuple[dict[str, Integration], Stored]:
+) -> tuple[dict[str, Integration], StoreReport]:
     """Write changed integrations; return those by slug whose slug is not another source's.
 
     `came_from` names the source. An integration belongs to the source that declared it first.
     """
     wanted = {one.descriptor.slug: one.descriptor for one in reviewed}
     rows = {row.slug: row for row in Integration.objects.filter(slug__in=wanted)}
-    stored = Stored()
+    stored = StoreReport()
     new, changed = [], []
     for slug, descriptor in wanted.items():
         row, values = rows.get(slug), _integration_values(descriptor)
@@ -50,17 +50,17 @@ def store_integrations(
             values |= {"came_from": came_from, "unconfirmed": bool(descriptor.transport)}
             rows[slug] = Integration(slug=slug, state=state, **values)
             new.append(rows[slug])
-        elif reason := clash(row, descriptor, came_from=came_from):
+        elif reason := find_clash(row, descriptor, came_from=came_from):
             stored.defects.append(_name_taken(descriptor, reason))
             del rows[slug]
         elif row.came_from not in ("", came_from):
-            reason = clash_of_sources(row, descriptor, came_from=came_from)
+            reason = describe_clash(row, descriptor, came_from=came_from)
             stored.foreign[slug] = _name_taken(descriptor, reason)
             if _differs(row, values, besides={"source_ref"}):
                 stored.defects.append(stored.foreign.pop(slug))
                 del rows[slug]
         elif _differs(row, values, besides={"source_ref"}):
-            row.unconfirmed |= reaches(row) != reaches(descriptor)
+            row.unconfirmed |= connection_facts(row) != connection_facts(descriptor)
             _assign(row, values | {"came_from": came_from})
             changed.append(row)
     Integration.objects.bulk_create(new)
@@ -71,11 +71,11 @@ def store_integrations(
 
 def store_capabilities(
     reviewed: Sequence[ReviewedDefinition], integrations: Mapping[str, Integration], *, state: str
-) -> Stored:
+) -> StoreReport:
     """Write changed capabilities with their words and embeddings, in the caller's transaction."""
     descriptors = [one.descriptor for one in reviewed]
-    known = Known(descriptors)
-    stored = Stored()
+    known = StoredCapabilities(descriptors)
+    stored = StoreReport()
     new: list[Capability] = []
     changed: list[Capability] = []
     for descriptor in descriptors:
@@ -111,7 +111,7 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
     return request_vectors({row.pk: text_hash(row) for row in capabilities})
 
 
-class Known:
+class StoredCapabilities:
     """Stored capabilities that share an id or full name with the descriptors."""
 
     def __init__(self, descriptors: Iterable[Descriptor]) -> None:

@@ -38,7 +38,7 @@ class Described(Protocol):
     def command(self) -> tuple[str, ...] | list[str]: ...
 
 
-def target_of(one: Described) -> str:
+def find_target(one: Described) -> str:
     """Return the package or address, or "" for integrations without either."""
     if one.endpoint:
         return normalised_address(one.endpoint)
@@ -53,7 +53,7 @@ def target_of(one: Described) -> str:
         # PEP 503: PyPI treats runs of these characters as one hyphen.
         plain = re.sub(r"[-_.]+", "-", name) if package.index == "pypi" else name
         return f"{package.index}:{plain}"
-    if image := image_of(one.command):
+    if image := parse_docker_image(one.command):
         return f"docker:{image}"
     return f"program:{json.dumps(list(one.command))}"
 
@@ -73,7 +73,7 @@ def normalised_address(address: str) -> str:
     return f"{parts.scheme.lower()}://{host}{path}{query}"
 
 
-def image_of(command: tuple[str, ...] | list[str]) -> str:
+def parse_docker_image(command: tuple[str, ...] | list[str]) -> str:
     """Return the image of a `docker run` command without its tag; "" for other commands."""
     if len(command) < 3 or command[0].rpartition("/")[2] not in ("docker", "podman"):
         return ""
@@ -93,7 +93,7 @@ def image_of(command: tuple[str, ...] | list[str]) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def reaches(one: object) -> JSONObject:
+def connection_facts(one: object) -> JSONObject:
     """Return everything that determines what is contacted or started, and with which secrets."""
     source_ref = getattr(one, "source_ref", None) or {}
     return {
@@ -105,22 +105,22 @@ def reaches(one: object) -> JSONObject:
     }
 
 
-def clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
+def find_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
     """Return a reason if the descriptor is another thing than the row with its slug, else ""."""
-    if (row.kind, target_of(row)) == (descriptor.kind, target_of(descriptor)):
+    if (row.kind, find_target(row)) == (descriptor.kind, find_target(descriptor)):
         return ""
-    return clash_of_sources(row, descriptor, came_from=came_from)
+    return describe_clash(row, descriptor, came_from=came_from)
 
 
-def clash_of_installation(
+def find_installation_clash(
     row: Described, descriptor: IntegrationDescriptor, *, came_from: str
 ) -> str:
     """Return why the descriptor cannot replace the row, or "" if both are the same thing.
 
     Integrations without a target are the same only if they have the same source.
     """
-    owner, target = str(getattr(row, "came_from", "")), target_of(row)
-    alike = (row.kind, target) == (descriptor.kind, target_of(descriptor))
+    owner, target = str(getattr(row, "came_from", "")), find_target(row)
+    alike = (row.kind, target) == (descriptor.kind, find_target(descriptor))
     if alike and (target or owner == came_from):
         return ""
     return (
@@ -129,7 +129,7 @@ def clash_of_installation(
     )
 
 
-def clash_of_sources(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
+def describe_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
     """Describe both things that want the slug."""
     owner = str(getattr(row, "came_from", ""))
     return (
@@ -140,6 +140,6 @@ def clash_of_sources(row: Described, descriptor: IntegrationDescriptor, *, came_
 
 def describe_integration(one: Described, source: str) -> str:
     """Describe an integration so that it differs from another with the same slug."""
-    target = target_of(one)
+    target = find_target(one)
     words = f"the {one.kind} {target}" if target else f"a {one.kind}"
     return f"{words} from {source}" if source else words

@@ -10,7 +10,7 @@ from pathlib import Path
 from catalog.formats.descriptors import Defect
 from catalog.formats.manifest_folders import ManifestRead, is_gone
 from catalog.models import Capability
-from catalog.registration.manifest_rows import Known, Winner
+from catalog.registration.manifest_rows import ManifestCapabilities, Winner
 
 KEPT = "is as it was when it could last be read"
 
@@ -25,7 +25,9 @@ class Claims:
     defects: list[Defect] = field(default_factory=list)
 
 
-def claim(reads: Sequence[ManifestRead], before: Known, folders: Sequence[Path]) -> Claims:
+def claim(
+    reads: Sequence[ManifestRead], before: ManifestCapabilities, folders: Sequence[Path]
+) -> Claims:
     """Assign each id and slug to the first manifest that declares it."""
     claims = Claims()
     owners: dict[str, str] = {}
@@ -58,7 +60,7 @@ def _rank(path: str, folders: Sequence[Path]) -> int:
 
 
 def _find_unread(
-    reads: Sequence[ManifestRead], before: Known, folders: Sequence[Path]
+    reads: Sequence[ManifestRead], before: ManifestCapabilities, folders: Sequence[Path]
 ) -> Iterator[ManifestRead]:
     """Yield known manifests that exist in watched folders but were not read."""
     found = {read.path for read in reads}
@@ -67,7 +69,7 @@ def _find_unread(
             yield ManifestRead(path, defects=(Defect(path, "file", "cannot be reached"),))
 
 
-def _last_valid(read: ManifestRead, before: Known) -> Capability | None:
+def _last_valid(read: ManifestRead, before: ManifestCapabilities) -> Capability | None:
     """Return the last valid capability if the current manifest is broken."""
     earlier = before.by_path.get(read.path)
     if earlier is None or read.declared is None:

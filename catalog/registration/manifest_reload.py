@@ -21,27 +21,27 @@ from catalog.models import Definition
 from catalog.registration.manifest_claims import Claims, claim
 from catalog.registration.manifest_rows import (
     CAME_FROM,
-    Known,
+    ManifestCapabilities,
     Winner,
-    holders_of,
+    find_stored,
     load_known,
     make_unavailable,
-    note_files,
+    record_files,
     remove,
     restore,
     take_over,
 )
-from catalog.registration.register import Registered, register
+from catalog.registration.register import RegistrationReport, register
 from catalog.trust.gate import Origin
 
 SOURCE = "manifests"
 
 
 @dataclass(slots=True)
-class Reloaded:
+class ReloadReport:
     """The outcome of a pass; names are full names of capabilities."""
 
-    registered: Registered
+    registered: RegistrationReport
     files: int = 0
     gone: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -62,7 +62,9 @@ class Reloaded:
 
 
 @transaction.atomic
-def reload_manifests(*, by: User | None, folders: Sequence[Path], prune: bool = False) -> Reloaded:
+def reload_manifests(
+    *, by: User | None, folders: Sequence[Path], prune: bool = False
+) -> ReloadReport:
     """Bring the catalogue in step with the folders, which are in order of priority.
 
     `prune` deletes capabilities whose manifests are gone, with all decisions about them.
@@ -76,11 +78,11 @@ def reload_manifests(*, by: User | None, folders: Sequence[Path], prune: bool = 
     registered = register(
         _loaded(claims), by=by, source=SOURCE, origin=Origin.MANIFEST, came_from=CAME_FROM
     )
-    holders = {**claims.kept, **holders_of(claims.winners)}
-    report = Reloaded(registered, files=len(claims.files), kept=_names(claims.kept, before))
+    holders = {**claims.kept, **find_stored(claims.winners)}
+    report = ReloadReport(registered, files=len(claims.files), kept=_names(claims.kept, before))
     _delete_waiting(claims.winners)
     report.defects = [*claims.defects, *registered.defects]
-    report.new_defects = note_files(claims.files, holders, report.defects)
+    report.new_defects = record_files(claims.files, holders, report.defects)
     restore(claims.kept.values())
     _drop_unprovided(before, holders.values(), report, by=by, prune=prune)
     return report
@@ -101,12 +103,17 @@ def _delete_waiting(winners: Sequence[Winner]) -> None:
     waiting.exclude(integration__slug__in=[one.integration.slug for one in winners]).delete()
 
 
-def _names(kept: Mapping[str, int], before: Known) -> list[str]:
+def _names(kept: Mapping[str, int], before: ManifestCapabilities) -> list[str]:
     return [before.capabilities[pk].full_name for pk in kept.values()]
 
 
 def _drop_unprovided(
-    before: Known, held: Iterable[int], report: Reloaded, *, by: User | None, prune: bool
+    before: ManifestCapabilities,
+    held: Iterable[int],
+    report: ReloadReport,
+    *,
+    by: User | None,
+    prune: bool,
 ) -> None:
     """Disable, or delete, capabilities that no manifest provides."""
     left = before.capabilities.keys() - set(held)

@@ -19,7 +19,7 @@ _NEEDED = ("identifier", "full_name", "unavailable_reason", "integration__slug")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ManifestCapabilities:
     """Capabilities of manifests, by path and by key; the latter includes deleted files."""
 
     by_path: dict[str, Capability]
@@ -35,14 +35,14 @@ class Winner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Takeover:
     """A capability taken over by another manifest."""
 
     full_name: str
     details: dict[str, str]
 
 
-def load_known() -> Known:
+def load_known() -> ManifestCapabilities:
     """Load the capabilities that manifests provided so far."""
     files = ManifestFile.objects.filter(capability__isnull=False)
     by_path = dict(files.values_list("path", "capability_id"))
@@ -50,10 +50,12 @@ def load_known() -> Known:
     rows = Capability.objects.filter(Q(pk__in=by_path.values()) | orphans)
     rows = rows.select_related("integration").only(*_NEEDED)
     capabilities = {row.pk: row for row in rows}
-    return Known({path: capabilities[pk] for path, pk in by_path.items()}, capabilities)
+    return ManifestCapabilities(
+        {path: capabilities[pk] for path, pk in by_path.items()}, capabilities
+    )
 
 
-def take_over(winners: Sequence[Winner], before: Known) -> list[Taken]:
+def take_over(winners: Sequence[Winner], before: ManifestCapabilities) -> list[Takeover]:
     """Hand capabilities of other manifests over to the winners that declare them.
 
     The row stays, with its rules, grants and decisions. It matches by id, or by full name if no
@@ -69,11 +71,11 @@ def take_over(winners: Sequence[Winner], before: Known) -> list[Taken]:
         row = by_identifier.get(one.capability.identifier) or by_name.get(one.capability.full_name)
         if row and _differs(row, one, paths.get(row.pk)) and _move(row, one):
             details = {"from": paths.get(row.pk, ""), "to": one.path}
-            taken.append(Taken(one.capability.full_name, details))
+            taken.append(Takeover(one.capability.full_name, details))
     return taken
 
 
-def holders_of(winners: Sequence[Winner]) -> dict[str, int]:
+def find_stored(winners: Sequence[Winner]) -> dict[str, int]:
     """Return the stored capabilities of the winners, by path."""
     wanted = {(one.capability.identifier, one.capability.integration): one.path for one in winners}
     rows = Capability.objects.filter(identifier__in=[identifier for identifier, _ in wanted])
@@ -81,7 +83,7 @@ def holders_of(winners: Sequence[Winner]) -> dict[str, int]:
     return {wanted[found]: pk for *key, pk in stored if (found := tuple(key)) in wanted}
 
 
-def note_files(
+def record_files(
     paths: Sequence[str], holders: Mapping[str, int], defects: Iterable[Defect]
 ) -> list[Defect]:
     """Store the state of each file and delete rows of gone ones; return the new defects."""

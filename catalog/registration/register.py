@@ -42,7 +42,7 @@ STORE_BATCH = 500
 
 
 @dataclass(slots=True)
-class Registered:
+class RegistrationReport:
     """Counts of stored capabilities, and the defects.
 
     `held` lists capabilities waiting for a review, `unconfirmed` the integrations not confirmed
@@ -77,7 +77,7 @@ def register(
     prune: bool = False,
     send: bool = True,
     progress: Progress | None = None,
-) -> Registered:
+) -> RegistrationReport:
     """Store a source's entries as far as they pass the gate, and grant them to `group`.
 
     Held entries wait for an admin, and none of their text enters the catalogue. `came_from` names
@@ -85,7 +85,7 @@ def register(
     entries. `prune` deletes what the integrations no longer have. Without `send`, the caller
     embeds.
     """
-    report = Registered(defects=list(loaded.defects))
+    report = RegistrationReport(defects=list(loaded.defects))
     if not EmbeddingModel.objects.exists():
         register_configured_model()
     terms = _Terms(by, origin, state, send)
@@ -106,11 +106,11 @@ def register(
 @transaction.atomic
 def store_reviewed(
     reviewed: Sequence[ReviewedDefinition], *, integration: Integration, by: User | None
-) -> Registered:
+) -> RegistrationReport:
     """Store reviewed definitions of one integration."""
     if not EmbeddingModel.objects.exists():
         register_configured_model()
-    report = Registered()
+    report = RegistrationReport()
     terms = _Terms(by, Origin.SERVER, ReviewState.APPROVED, send=True)
     integrations = {integration.slug: integration}
     for one in reviewed:
@@ -123,10 +123,10 @@ def store_reviewed(
     return report
 
 
-def register_for_measuring(loaded: Loaded, *, group: Group) -> Registered:
+def register_for_measuring(loaded: Loaded, *, group: Group) -> RegistrationReport:
     """Store everything in a scratch catalogue without a review: nobody reads it."""
     register_configured_model()
-    report = Registered(defects=list(loaded.defects))
+    report = RegistrationReport(defects=list(loaded.defects))
     terms = _Terms(None, Origin.IMPORT, ReviewState.APPROVED, send=False)
     integrations = _store_integrations(loaded, report, terms, group, "measuring", measuring=True)
     known = [one for one in loaded.capabilities if one.integration in integrations]
@@ -151,7 +151,7 @@ class _Terms:
 @transaction.atomic
 def _store_integrations(
     loaded: Loaded,
-    report: Registered,
+    report: RegistrationReport,
     terms: _Terms,
     group: Group | None,
     came_from: str,
@@ -180,7 +180,7 @@ def _leave_out_foreign(
     loaded: Loaded,
     integrations: dict[str, Integration],
     foreign: Mapping[str, Defect],
-    report: Registered,
+    report: RegistrationReport,
 ) -> None:
     """Accept only unchanged capabilities for other sources' integrations."""
     if not foreign:
@@ -199,7 +199,7 @@ def _leave_out_foreign(
 def _store_or_split(
     descriptors: Sequence[Descriptor],
     integrations: dict[str, Integration],
-    report: Registered,
+    report: RegistrationReport,
     terms: _Terms,
 ) -> None:
     """Store a batch; if the database rejects a value, store its halves, so that only it is lost."""
@@ -228,7 +228,7 @@ def _rejected_defect(descriptor: Descriptor, problem: Exception) -> Defect:
 def _review_and_store(
     descriptors: Sequence[Descriptor],
     integrations: dict[str, Integration],
-    report: Registered,
+    report: RegistrationReport,
     terms: _Terms,
 ) -> None:
     lock_catalog()
@@ -246,7 +246,7 @@ def _review_and_store(
 def _store(
     reviewed: Sequence[ReviewedDefinition],
     integrations: Mapping[str, Integration],
-    report: Registered,
+    report: RegistrationReport,
     terms: _Terms,
 ) -> None:
     lock_catalog()
@@ -261,7 +261,9 @@ def _store(
 
 @transaction.atomic
 def _prune(
-    integrations: dict[str, Integration], capabilities: Sequence[Descriptor], report: Registered
+    integrations: dict[str, Integration],
+    capabilities: Sequence[Descriptor],
+    report: RegistrationReport,
 ) -> None:
     """Delete what the source no longer has, unless its defects make that uncertain."""
     if report.defects:
@@ -275,7 +277,7 @@ def _prune(
     report.removed = by_table.get(Capability._meta.label, 0)
 
 
-def _finish(report: Registered, *, by: User | None, source: str) -> None:
+def _finish(report: RegistrationReport, *, by: User | None, source: str) -> None:
     written = report.created + report.changed + report.removed
     if written or report.held:
         counts: dict[str, Any] = {

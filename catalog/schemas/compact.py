@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from catalog.schemas.positions import NAMED, ONE, SEVERAL, keywords_in, references_in
+from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_keywords, find_references
 
 # Deeper than any stored schema; deeper parts stay unchanged.
 MAX_DEPTH = 40
@@ -21,7 +21,7 @@ _ANNOTATIONS: dict[str, Callable[[Any], bool]] = {
 def compact(schema: Any) -> Any:
     """Remove descriptions, titles, examples, comments and `$schema`."""
     # A `$ref` may lead through one of these keywords: then the keyword stays everywhere.
-    kept = {word for reference in references_in(schema) for word in keywords_in(reference)}
+    kept = {word for reference in find_references(schema) for word in find_keywords(reference)}
     return _strip(schema, _ANNOTATIONS.keys() - kept, MAX_DEPTH)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.schemas.positions import pointer_of
+from catalog.schemas.positions import parse_pointer
 
 MAX_DEPTH = 6
 MOST_NAMES = 60
@@ -96,7 +96,7 @@ class _Writer:
 
     def _reference(self, reference: str) -> str:
         """Return `#` and a definition's name; other references as written."""
-        match pointer_of(reference):
+        match parse_pointer(reference):
             case [keyword, name] if self._is_definition(keyword, name):
                 label = f"#{name}"
                 place = self._named.setdefault(label, (keyword, name))

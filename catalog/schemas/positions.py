@@ -38,7 +38,7 @@ NAMED = frozenset(
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def pointer_of(reference: str) -> list[str]:
+def parse_pointer(reference: str) -> list[str]:
     """Return the steps of a reference's fragment: `#/$defs/a~1b` gives `$defs` and `a/b`."""
     _, _, fragment = reference.partition("#")
     if not fragment.startswith("/"):
@@ -47,13 +47,13 @@ def pointer_of(reference: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 
 
-def keywords_in(reference: str) -> set[str]:
+def find_keywords(reference: str) -> set[str]:
     """Return the keywords a reference passes through, wherever it starts.
 
     Property names do not count, and neither does anything below a keyword's value.
     """
     keywords = set()
-    steps = pointer_of(reference)
+    steps = parse_pointer(reference)
     place = 0
     while place < len(steps):
         keyword = steps[place]
@@ -71,7 +71,7 @@ def _has_places(keyword: str, following: list[str]) -> bool:
     return keyword not in ONE
 
 
-def references_in(value: Any) -> Iterator[str]:
+def find_references(value: Any) -> Iterator[str]:
     """Yield every reference below the value, without recursion."""
     waiting = [value]
     while waiting:

@@ -68,6 +68,6 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return found[:MAX_FINDINGS]
 
 
-def keeps_out(findings: Iterable[Finding]) -> bool:
+def requires_review(findings: Iterable[Finding]) -> bool:
     """Return True if a finding requires a review."""
     return any(finding.severity is Severity.HIGH for finding in findings)

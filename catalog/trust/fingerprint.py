@@ -20,17 +20,17 @@ def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
     return {key: tool[key] for key in PINNED if tool.get(key) is not None}
 
 
-def written(definition: Mapping[str, Any]) -> str:
+def serialize_definition(definition: Mapping[str, Any]) -> str:
     """Serialize equal definitions equally, in ASCII, so that any column keeps it unchanged."""
     return canonical_json(dict(definition), ascii_only=True)
 
 
-def read_back(text: str) -> JSONObject:
+def parse_definition(text: str) -> JSONObject:
     """Parse a serialized definition."""
     definition: JSONObject = json.loads(text) if text else {}
     return definition
 
 
-def digest_of(text: str) -> str:
+def digest_text(text: str) -> str:
     """Return the digest of a serialized definition."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,8 +15,8 @@ from django.db import connection
 
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.models import Definition
-from catalog.trust.findings import Finding, Severity, keeps_out, worst_first
-from catalog.trust.fingerprint import digest_of, written
+from catalog.trust.findings import Finding, Severity, requires_review, worst_first
+from catalog.trust.fingerprint import digest_text, serialize_definition
 from catalog.trust.scanner import scan_definition
 from catalog.trust.stored_definition import (
     INTEGRATION_TEXTS,
@@ -78,7 +78,7 @@ class ReviewedDefinition:
 def review(definition: UnreviewedDefinition) -> ReviewedDefinition | HeldDefinition:
     """Scan all texts of a definition, and hold it if a finding is severe."""
     findings = examine(definition)
-    if keeps_out(findings):
+    if requires_review(findings):
         return HeldDefinition(definition, findings)
     return ReviewedDefinition(definition.descriptor, _SEAL, findings)
 
@@ -112,7 +112,7 @@ def examine_integration(descriptor: IntegrationDescriptor) -> list[Finding]:
     """Return the findings about an integration's texts if they hold it, else []."""
     said = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
     found = worst_first(scan_definition(said))
-    return found if keeps_out(found) else []
+    return found if requires_review(found) else []
 
 
 def examine_listing(texts: JSONObject) -> list[Finding]:
@@ -127,7 +127,9 @@ def review_integration(
 
     `approved` is the digest of the texts a person approved.
     """
-    if approved == digest_of(write_integration(descriptor)) or not examine_integration(descriptor):
+    if approved == digest_text(write_integration(descriptor)) or not examine_integration(
+        descriptor
+    ):
         return ReviewedIntegration(descriptor, _SEAL)
     is_plain = re.match(PLAIN_VERSION, descriptor.version) is not None
     return ReviewedIntegration(
@@ -159,7 +161,7 @@ def digest_of_definition(definition: UnreviewedDefinition) -> str:
     """Return the digest that an approval is bound to."""
     if definition.said is None:
         return definition.descriptor.definition_hash
-    return digest_of(written(definition.said))
+    return digest_text(serialize_definition(definition.said))
 
 
 def admit_for_measuring(descriptors: Sequence[Descriptor]) -> list[ReviewedDefinition]:

@@ -16,7 +16,7 @@ from catalog.formats.names import RESERVED
 from catalog.models import Capability, Integration
 from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
 from catalog.trust.findings import Finding, Severity
-from catalog.trust.scanner import texts_of
+from catalog.trust.scanner import walk_texts
 from catalog.trust.text_views import LONGEST
 
 MOST_NAMES = 20_000
@@ -45,7 +45,7 @@ class _Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class IntegrationDefinitions:
     """The definitions of one integration; `own` are all its names."""
 
     integration: Integration
@@ -57,32 +57,35 @@ def find_shadows(
     integration: Integration, definitions: Mapping[str, JSONObject], own: set[str]
 ) -> dict[str, list[Finding]]:
     """Return findings about others' tools per definition; `own` are all names of the server."""
-    return find_shadows_of([Declared(integration, definitions, own)])[0]
+    return find_shadows_of([IntegrationDefinitions(integration, definitions, own)])[0]
 
 
 def find_shadows_of(
-    several: Sequence[Declared], *, strict: bool = True
+    several: Sequence[IntegrationDefinitions], *, strict: bool = True
 ) -> list[dict[str, list[Finding]]]:
     """Find shadows for several integrations with one query.
 
     Without `strict`, a name mentioned in passing has medium severity and holds nothing.
     """
     mentioned = [
-        {name: _mentioned(definition) for name, definition in one.definitions.items()}
+        {name: _find_mentions(definition) for name, definition in one.definitions.items()}
         for one in several
     ]
     names: set[str] = set()
     for one, texts in zip(several, mentioned, strict=True):
         tokens = {token for found in texts.values() for token, _, _, _ in found}
         names |= (tokens - one.own) | set(one.definitions)
-    rows = _namesakes(names)
+    rows = _find_tools_named(names)
     return [
         _shadows_of(one, texts, rows, strict) for one, texts in zip(several, mentioned, strict=True)
     ]
 
 
 def _shadows_of(
-    one: Declared, mentioned: Mapping[str, _Mentions], rows: Sequence[_Namesake], strict: bool
+    one: IntegrationDefinitions,
+    mentioned: Mapping[str, _Mentions],
+    rows: Sequence[_Namesake],
+    strict: bool,
 ) -> dict[str, list[Finding]]:
     owners = _Owners()
     for full_name, action, title, owner in rows:
@@ -160,14 +163,14 @@ def _parameters(definition: JSONObject) -> set[str]:
     return set(properties) if isinstance(properties, dict) else set()
 
 
-def _mentioned(definition: JSONObject) -> _Mentions:
+def _find_mentions(definition: JSONObject) -> _Mentions:
     """Return names mentioned in texts.
 
     For each: the name, its place, True for an unambiguous identifier, and True for imperative words
     around it.
     """
     found = []
-    for where, text in texts_of(definition):
+    for where, text in walk_texts(definition):
         if where.rsplit(".", 1)[-1] not in ("description", "title") or " " not in text.strip():
             continue
         text = text[:LONGEST]
@@ -179,7 +182,7 @@ def _mentioned(definition: JSONObject) -> _Mentions:
     return found
 
 
-def _namesakes(names: set[str]) -> list[_Namesake]:
+def _find_tools_named(names: set[str]) -> list[_Namesake]:
     """Return full name, action, title and integration key of tools with these names."""
     wanted = sorted(names)[:MOST_NAMES]
     rows = Capability.objects.filter(

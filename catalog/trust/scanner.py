@@ -49,7 +49,7 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
     """Return all findings about a definition, the most severe first."""
     found: list[Finding] = []
     left = MOST_CHARACTERS
-    for where, text in texts_of(definition):
+    for where, text in walk_texts(definition):
         left -= len(text)
         if left < 0:
             told = "There is more text than is looked through."
@@ -66,7 +66,7 @@ def scan_text(text: str, where: str) -> list[Finding]:
     return [replace(one, severity=_milder(one)) if one.code in usual else one for one in found]
 
 
-def texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
+def walk_texts(definition: JSONObject) -> Iterator[tuple[str, str]]:
     """Yield every text with its place, keys included, in order and without recursion."""
     waiting: list[tuple[str, object]] = [("", definition)]
     while waiting:

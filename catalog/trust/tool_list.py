@@ -11,7 +11,12 @@ from catalog.formats.read_limits import DEFAULT_LIMITS, KB
 from catalog.formats.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
-from catalog.trust.fingerprint import digest_of, pinned_part, read_back, written
+from catalog.trust.fingerprint import (
+    digest_text,
+    parse_definition,
+    pinned_part,
+    serialize_definition,
+)
 
 # Room for both schemas and the description at their limits; larger tools are not stored.
 LARGEST = 256 * KB
@@ -35,10 +40,10 @@ class Offered:
     @property
     def definition(self) -> JSONObject:
         """Return the definition as the server sent it."""
-        return read_back(self.text)
+        return parse_definition(self.text)
 
 
-def descriptor_of(row: Integration) -> IntegrationDescriptor:
+def build_descriptor(row: Integration) -> IntegrationDescriptor:
     """Build the descriptor of a stored integration."""
     return IntegrationDescriptor(
         **{name: getattr(row, name) for name in _SLOTS},
@@ -54,7 +59,7 @@ def read_offer(
 
     The first of several with one name stays, with a finding about the others.
     """
-    descriptor = descriptor_of(integration)
+    descriptor = build_descriptor(integration)
     offered: dict[str, Offered] = {}
     defects: list[Defect] = []
     for tool in list(tools)[: DEFAULT_LIMITS.tools_per_server]:
@@ -75,11 +80,11 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     name = name.strip() if isinstance(name, str) else ""
     if is_deeper(definition, DEFAULT_LIMITS.json_depth):
         reason = f"is nested more than {DEFAULT_LIMITS.json_depth} deep"
-        return _unreadable_tool(integration, name, digest_of(reason), reason)
-    text = written(definition)
+        return _unreadable_tool(integration, name, digest_text(reason), reason)
+    text = serialize_definition(definition)
     if len(text) > LARGEST:
         reason = f"has {len(text):,} bytes; the limit is {LARGEST:,}"
-        return _unreadable_tool(integration, name, digest_of(text), reason)
+        return _unreadable_tool(integration, name, digest_text(text), reason)
     loaded = normalize_tools([definition], integration=integration)
     descriptor = next(iter(loaded.capabilities), None)
     of_tool = name[:80] or "a tool without a name"
@@ -89,10 +94,10 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     )
     if descriptor is None and len(name) > DEFAULT_LIMITS.name:
         name = ""
-    return Offered(name, text, digest_of(text), descriptor, defects)
+    return Offered(name, text, digest_text(text), descriptor, defects)
 
 
-def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def digest_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return digests by tool name; "" for a name with several different definitions."""
     digests: dict[str, str] = {}
     for tool in tools:
@@ -100,13 +105,13 @@ def digests_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         if not isinstance(name, str):
             continue
         deep = is_deeper(tool, DEFAULT_LIMITS.json_depth)
-        digest = "" if deep else digest_of(written(pinned_part(tool)))
+        digest = "" if deep else digest_text(serialize_definition(pinned_part(tool)))
         name = name.strip()
         digests[name] = digest if digests.get(name, digest) == digest else ""
     return digests
 
 
-def as_definition(capability: Capability) -> str:
+def reconstruct_definition(capability: Capability) -> str:
     """Reconstruct the server's definition of a tool stored before pinning existed."""
     definition = {
         "name": capability.action,
@@ -117,7 +122,7 @@ def as_definition(capability: Capability) -> str:
     }
     if capability.display_name != display_name_for(capability.action):
         definition["title"] = capability.display_name
-    return written(pinned_part(definition))
+    return serialize_definition(pinned_part(definition))
 
 
 def _unreadable_tool(
@@ -125,7 +130,7 @@ def _unreadable_tool(
 ) -> Offered:
     name = name if len(name) <= DEFAULT_LIMITS.name else ""
     defect = Defect(f"{integration.slug}: tools/list", name, reason)
-    return Offered(name, written({"name": name}), digest, None, (defect,))
+    return Offered(name, serialize_definition({"name": name}), digest, None, (defect,))
 
 
 def _mark_duplicate(first: Offered) -> Offered:

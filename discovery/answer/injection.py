@@ -10,7 +10,7 @@ from typing import Any
 from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
 from catalog.tokens import token_counter
-from catalog.trust.reviewed_texts import own_schema, own_words
+from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
 from discovery.answer import all_tools
 from discovery.answer.formats.format_base import Tool, tools_of
 from discovery.answer.formats.provider_formats import (
@@ -40,9 +40,9 @@ def as_tools(meta: Iterable[MetaTool]) -> list[Tool]:
     return [
         Tool(
             tool.name,
-            own_words(tool.title),
-            own_words(tool.description),
-            own_schema(tool.input_schema),
+            trust_own_text(tool.title),
+            trust_own_text(tool.description),
+            trust_own_schema(tool.input_schema),
             tool.side_effect,
         )
         for tool in meta

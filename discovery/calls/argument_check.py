@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.schemas.positions import REFERENCES, pointer_of
+from catalog.schemas.positions import REFERENCES, parse_pointer
 
 MOST_BYTES, DEEPEST = 100_000, 16
 # A hostile schema of 14 definitions, each naming the next twice, takes 32,000 and over a second.
@@ -118,7 +118,7 @@ class _Effort:
         if not isinstance(reference, str) or reference[:2] not in {"#", "#/"}:
             raise LookupError(reference)
         found: Any = self._root
-        for step in pointer_of(reference):
+        for step in parse_pointer(reference):
             found = found[int(step) if isinstance(found, list) else step]
         return found
 

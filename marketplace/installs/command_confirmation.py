@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
 from catalog.formats.package_names import NotAPackageError, parse_package
-from catalog.registration.integration_identity import reaches
+from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
 
 
@@ -40,7 +40,7 @@ def to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = (
 
 def digest_of_target(one: object) -> str:
     """Return the digest that says that an integration's or a descriptor's target was seen."""
-    return hashlib.sha256(canonical_json(reaches(one)).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(connection_facts(one)).encode()).hexdigest()
 
 
 def digest_to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> str:

@@ -19,7 +19,7 @@ from catalog.formats.package_names import NotAPackageError, check_constraint, pa
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import review_integrations
-from catalog.registration.integration_identity import clash_of_installation
+from catalog.registration.integration_identity import find_installation_clash
 from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
     Launchers,
@@ -291,7 +291,7 @@ def _integration(descriptor: IntegrationDescriptor) -> Integration:
     listing = str(descriptor.source_ref.get("listing") or "")
     came_from = f"the listing {listing}" if listing else "admin"
     if integration and (
-        reason := clash_of_installation(integration, descriptor, came_from=came_from)
+        reason := find_installation_clash(integration, descriptor, came_from=came_from)
     ):
         raise OtherThingError(reason)
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):

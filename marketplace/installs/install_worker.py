@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
-from catalog.embedding.embedding_jobs import failed, pending
+from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
@@ -174,7 +174,10 @@ def _show_when_embedded(installation: Installation) -> bool:
     """Show it once it can be found by meaning, or cannot be: by its words it is found anyway."""
     integration = installation.integration
     own = {"capability__integration": integration}
-    if pending().filter(**own).exists() and not failed().filter(**own).exists():
+    if (
+        pending_embeddings().filter(**own).exists()
+        and not failed_embeddings().filter(**own).exists()
+    ):
         return False
     with transaction.atomic():
         lock_installed(integration.pk)

@@ -16,12 +16,12 @@ from catalog.registration.admission import hold_integrations, review_integration
 from catalog.registration.definition_review import (
     approve_definitions,
     forget_gone,
+    list_waiting,
     seen_digest,
     store_definitions,
-    waiting_of,
 )
 from catalog.registration.register import register
-from catalog.trust.fingerprint import read_back as definition_of
+from catalog.trust.fingerprint import parse_definition
 from marketplace.installs.install_candidate import COLUMNS, put_into, read_back
 from marketplace.installs.install_locks import lock_installed, lock_integration
 from marketplace.installs.install_state import StoppedError, go
@@ -87,7 +87,7 @@ def approve_all(installation: Installation) -> None:
     integration, by = installation.integration, installation.approved_by or installation.by
     if by is None:
         return
-    readable = [row for row in waiting_of(integration) if not row.problem]
+    readable = [row for row in list_waiting(integration) if not row.problem]
     if installation.kind != Installation.Kind.INSTALL:
         # An update shows how its tools differ. The integration's own texts wait for a review.
         readable = [row for row in readable if row.name]
@@ -172,4 +172,4 @@ def _put_in_place(integration: Integration, installation: Installation) -> None:
 
 def _approved(integration: Integration) -> dict[str, dict[str, object]]:
     rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
-    return {row.name: definition_of(row.approved) for row in rows.order_by("pk")}
+    return {row.name: parse_definition(row.approved) for row in rows.order_by("pk")}

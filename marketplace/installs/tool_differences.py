@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
-from catalog.trust.fingerprint import digest_of, pinned_part, written
+from catalog.trust.fingerprint import digest_text, pinned_part, serialize_definition
 
 
 def differences(
@@ -15,7 +15,7 @@ def differences(
     told = []
     for name in sorted({*before, *offered}):
         old, new = before.get(name), offered.get(name)
-        if old == new or (old and new and written(old) == written(new)):
+        if old == new or (old and new and serialize_definition(old) == serialize_definition(new)):
             continue
         what = "added" if old is None else "removed" if new is None else "changed"
         told.append(
@@ -32,8 +32,8 @@ def differences(
 
 def tools_digest(tools: Iterable[Mapping[str, Any]]) -> str:
     """What an approval of a list of tools is bound to."""
-    parts = sorted(written(pinned_part(tool)) for tool in tools)
-    return digest_of("\n".join(parts))
+    parts = sorted(serialize_definition(pinned_part(tool)) for tool in tools)
+    return digest_text("\n".join(parts))
 
 
 def _differing(old: JSONObject, new: JSONObject) -> list[str]:

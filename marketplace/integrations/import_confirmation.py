@@ -9,7 +9,7 @@ from django.db import transaction
 from acl.audit.recorder import record
 from acl.platform.worker_jobs import ask_worker
 from catalog.models import Integration
-from catalog.registration.integration_identity import reaches
+from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import Launchers, check_command, command_digest
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target
@@ -43,7 +43,7 @@ class Target:
 
 def target_to_confirm(integration: Integration) -> Target:
     """Return what would be reached or started, and the digest that says that it was seen."""
-    found = reaches(integration)
+    found = connection_facts(integration)
     return Target(
         transport=integration.transport,
         endpoint=integration.endpoint,
@@ -75,7 +75,7 @@ def confirm_integration(*, by: User, integration: Integration, confirmed: str) -
     if target.is_program:
         row.command_digest = command_digest(target.command, target.required_secrets)
     row.save(update_fields=["unconfirmed", "command_digest", "updated_at"])
-    record(by=by, action="integration.confirm", target=row.slug, details=reaches(row))
+    record(by=by, action="integration.confirm", target=row.slug, details=connection_facts(row))
     transaction.on_commit(partial(ask_worker, TASK, row.pk), robust=True)
     return True
 

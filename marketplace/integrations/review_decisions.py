@@ -16,12 +16,12 @@ from catalog.registration.definition_review import (
     ChangedSinceError,
     approve_definitions,
     forget_gone,
+    list_waiting,
     reject_definitions,
     seen_digest,
-    waiting_of,
 )
 from catalog.trust.findings import Finding, read_findings
-from catalog.trust.fingerprint import digest_of, read_back
+from catalog.trust.fingerprint import digest_text, parse_definition
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
 from catalog.trust.text_differences import FieldDifference, compare
@@ -90,7 +90,7 @@ def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
 
 def change_of(row: Definition) -> Change:
     """A definition beside the one that was approved."""
-    before, after = read_back(row.approved), read_back(row.proposed)
+    before, after = parse_definition(row.approved), parse_definition(row.proposed)
     if row.standing in (Standing.GONE, Standing.RETURNED):
         # It says again what was approved: what it said meanwhile stands on the left.
         before, after = (after or before), (before if row.standing == Standing.RETURNED else {})
@@ -142,8 +142,8 @@ def seen_of(integration: Integration) -> str:
     installation = waiting_install(integration)
     if installation and installation.kind != Installation.Kind.INSTALL:
         return tools_digest(installation.tools)
-    rows = waiting_of(integration)
-    return digest_of("\n".join(f"{row.name} {seen_digest(row)}" for row in rows))
+    rows = list_waiting(integration)
+    return digest_text("\n".join(f"{row.name} {seen_digest(row)}" for row in rows))
 
 
 def approve(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
@@ -168,9 +168,9 @@ def approve_all(*, by: User, integration: Integration, seen: str) -> int:
         raise ChangedSinceError
     installation = waiting_install(integration)
     if installation is not None:
-        before = len(installation.changes) or waiting_of(integration).count()
+        before = len(installation.changes) or list_waiting(integration).count()
         return before if approve_install(by=by, installation=installation) else 0
-    rows = {row.name: seen_digest(row) for row in waiting_of(integration) if not row.problem}
+    rows = {row.name: seen_digest(row) for row in list_waiting(integration) if not row.problem}
     return len(approve_definitions(by=by, integration=integration, seen=rows)) if rows else 0
 
 
@@ -182,5 +182,5 @@ def remove(*, by: User, integration: Integration, name: str) -> list[str]:
 def _go_on(by: User, integration: Integration) -> None:
     installation = waiting_install(integration)
     is_first = installation is not None and installation.kind == Installation.Kind.INSTALL
-    if installation and is_first and not waiting_of(integration).exists():
+    if installation and is_first and not list_waiting(integration).exists():
         approve_install(by=by, installation=installation)

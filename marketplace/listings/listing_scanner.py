@@ -15,8 +15,8 @@ from django.db import connection, transaction
 
 from catalog.embedding.embedding_jobs import chunks
 from catalog.formats.descriptors import JSONObject
-from catalog.trust.findings import keeps_out
-from catalog.trust.fingerprint import digest_of, written
+from catalog.trust.findings import requires_review
+from catalog.trust.fingerprint import digest_text, serialize_definition
 from catalog.trust.gate import examine_listing
 from catalog.trust.stored_definition import PLAIN_VERSION
 from marketplace.models import Listing, ListingFile, ListingVersion
@@ -39,11 +39,11 @@ def scan_listings(rows: Iterable[Listing]) -> list[Listing]:
     rows = list(rows)
     scanned = []
     for row, texts in zip(rows, _texts_of(rows), strict=True):
-        digest = digest_of(written(texts))
+        digest = digest_text(serialize_definition(texts))
         if row.review != Review.UNSCANNED and row.texts_digest == digest:
             continue
         findings = examine_listing(texts)
-        held = keeps_out(findings) or row.review == Review.REJECTED
+        held = requires_review(findings) or row.review == Review.REJECTED
         row.review = Review.HELD if held else Review.CLEAR
         row.findings = [finding.as_json() for finding in findings]
         row.texts_digest = digest
@@ -69,7 +69,7 @@ def scan_stored_listings() -> int:
 
 def digest_of_listing(row: Listing) -> str:
     """Return what a decision about the listing is bound to."""
-    return digest_of(written(next(_texts_of([row]))))
+    return digest_text(serialize_definition(next(_texts_of([row]))))
 
 
 def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:

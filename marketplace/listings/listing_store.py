@@ -9,7 +9,7 @@ from django.db import transaction
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.names import slug_for
 from catalog.registration.descriptor_rows import file_of, overwrite
-from catalog.registration.integration_identity import Described, describe_integration, target_of
+from catalog.registration.integration_identity import Described, describe_integration, find_target
 from marketplace.listings.listing_scanner import scan_listings
 from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.search_index import describe_listings
@@ -130,7 +130,7 @@ def _describes_other(known: Described, offer: Offer) -> bool:
     """
     if known.kind != offer.descriptor.kind:
         return True
-    return "/" not in offer.key and target_of(known) != target_of(offer.descriptor)
+    return "/" not in offer.key and find_target(known) != find_target(offer.descriptor)
 
 
 def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from catalog.embedding.configured_embedder import embedder_named
+from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
 from catalog.embedding.embedding_jobs import CRASHED, chunks, maintained_models
@@ -93,7 +93,7 @@ def _embed_with(model: EmbeddingModel, most: int) -> int:
     size = settings.PEGBOARD_EMBEDDING_BATCH
     batches = [*chunks(fresh, size), *([pk] for pk, attempts in rows if attempts)]
     try:
-        embedder = embedder_named(model.name) if batches else None
+        embedder = embedder_for(model.name) if batches else None
         return sum(_embed_batch(batch, embedder) for batch in batches if embedder)
     except EmbedderUnavailable as problem:
         log.warning("embedder unavailable", model=model.name, reason=str(problem))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.contrib.auth.models import Group, User
 
 from catalog.formats.descriptors import Defect, Loaded
-from catalog.registration.register import Registered, register
+from catalog.registration.register import RegistrationReport, register
 from marketplace.listings.listing_store import StoredListings, store_listings
 
 
@@ -14,7 +14,7 @@ from marketplace.listings.listing_store import StoredListings, store_listings
 class Imported:
     """Result of an import: registered capabilities, and stored listings."""
 
-    registered: Registered
+    registered: RegistrationReport
     listings: StoredListings
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, decode, parse_json, read_bytes
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.servers.net.guarded_fetch import Bounds, Document, fetch
+from catalog.servers.net.guarded_fetch import Bounds, FetchedDocument, fetch
 from marketplace.models import Source
 from marketplace.sources.archives import strip_top_folder, unpack
 from marketplace.sources.repositories import archive_url, folder_in_url
@@ -31,7 +31,7 @@ _STATUS_MESSAGES = {
     429: "It was asked too often; it is asked again at the next refresh.",
 }
 
-Fetch = Callable[..., Document]
+Fetch = Callable[..., FetchedDocument]
 
 
 class Reading:
@@ -113,7 +113,7 @@ class Reading:
                 raise SourceProblemError("no_such_folder", f"It has no folder {folder}.")
             yield root
 
-    def _request(self, url: str, headers: Mapping[str, str], bounds: Bounds) -> Document:
+    def _request(self, url: str, headers: Mapping[str, str], bounds: Bounds) -> FetchedDocument:
         self._heartbeat()
         document = self._fetch(url, headers=headers, bounds=bounds)
         if document.status == 304 and headers:

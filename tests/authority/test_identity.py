@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Loaded
 from catalog.models import Capability, Integration
-from catalog.registration.integration_identity import normalised_address, target_of
+from catalog.registration.integration_identity import find_target, normalised_address
 from catalog.registration.register import register
 from marketplace.models import Listing
 from marketplace.sources.catalog_import import import_loaded
@@ -179,4 +179,4 @@ def test_an_address_may_be_written_in_several_ways(one: str, other: str) -> None
     ],
 )
 def test_a_package_is_the_same_in_every_version(command: tuple[str, ...], target: str) -> None:
-    assert target_of(IntegrationDescriptor("a", "mcp", "A", command=command)) == target
+    assert find_target(IntegrationDescriptor("a", "mcp", "A", command=command)) == target

@@ -8,7 +8,7 @@ from acl.accounts.people import PeopleRefused
 from acl.accounts.service_accounts import ServiceAccountRefused, create_service_account
 from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, ServiceAccount
-from catalog.registration.integration_identity import image_of
+from catalog.registration.integration_identity import parse_docker_image
 from tests.access.people import People
 from tests.authority.conftest import Staff
 from tests.factories import UserFactory
@@ -75,4 +75,4 @@ IMAGES = {
 def test_the_value_of_an_option_is_not_taken_for_the_image(
     command: tuple[str, ...], image: str
 ) -> None:
-    assert image_of(command) == image
+    assert parse_docker_image(command) == image

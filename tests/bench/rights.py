@@ -225,7 +225,7 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
 def _compare(callers: list[Any], dice: random.Random) -> dict[str, int]:
     """Answers that are the oracle's, and others: for each caller, everything with a rule or a grant
     of its own in the group, and a thousand more."""
-    from catalog.access.usable_ids import modes_of
+    from catalog.access.usable_ids import load_access_modes
     from catalog.models import Capability
 
     every = list(Capability.objects.order_by("pk").values_list("pk", flat=True))
@@ -234,7 +234,7 @@ def _compare(callers: list[Any], dice: random.Random) -> dict[str, int]:
         world = _world_of(caller)
         ruled = {rule.capability for rule in world.rules if rule.capability is not None}
         looked_at = ruled | set(dice.sample(every, min(1000, len(every))))
-        answers = modes_of(caller, None)
+        answers = load_access_modes(caller, None)
         for pk in looked_at:
             same = ("no", "propose", "allow")[answers.get(pk, 0)] == world.answer(caller, pk)
             equal, different = equal + same, different + (not same)

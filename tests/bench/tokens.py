@@ -102,9 +102,9 @@ def has_arguments(schema: Mapping[str, Any] | None) -> bool:
 def _entry(row: Any, level: Any) -> str:
     """The entry as lookups answer it, but for its tokens."""
     from catalog.lookups.detail_levels import describe_capability
-    from catalog.lookups.listing_cache import entry_of
+    from catalog.lookups.listing_cache import build_entry
 
-    body = describe_capability(entry_of(row), asks_first=False, detail=level, row=row)
+    body = describe_capability(build_entry(row), asks_first=False, detail=level, row=row)
     return canonical_json({name: value for name, value in body.items() if name != "tokens"})
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalised
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalize_rows
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.registration.register import Registered, register
+from catalog.registration.register import RegistrationReport, register
 
 
 def tool(
@@ -36,7 +36,7 @@ def loaded(*tools: Descriptor, kind: Any = "mcp", **more: Any) -> Loaded:
     return Loaded(tuple(integrations), tools, **more)
 
 
-def store(*tools: Descriptor, **options: Any) -> Registered:
+def store(*tools: Descriptor, **options: Any) -> RegistrationReport:
     return register(loaded(*tools), by=None, source="test", **options)
 
 
@@ -58,7 +58,7 @@ class WordyEmbedder:
             raise self.refusal("cannot embed poison")
         digests = [hashlib.sha256(f"{self.name} {text}".encode()).digest() for text in texts]
         rows = [np.frombuffer(digest[:8], dtype=np.uint8) for digest in digests]
-        return normalised(np.array(rows, dtype=np.float32).reshape(-1, 8) + 1)
+        return normalize_rows(np.array(rows, dtype=np.float32).reshape(-1, 8) + 1)
 
 
 class AbsentEmbedder(WordyEmbedder):

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from catalog.embedding.embedding_jobs import pending
+from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.models import Capability, Embedding, LexicalVector
 from marketplace.listings.listing_store import built_in_source
 from marketplace.models import Listing
@@ -140,7 +140,7 @@ def test_embed_pending_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(CommandError, match="nobody answers"):
         run("embed_pending")
 
-    assert pending().count() == 1
+    assert pending_embeddings().count() == 1
 
 
 def test_rebuild_mends_what_follows_from_the_definitions(embedder: WordyEmbedder) -> None:

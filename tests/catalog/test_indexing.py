@@ -15,8 +15,8 @@ from catalog.embedding.embedding_jobs import (
     claim_overdue,
     embed_capabilities,
     embed_pending,
-    failed,
-    pending,
+    failed_embeddings,
+    pending_embeddings,
     record_crashes,
 )
 from catalog.embedding.embedding_text import embedding_text
@@ -95,8 +95,8 @@ def test_text_that_cannot_be_embedded_blocks_no_other(
     for _ in range(7):
         embed_capabilities(ids())
 
-    assert pending().count() == 0
-    row = failed().get()
+    assert pending_embeddings().count() == 0
+    row = failed_embeddings().get()
     assert (row.capability.action, row.attempts) == ("poison", 5)
     assert row.failure == "cannot embed poison"
     assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 39
@@ -120,7 +120,7 @@ def test_absent_provider_leaves_it_pending_with_the_reason(monkeypatch: pytest.M
     for _ in range(7):
         embed_capabilities(ids())
 
-    row = pending().get()
+    row = pending_embeddings().get()
     assert (row.attempts, row.failure) == (0, "nobody answers")
 
 
@@ -149,7 +149,7 @@ def test_reason_is_given_for_what_ended_the_worker() -> None:
 
     record_crashes()
 
-    assert failed().get().failure == CRASHED
+    assert failed_embeddings().get().failure == CRASHED
 
 
 def test_progress_is_told() -> None:

@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from acl.platform.heartbeat import KEY
-from catalog.embedding.embedding_jobs import CRASHED, failed, pending
+from catalog.embedding.embedding_jobs import CRASHED, failed_embeddings, pending_embeddings
 from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder
@@ -57,7 +57,7 @@ def test_killed_process_loses_nothing_wherever_it_was(
 
     deployment.start_worker_and_beat(KILL_AT=str(tmp_path))
     deployment.send(ids())
-    wait_for(lambda: not pending().exists(), "the sweep")
+    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
 
     assert list(tmp_path.iterdir()) == []
     assert Embedding.objects.count() == 40
@@ -73,7 +73,7 @@ def test_killed_worker_loses_nothing(deployment: Deployment, tmp_path: Path) -> 
 
     deployment.start_worker_and_beat()
 
-    wait_for(lambda: not pending().exists(), "the sweep")
+    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
     assert_every_vector_is_of_its_text()
 
 
@@ -82,14 +82,14 @@ def test_import_while_the_queue_is_away_is_embedded_when_it_is_back(
 ) -> None:
     store(tool("send_email"))
     deployment.start_worker_and_beat()
-    wait_for(lambda: not pending().exists(), "the first sweep")
+    wait_for(lambda: not pending_embeddings().exists(), "the first sweep")
 
     deployment.queue.stop()
     deployment.manage("import_catalog", str(skills))
-    assert pending().count() == 20
+    assert pending_embeddings().count() == 20
     deployment.queue.start()
 
-    wait_for(lambda: not pending().exists(), "the sweep")
+    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
     assert Embedding.objects.count() == 21
     assert_every_vector_is_of_its_text()
 
@@ -102,7 +102,7 @@ def test_deleted_queue_loses_nothing(deployment: Deployment, skills: Path) -> No
 
     deployment.start_worker_and_beat()
 
-    wait_for(lambda: not pending().exists(), "the sweep")
+    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
     assert_every_vector_is_of_its_text()
 
 
@@ -115,10 +115,10 @@ def test_text_that_kills_is_given_up_after_five_deliveries_and_the_others_are_em
     worker = deployment.start_worker_and_beat()
     deployment.send(ids())
 
-    wait_for(lambda: failed().filter(failure=CRASHED).exists(), "giving up")
-    wait_for(lambda: not pending().exists(), "the rest")
+    wait_for(lambda: failed_embeddings().filter(failure=CRASHED).exists(), "giving up")
+    wait_for(lambda: not pending_embeddings().exists(), "the rest")
 
-    given_up = failed().get()
+    given_up = failed_embeddings().get()
     assert (given_up.capability.action, given_up.attempts) == ("deadly", 5)
     assert Embedding.objects.filter(vector_hash=F("text_hash")).count() == 100
     assert worker.poll() is None  # only its children were killed

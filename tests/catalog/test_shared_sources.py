@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.embedding.embedding_jobs import pending
+from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.formats.loader import load_path
 from catalog.models import Capability, LexicalVector
 from catalog.registration.register import register
@@ -36,5 +36,5 @@ def test_whole_catalogue_is_stored_with_words_and_promises() -> None:
     report = register(source, by=None, source="toucan")
 
     assert report.created + len(report.defects) >= 5191
-    assert report.created == LexicalVector.objects.count() == pending().count()
+    assert report.created == LexicalVector.objects.count() == pending_embeddings().count()
     assert register(source, by=None, source="toucan").unchanged == report.created

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
 from catalog.servers.connections.session_pool import Connections, close_idle_forever
@@ -22,7 +22,7 @@ IMPATIENT = Policy(
 def in_pool(
     ask: Callable[[Connections], Awaitable[Any]],
     policy: Policy = IMPATIENT,
-    limits: Limits = QUICK,
+    limits: ServerLimits = QUICK,
     **more: Any,
 ) -> Any:
     async def run() -> Any:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.rights.caller import Caller
-from catalog.graph.neighbours import count_edges, neighbours_of
+from catalog.graph.neighbours import count_edges, load_neighbours
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Edge
 from tests.access.test_random_worlds import CAPABILITIES, callers_of, random_world
@@ -67,7 +67,7 @@ def told(caller: Caller, usable: set[int]) -> Edges:
     names = {pk: name for name, pk in keys.items()}
     found = set()
     for pk in usable:
-        around = neighbours_of(caller, names[pk])
+        around = load_neighbours(caller, names[pk])
         assert around is not None
         for one in around.neighbours:
             ends = (pk, keys[one.full_name])
@@ -92,7 +92,7 @@ def test_neighbours_are_those_of_the_oracle(seed: int) -> None:
         answers = {caller: told(caller, set(world.usable(caller))) for caller in callers}
         counted = {caller: count_edges(caller) for caller in callers}
         foreign = [
-            neighbours_of(caller, f"integration-{facts.integration}__action_{pk}")
+            load_neighbours(caller, f"integration-{facts.integration}__action_{pk}")
             for caller in callers
             for pk, facts in world.capabilities.items()
             if pk not in world.usable(caller)

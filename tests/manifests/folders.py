@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.models import Capability, ManifestFile
-from catalog.registration.manifest_reload import Reloaded, reload_manifests
+from catalog.registration.manifest_reload import ReloadReport, reload_manifests
 
 LAMP = "name: lamp\nkind: tool\ndescription: Switches a lamp on and off.\n"
 
@@ -33,7 +33,7 @@ class Folders:
     def remove(self, name: str = "lamp", *, second: bool = False) -> None:
         shutil.rmtree((self.second if second else self.first) / name)
 
-    def read(self, *, prune: bool = False, only_first: bool = False) -> Reloaded:
+    def read(self, *, prune: bool = False, only_first: bool = False) -> ReloadReport:
         watched = (self.first,) if only_first else (self.first, self.second)
         return reload_manifests(by=None, folders=watched, prune=prune)
 
@@ -42,7 +42,7 @@ def one(full_name: str = "lamp") -> Capability:
     return Capability.objects.select_related("integration").get(full_name=full_name)
 
 
-def reasons(report: Reloaded) -> list[str]:
+def reasons(report: ReloadReport) -> list[str]:
     """Field and reason of every defect."""
     return [f"{defect.field}: {defect.reason}" for defect in report.defects]
 

@@ -13,7 +13,7 @@ import pytest
 from django.db.models import F
 
 from acl.models import AuditEntry
-from catalog.embedding.embedding_jobs import pending
+from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.models import Capability, Embedding, ManifestFile
 from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool
@@ -109,13 +109,13 @@ def test_added_changed_and_deleted_manifests_show(watching: Watching) -> None:
     watching.folders.put(LAMP)  # its folder was not there at the start
     watching.folders.put(manifest("door"), "door")
     watching.wait(lambda: is_there("lamp") and is_there("door"), "adding")
-    watching.wait(lambda: not pending().exists(), "embedding")
+    watching.wait(lambda: not pending_embeddings().exists(), "embedding")
     before = dict(Embedding.objects.values_list("capability__full_name", "text_hash"))
     sent = dict(Embedding.objects.values_list("capability__full_name", "sent_at"))
 
     watching.folders.put(manifest("lamp", "Switches the light."))
     watching.wait(lambda: describes("lamp", "Switches the light."), "changing")
-    watching.wait(lambda: not pending().exists(), "embedding again")
+    watching.wait(lambda: not pending_embeddings().exists(), "embedding again")
 
     after = dict(Embedding.objects.values_list("capability__full_name", "text_hash"))
     again = dict(Embedding.objects.values_list("capability__full_name", "sent_at"))

@@ -11,14 +11,14 @@ import pytest
 
 from catalog.servers.client import http_transport
 from catalog.servers.client.mcp_session import Session
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.net.address_check import AllowedHosts
 from tests.mcp_client.addresses import EvilServer, evil_server, fine_server
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
-QUICK = Limits(
+QUICK = ServerLimits(
     connect_seconds=5,
     list_seconds=5,
     call_seconds=5,
@@ -36,7 +36,7 @@ def evil() -> Iterator[EvilServer]:
 
 
 def with_session(
-    server: HttpServer, ask: Ask, limits: Limits = QUICK, allowed: AllowedHosts = LOOPBACK
+    server: HttpServer, ask: Ask, limits: ServerLimits = QUICK, allowed: AllowedHosts = LOOPBACK
 ) -> Any:
     async def run() -> Any:
         session = Session(server, limits=limits, allowed=allowed)
@@ -100,7 +100,7 @@ def test_each_server_gets_its_own_headers_and_no_others(evil: EvilServer) -> Non
     ],
 )
 def test_evil_server_is_told_apart(
-    evil: EvilServer, mode: str, limits: Limits, reason: Reason, sent: bool
+    evil: EvilServer, mode: str, limits: ServerLimits, reason: Reason, sent: bool
 ) -> None:
     server = HttpServer(f"http://127.0.0.1:{evil.server_port}/{mode}")
 

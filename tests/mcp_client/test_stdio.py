@@ -13,12 +13,12 @@ import psutil
 import pytest
 
 from catalog.servers.client.mcp_session import Result, Session
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 
 EVIL = Path(__file__).with_name("evil.py")
-QUICK = Limits(
+QUICK = ServerLimits(
     connect_seconds=10,
     list_seconds=5,
     call_seconds=5,
@@ -32,7 +32,7 @@ def server(mode: str = "", **variables: str) -> StdioServer:
 
 
 def with_session(
-    mode: str, ask: Callable[[Session], Awaitable[Any]], limits: Limits = QUICK, **more: Any
+    mode: str, ask: Callable[[Session], Awaitable[Any]], limits: ServerLimits = QUICK, **more: Any
 ) -> Any:
     """Open a session, ask it, close it: what a worker does."""
 
@@ -104,7 +104,7 @@ def test_hears_that_tools_changed() -> None:
     ],
 )
 def test_evil_server_is_told_apart_and_leaves_nothing(
-    mode: str, limits: Limits, reason: Reason
+    mode: str, limits: ServerLimits, reason: Reason
 ) -> None:
     with pytest.raises(ServerProblemError) as problem:
         with_session(mode, lambda session: session.call("echo", {}), limits)

@@ -5,9 +5,9 @@ import httpcore2
 import pytest
 
 from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.address_ranges import Reach, classify_address
+from catalog.servers.net.address_ranges import AddressClass, classify_address
 from catalog.servers.net.guarded_backend import resolve_host
-from catalog.servers.net.guarded_fetch import Bounds, Document, fetch
+from catalog.servers.net.guarded_fetch import Bounds, FetchedDocument, fetch
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     EndpointNotAllowedError,
@@ -48,7 +48,7 @@ WRITTEN = (
 )  # fmt: skip
 
 
-def ask(url: str, network: RecordingNetwork, names: Names, **more: object) -> Document:
+def ask(url: str, network: RecordingNetwork, names: Names, **more: object) -> FetchedDocument:
     return fetch(
         url,
         transport=transport_on(network, names, allowed=more.get("allowed")),  # type: ignore[arg-type]
@@ -60,12 +60,12 @@ def ask(url: str, network: RecordingNetwork, names: Names, **more: object) -> Do
 @pytest.mark.parametrize(
     ("reach", "addresses"),
     [
-        (Reach.NEVER, NEVER_ADDRESSES),
-        (Reach.PRIVATE, PRIVATE_ADDRESSES),
-        (Reach.PUBLIC, PUBLIC_ADDRESSES),
+        (AddressClass.NEVER, NEVER_ADDRESSES),
+        (AddressClass.PRIVATE, PRIVATE_ADDRESSES),
+        (AddressClass.PUBLIC, PUBLIC_ADDRESSES),
     ],
 )
-def test_table_of_ranges(reach: Reach, addresses: tuple[str, ...]) -> None:
+def test_table_of_ranges(reach: AddressClass, addresses: tuple[str, ...]) -> None:
     assert {address: classify_address(address) for address in addresses} == dict.fromkeys(
         addresses, reach
     )

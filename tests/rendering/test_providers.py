@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from catalog.formats.names import FULL_NAME
-from catalog.trust.reviewed_texts import own_schema, own_words
+from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
 from discovery.answer.formats.format_base import Tool
 from discovery.answer.formats.provider_formats import (
     FORMATS,
@@ -28,8 +28,8 @@ def tool_of(
     name: str, title: str, description: str, schema: Any = None, *rest: Any, **more: Any
 ) -> Tool:
     """A tool whose texts have passed the gate."""
-    reviewed = None if schema is None else own_schema(schema)
-    return Tool(name, own_words(title), own_words(description), reviewed, *rest, **more)
+    reviewed = None if schema is None else trust_own_schema(schema)
+    return Tool(name, trust_own_text(title), trust_own_text(description), reviewed, *rest, **more)
 
 
 TOOLS = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalog.trust.reviewed_texts import own_words
+from catalog.trust.reviewed_texts import trust_own_text
 from discovery.answer.formats.provider_formats import FORMATS, render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.select.selection import Selected, Selection
@@ -19,7 +19,7 @@ LEGAL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 def chosen(full_name: str, **changes: Any) -> Selected:
     plain = Selected(
         pk=1, identifier=f"tool:{full_name}", full_name=full_name, kind="tool", integration="x",
-        display_name=own_words("A tool"), description=own_words("Does something"),
+        display_name=trust_own_text("A tool"), description=trust_own_text("Does something"),
         category="other", tags=(),
         input_schema=None, side_effect="read", asks_first=False, core=False, pinned=False,
         available=True, tokens=10, score=0.5, reasons=("its words match",),

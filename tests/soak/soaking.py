@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 from catalog.servers.connections.circuit_breaker import Policy
@@ -44,7 +44,7 @@ class Pace:
     evil_every: float = 0.2
     evil_seconds: float = 2.0
     policy: Policy = field(default_factory=Policy)
-    limits: Limits = field(default_factory=lambda: Limits(connect_seconds=5.0))
+    limits: ServerLimits = field(default_factory=lambda: ServerLimits(connect_seconds=5.0))
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from catalog.servers.client.server_limits import MB, Limits
+from catalog.servers.client.server_limits import MB, ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.connections.circuit_breaker import Policy
 from tests.mcp_client.test_stdio import QUICK
@@ -20,7 +20,7 @@ SHORT = Pace(
 )
 # A machine under load starts Python slowly: only the server that hangs has little time for it.
 PATIENT = replace(SHORT, limits=replace(SHORT.limits, connect_seconds=10))
-TIGHT = Limits(connect_seconds=10, goodbye_seconds=0.1, memory_bytes=200 * MB, processes=30)
+TIGHT = ServerLimits(connect_seconds=10, goodbye_seconds=0.1, memory_bytes=200 * MB, processes=30)
 # A call that finds another in its place, or the server at rest, is told so.
 ALSO = {Reason.BUSY, Reason.RESTING, "answered"}
 

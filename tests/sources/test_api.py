@@ -20,7 +20,7 @@ from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.guarded_fetch import Document, fetch
+from catalog.servers.net.guarded_fetch import FetchedDocument, fetch
 from marketplace.models import Listing, Source
 from marketplace.sources.source_refresh import MOST_ATTEMPTS, queue_due_sources, refresh_source
 from marketplace.sources.subscriptions import REFRESH_TASK
@@ -152,7 +152,7 @@ def test_no_written_address_becomes_a_source(admin: Client) -> None:
 def read_with(source: Source, network: RecordingNetwork, names: Names) -> Source:
     """Read by a worker whose network goes nowhere."""
 
-    def fetched(url: str, **more: Any) -> Document:
+    def fetched(url: str, **more: Any) -> FetchedDocument:
         transport = transport_on(network, names)
         return fetch(url, transport=transport, allowed=AllowedHosts(), **more)
 
@@ -270,10 +270,10 @@ def test_two_workers_read_once_and_who_is_overtaken_writes_nothing() -> None:
     source = SourceFactory.create(kind="mcp_json", location="https://example.com/m.json")
     body = json.dumps({"mcpServers": {"clock": {"url": "https://clock.example/mcp"}}}).encode()
 
-    def fetched(url: str, **_: Any) -> Document:
+    def fetched(url: str, **_: Any) -> FetchedDocument:
         refresh_source(source.pk)  # a second worker, which finds nothing to do
         Source.objects.filter(pk=source.pk).update(run=99)  # as if a later pass had begun
-        return Document(url, 200, httpx2.Headers(), body)
+        return FetchedDocument(url, 200, httpx2.Headers(), body)
 
     Source.objects.filter(pk=source.pk).update(state="queued")
     refresh_source(source.pk, fetch=fetched)

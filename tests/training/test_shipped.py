@@ -98,15 +98,15 @@ def test_setting_chooses_and_the_other_still_answers_for_its_vectors() -> None:
     trained, plain = model_name(provenance()["adapter"]), model_name()
 
     assert configured_embedder.configured_embedder_name() == trained
-    assert configured_embedder.embedder_named(plain).name == plain
+    assert configured_embedder.embedder_for(plain).name == plain
     with pytest.raises(EmbedderUnavailable, match="the settings name"):
-        configured_embedder.embedder_named("somebody-elses-model")
+        configured_embedder.embedder_for("somebody-elses-model")
 
 
 @pytest.mark.usefixtures("shipped")
 def test_switched_off_the_model_is_as_its_makers_left_it() -> None:
     with override_settings(PEGBOARD_TRAINED_ENCODER=False):
         assert configured_embedder.configured_embedder_name() == model_name()
-        assert configured_embedder.embedder_named(
-            model_name(provenance()["adapter"])
-        ).name.endswith(provenance()["adapter"])
+        assert configured_embedder.embedder_for(model_name(provenance()["adapter"])).name.endswith(
+            provenance()["adapter"]
+        )

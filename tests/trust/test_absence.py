@@ -7,8 +7,8 @@ from django.test import Client
 
 from catalog.models import Capability, Embedding
 from catalog.registration.definition_review import store_definitions
-from catalog.trust.fingerprint import read_back
-from catalog.trust.tool_list import as_definition
+from catalog.trust.fingerprint import parse_definition
+from catalog.trust.tool_list import reconstruct_definition
 from discovery.calls.execution import NeedsApprovalError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.models import Call
@@ -24,7 +24,7 @@ def people(db: None) -> People:
 
 def says(people: People, *, also: bool) -> None:
     """What gmail's server said at first; and then something else of one tool, and a new one."""
-    tools = [read_back(as_definition(one)) for one in (people.send, people.search)]
+    tools = [parse_definition(reconstruct_definition(one)) for one in (people.send, people.search)]
     if also:
         tools[0]["description"] = "Quince: send an email, search the pages."
         tools.append({"name": "quince_mail", "description": "Quince: send an email."})

@@ -15,10 +15,10 @@ from catalog.registration.definition_review import (
     StoredDefinitions,
     approve_definitions,
     forget_gone,
+    list_waiting,
     reject_definitions,
     seen_digest,
     store_definitions,
-    waiting_of,
 )
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model
 from tests.factories import give as give
@@ -238,7 +238,7 @@ def test_what_cannot_be_read_any_longer_is_out_and_cannot_be_approved(world: Wor
     report = world.says({**READ, "inputSchema": deep}, {**WRITE, "description": "x" * 300_000})
 
     assert (sorted(report.changed), world.usable) == (["read_note", "write_note"], [])
-    assert all(row.problem for row in waiting_of(world.notes))
+    assert all(row.problem for row in list_waiting(world.notes))
 
 
 def test_tools_from_before_there_were_pins_get_theirs_at_the_first_reading(world: World) -> None:

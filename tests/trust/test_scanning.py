@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from catalog.trust.findings import Finding, keeps_out
+from catalog.trust.findings import Finding, requires_review
 from catalog.trust.scanner import scan_definition, scan_text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -45,8 +45,8 @@ def test_recall_and_false_alarms() -> None:
     poisoned = corpus("poisoned.json", "poisoned_later.json")
     harmless = corpus("harmless.json", "harmless_later.json")
 
-    missed = [tool["name"] for tool in poisoned if not keeps_out(scan_definition(tool))]
-    alarms = [tool["description"] for tool in harmless if keeps_out(scan_definition(tool))]
+    missed = [tool["name"] for tool in poisoned if not requires_review(scan_definition(tool))]
+    alarms = [tool["description"] for tool in harmless if requires_review(scan_definition(tool))]
 
     assert (len(poisoned), len(harmless)) == (100, 129)
     assert len(missed) <= 0.1 * len(poisoned), missed
@@ -59,7 +59,7 @@ def test_starter_collection_says_nothing_odd() -> None:
 
     # What people say who need it is no part of a server's definition.
     said = [{**tool, "examples": []} for tool in tools]
-    alarms = [tool for tool in said if keeps_out(scan_definition(tool))]
+    alarms = [tool for tool in said if requires_review(scan_definition(tool))]
 
     assert len(tools) > 40
     assert alarms == []
@@ -91,7 +91,7 @@ def test_every_place_of_a_definition_is_looked_at(place: tuple[Any, ...]) -> Non
 def test_keys_are_looked_at_too() -> None:
     definition = {"name": "t", "inputSchema": {"properties": {ORDER: {"type": "string"}}}}
 
-    assert keeps_out(scan_definition(definition))
+    assert requires_review(scan_definition(definition))
     assert scan_definition(RICH) == []
 
 

@@ -15,9 +15,9 @@ from catalog.access.pages import (
 urlpatterns = [
     path("tools/<slug:full_name>/why/", explain_page.why, name="tool-why"),
     path("access/", matrix_page.matrix, name="access"),
-    path("access/changes/", change_pages.look, name="access-changes"),
+    path("access/changes/", change_pages.preview_changes, name="access-changes"),
     path("access/changes/save/", change_pages.save, name="access-changes-save"),
-    path("access/changes/undo/", change_pages.undo, name="access-changes-undo"),
+    path("access/changes/undo/", change_pages.preview_undo, name="access-changes-undo"),
     path("access/groups/", group_pages.groups, name="access-groups"),
     path("access/groups/<int:pk>/", group_pages.group, name="access-group"),
     path("access/groups/<int:pk>/give/", group_pages.give, name="access-give"),

@@ -23,7 +23,7 @@ from catalog.models import Capability, Integration, Rule
 
 @admins_only
 @require_POST
-def look(request: PageRequest) -> HttpResponse:
+def preview_changes(request: PageRequest) -> HttpResponse:
     """Preview who would gain and lose what; nothing is stored."""
     wanted = read_changes(request.POST.get("changes") or read_boxes(request.POST))
     return render_preview(request, wanted, back=_return_url(request))
@@ -31,7 +31,7 @@ def look(request: PageRequest) -> HttpResponse:
 
 @admins_only
 @require_GET
-def undo(request: PageRequest) -> HttpResponse:
+def preview_undo(request: PageRequest) -> HttpResponse:
     """Preview the reverse of the last change."""
     wanted = read_changes(request.session.get(UNDO, ""))
     return render_preview(request, wanted, back=reverse("access"))

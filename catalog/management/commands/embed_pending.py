@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.embedding_jobs import embed_pending, pending
+from catalog.embedding.embedding_jobs import embed_pending, pending_embeddings
 from catalog.embedding.model_list import list_model_progress
 from catalog.embedding.model_switch import (
     register_configured_model,
@@ -31,9 +31,11 @@ class Command(BaseCommand):
             written = _run(console)
         except EmbedderUnavailable as problem:
             raise CommandError(str(problem)) from problem
-        reason = pending().exclude(failure="").values_list("failure", flat=True).first()
+        reason = pending_embeddings().exclude(failure="").values_list("failure", flat=True).first()
         if reason:
-            raise CommandError(f"{pending().count()} vectors are still to come: {reason}")
+            raise CommandError(
+                f"{pending_embeddings().count()} vectors are still to come: {reason}"
+            )
         models = [asdict(progress) for progress in list_model_progress()]
         if options["json"]:
             self.stdout.write(json.dumps({"embedded": written, "models": models}))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from catalog.formats.manifest_folders import watched_folders
-from catalog.registration.manifest_reload import Reloaded, reload_manifests
+from catalog.registration.manifest_reload import ReloadReport, reload_manifests
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             raise SystemExit(1)
 
 
-def _report_body(report: Reloaded) -> dict[str, Any]:
+def _report_body(report: ReloadReport) -> dict[str, Any]:
     registered = report.registered
     return {
         "loaded": report.loaded,
@@ -49,7 +49,7 @@ def _report_body(report: Reloaded) -> dict[str, Any]:
     }
 
 
-def _print_report(report: Reloaded, folders: list[str], console: Console) -> None:
+def _print_report(report: ReloadReport, folders: list[str], console: Console) -> None:
     registered = report.registered
     console.print(f"Folders, the first goes first: {escape(', '.join(folders))}")
     for defect in report.defects:

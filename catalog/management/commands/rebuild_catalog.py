@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import Progress
 
-from catalog.embedding.embedding_jobs import pending
+from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.registration.catalog_rebuild import rebuild_catalog
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
                 force=options["force"],
                 progress=lambda done, total: bars.update(task, completed=done, total=total),
             )
-        report = {"capabilities": count, "pending": pending().count()}
+        report = {"capabilities": count, "pending": pending_embeddings().count()}
         if options["json"]:
             self.stdout.write(json.dumps(report))
         else:

@@ -15,7 +15,7 @@ from catalog.servers.secrets.encryption_keys import (
     keep_first_key,
     key_file,
 )
-from catalog.servers.secrets.key_rotation import Rotated, rotate_secrets
+from catalog.servers.secrets.key_rotation import RotationReport, rotate_secrets
 
 
 class Command(BaseCommand):
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         if options["forget_old"]:
             keep_first_key(key_file())
 
-    def _report(self, rotated: Rotated, *, for_scripts: bool) -> None:
+    def _report(self, rotated: RotationReport, *, for_scripts: bool) -> None:
         if for_scripts:
             body = {"sealed": rotated.sealed, "lost": rotated.lost}
             self.stdout.write(json.dumps(body))
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{rotated.sealed} secrets are sealed by the newest key.")
 
 
-def _rotate(console: Console) -> Rotated:
+def _rotate(console: Console) -> RotationReport:
     with Progress(console=console) as bars:
         task = bars.add_task("Sealing", total=None)
         return rotate_secrets(lambda done, total: bars.update(task, completed=done, total=total))

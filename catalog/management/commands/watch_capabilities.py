@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 
 from catalog.formats.manifest_folders import watched_folders
-from catalog.registration.manifest_reload import Reloaded, reload_manifests
+from catalog.registration.manifest_reload import ReloadReport, reload_manifests
 from catalog.registration.manifest_watcher import follow
 
 log = structlog.get_logger(__name__)
@@ -45,7 +45,7 @@ def _reload() -> bool:
     return True
 
 
-def _log_report(report: Reloaded) -> None:
+def _log_report(report: ReloadReport) -> None:
     for defect in report.new_defects:
         log.warning(
             "manifest has a defect", file=defect.file, field=defect.field, reason=defect.reason

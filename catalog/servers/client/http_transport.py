@@ -9,7 +9,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from catalog.servers.client.scope_challenges import read_missing_scopes
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.client.traffic import MonitoredTransport, Traffic
@@ -24,7 +24,7 @@ _NOTIFICATION_SECONDS = 5.0
 
 @asynccontextmanager
 async def http_streams(
-    server: HttpServer, limits: Limits, traffic: Traffic, allowed: AllowedHosts
+    server: HttpServer, limits: ServerLimits, traffic: Traffic, allowed: AllowedHosts
 ) -> AsyncGenerator[Any, None]:
     """Open the streams of an HTTP server; every request's address is checked."""
     check_address(server.url, allowed)
@@ -50,7 +50,7 @@ async def http_streams(
 
 
 def _client(
-    headers: Mapping[str, str], limits: Limits, traffic: Traffic, allowed: AllowedHosts
+    headers: Mapping[str, str], limits: ServerLimits, traffic: Traffic, allowed: AllowedHosts
 ) -> httpx2.AsyncClient:
     async def record_refusal(response: httpx2.Response) -> None:
         scope = read_missing_scopes(response)

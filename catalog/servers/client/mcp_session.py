@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from catalog.servers.client.http_transport import http_streams
 from catalog.servers.client.sdk_errors import explain
-from catalog.servers.client.server_limits import DEFAULT_LIMITS, Limits
+from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.stdio_transport import stdio_streams
 from catalog.servers.client.targets import HttpServer, Server
@@ -52,7 +52,7 @@ class Session:
         self,
         server: Server,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ServerLimits = DEFAULT_LIMITS,
         allowed: AllowedHosts | None = None,
         on_tools_changed: Callable[[], None] = lambda: None,
     ) -> None:

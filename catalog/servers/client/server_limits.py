@@ -7,7 +7,7 @@ MB = 1024 * KB
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """All limits of one server; tests shorten the times."""
 
     connect_seconds: float = 30.0
@@ -33,4 +33,4 @@ class Limits:
     open_files: int = 1_024
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ServerLimits()

@@ -14,7 +14,7 @@ from anyio.abc import Process
 
 from catalog.servers.client import process_guard
 from catalog.servers.client.package_digest import code_digest
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 
@@ -30,7 +30,7 @@ _REASONS = {
 class ServerProcess:
     """A server running under its process guard."""
 
-    def __init__(self, process: Process, scratch: Path | None, limits: Limits) -> None:
+    def __init__(self, process: Process, scratch: Path | None, limits: ServerLimits) -> None:
         self._process = process
         self._scratch = scratch
         self._limits = limits
@@ -38,7 +38,7 @@ class ServerProcess:
         self._stderr_bytes = 0
 
     @classmethod
-    async def start(cls, server: StdioServer, limits: Limits) -> "ServerProcess":
+    async def start(cls, server: StdioServer, limits: ServerLimits) -> "ServerProcess":
         """Start the command. The caller has checked it."""
         await _verify_package(server)
         scratch = None if server.home else Path(tempfile.mkdtemp(prefix="pegboard-server-"))

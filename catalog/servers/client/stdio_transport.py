@@ -7,7 +7,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.server_process import ServerProcess
 from catalog.servers.client.strict_messages import read_line
@@ -23,7 +23,7 @@ _STREAM_CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedReso
 
 @asynccontextmanager
 async def stdio_streams(
-    server: StdioServer, limits: Limits, traffic: Traffic
+    server: StdioServer, limits: ServerLimits, traffic: Traffic
 ) -> AsyncGenerator[tuple[_Incoming, _Outgoing], None]:
     """Open the streams of a server that runs as long as this context."""
     try:
@@ -53,7 +53,7 @@ async def stdio_streams(
 async def _read_lines(
     process: ServerProcess,
     deliver: MemoryObjectSendStream[SessionMessage | Exception],
-    limits: Limits,
+    limits: ServerLimits,
     traffic: Traffic,
 ) -> None:
     """Deliver each message until the server ends or exceeds a limit."""

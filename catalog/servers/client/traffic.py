@@ -7,7 +7,7 @@ from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
-from catalog.servers.client.server_limits import Limits
+from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.strict_messages import check_message
 
@@ -17,7 +17,7 @@ _WINDOW_SECONDS = 60.0
 class Traffic:
     """The state of a connection. `over` is set once it has ended, with the `reason`."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self.reason: Reason | None = None
         self.detail = ""
         # From the last HTTP status, which the SDK does not report.

@@ -17,7 +17,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
 from catalog.servers.connections.session_pool import Connections
 from catalog.servers.connections.tool_changes import schedule_sync
-from catalog.trust.tool_list import digests_of
+from catalog.trust.tool_list import digest_tools
 
 
 @dataclass(slots=True)
@@ -58,4 +58,4 @@ def build_connections() -> Connections:
 
 
 def _digests(tools: Tools) -> dict[str, str]:
-    return digests_of(tools.tools)
+    return digest_tools(tools.tools)

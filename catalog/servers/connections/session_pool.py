@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 
 from catalog.servers.client.mcp_session import Result, Session, Tools
-from catalog.servers.client.server_limits import DEFAULT_LIMITS, Limits
+from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
 from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
@@ -35,7 +35,7 @@ class Connections:
         self,
         *,
         policy: Policy | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ServerLimits = DEFAULT_LIMITS,
         allowed: AllowedHosts | None = None,
         changed: Callable[[str], None] = lambda key: None,
     ) -> None:

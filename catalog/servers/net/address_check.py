@@ -9,7 +9,7 @@ from ipaddress import ip_address
 import httpx2
 from django.conf import settings
 
-from catalog.servers.net.address_ranges import Reach, classify_address
+from catalog.servers.net.address_ranges import AddressClass, classify_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 
 # Other ports belong to mail servers, databases and admin pages.
@@ -62,7 +62,7 @@ def check_address(url: str | httpx2.URL, allowed: AllowedHosts) -> httpx2.URL:
     port = parsed.port or (443 if parsed.scheme == "https" else 80)
     if not allowed.allow(host, port):
         _check_public(parsed.scheme, host, port)
-    elif _ip_literal(host) and classify_address(_ip_literal(host)) is Reach.NEVER:
+    elif _ip_literal(host) and classify_address(_ip_literal(host)) is AddressClass.NEVER:
         raise EndpointNotAllowedError
     return parsed
 
@@ -71,7 +71,7 @@ def _check_public(scheme: str, host: str, port: int) -> None:
     literal = _ip_literal(host)
     if scheme != "https" or port not in PUBLIC_PORTS:
         raise EndpointNotAllowedError
-    if literal and classify_address(literal) is not Reach.PUBLIC:
+    if literal and classify_address(literal) is not AddressClass.PUBLIC:
         raise EndpointNotAllowedError
     if not literal and (not _NAME.fullmatch(host) or _is_local(host)):
         raise EndpointNotAllowedError

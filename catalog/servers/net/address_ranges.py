@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 Address = IPv4Address | IPv6Address
 
 
-class Reach(Enum):
+class AddressClass(Enum):
     """Public, private (if an admin allows it), or never to be connected to."""
 
     PUBLIC = "public"
@@ -53,20 +53,20 @@ _NEVER = tuple(ip_network(text) for text in _NEVER_4 + _NEVER_6)
 _PRIVATE = tuple(ip_network(text) for text in _PRIVATE_4 + _PRIVATE_6)
 
 
-def classify_address(text: str) -> Reach:
+def classify_address(text: str) -> AddressClass:
     """Classify an address; invalid text is NEVER."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
-        return Reach.NEVER
+        return AddressClass.NEVER
     address = _unwrap_ipv4(address)
     if any(address in network for network in _NEVER):
-        return Reach.NEVER
+        return AddressClass.NEVER
     if any(address in network for network in _PRIVATE):
-        return Reach.PRIVATE
+        return AddressClass.PRIVATE
     if address.version == 6 and address not in _PUBLIC_6:
-        return Reach.NEVER
-    return Reach.PUBLIC
+        return AddressClass.NEVER
+    return AddressClass.PUBLIC
 
 
 def _unwrap_ipv4(address: Address) -> Address:

@@ -12,7 +12,7 @@ import anyio
 import httpcore2
 
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.address_ranges import Reach, classify_address
+from catalog.servers.net.address_ranges import AddressClass, classify_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError, NotReachableError
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
@@ -73,9 +73,9 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 addresses = await self._resolve(host, port)
         except (OSError, UnicodeError, TimeoutError):
             raise NotReachableError from None
-        wanted = {Reach.PUBLIC}
+        wanted = {AddressClass.PUBLIC}
         if self._allowed.allow(host, port):
-            wanted.add(Reach.PRIVATE)
+            wanted.add(AddressClass.PRIVATE)
         # DNS rebinding mixes private addresses with public ones: one bad address refuses the name.
         if any(classify_address(address) not in wanted for address in addresses):
             raise EndpointNotAllowedError

@@ -26,7 +26,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class FetchedDocument:
     """A fetched document and its final URL."""
 
     url: str
@@ -42,10 +42,10 @@ def fetch(
     bounds: Bounds | None = None,
     allowed: AllowedHosts | None = None,
     transport: GuardedTransport | None = None,
-) -> Document:
+) -> FetchedDocument:
     """Fetch `url` synchronously; return the document whatever its status."""
 
-    async def run() -> Document:
+    async def run() -> FetchedDocument:
         return await fetch_document(
             url, headers=headers, bounds=bounds, allowed=allowed, transport=transport
         )
@@ -60,7 +60,7 @@ async def fetch_document(
     bounds: Bounds | None = None,
     allowed: AllowedHosts | None = None,
     transport: GuardedTransport | None = None,
-) -> Document:
+) -> FetchedDocument:
     """Fetch `url` within the bounds, checking the address of every redirect."""
     bounds = bounds or Bounds()
     allowed = AllowedHosts.from_settings() if allowed is None else allowed
@@ -82,14 +82,14 @@ async def _follow(
     headers: httpx2.Headers,
     bounds: Bounds,
     allowed: AllowedHosts,
-) -> Document:
+) -> FetchedDocument:
     for _ in range(bounds.redirects + 1):
         client.cookies.clear()
         async with client.stream("GET", url, headers=headers, follow_redirects=False) as response:
             target = response.headers.get("location", "")
             if response.status_code not in _REDIRECTS or not target:
                 body = await response.aread()
-                return Document(str(url), response.status_code, response.headers, body)
+                return FetchedDocument(str(url), response.status_code, response.headers, body)
         following = check_address(_resolve_redirect(url, target), allowed)
         if _origin(following) != _origin(url):
             headers = httpx2.Headers(

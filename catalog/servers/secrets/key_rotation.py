@@ -12,16 +12,18 @@ from catalog.servers.secrets.encryption_keys import cipher
 
 
 @dataclass(slots=True)
-class Rotated:
+class RotationReport:
     """The number of re-encrypted secrets, and the ones that could not be decrypted."""
 
     sealed: int
     lost: list[str]
 
 
-def rotate_secrets(progress: Callable[[int, int], None] = lambda done, total: None) -> Rotated:
+def rotate_secrets(
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> RotationReport:
     """Re-encrypt every secret with the first key."""
-    rotated = Rotated(0, [])
+    rotated = RotationReport(0, [])
     keys, total = cipher(), sum(_rows(model, field).count() for model, field, _ in _SEALED)
     for done, (row, field, purpose) in enumerate(_all(), start=1):
         sealed = bytes(getattr(row, field))

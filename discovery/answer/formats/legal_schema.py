@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
-from catalog.schemas.positions import NAMED, ONE, SEVERAL, pointer_of, references_in
+from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_references, parse_pointer
 
 DEEPEST = 40
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
@@ -95,7 +95,7 @@ def _arguments_schema(text: str) -> JSONObject:
     whole = _object(json.loads(text))
     top = _legal(_with_forms(_followed(whole), whole), DEEPEST)
     legal = {**top, "type": "object", "properties": top.get("properties", {})}
-    if any(_leads_nowhere(reference, legal) for reference in references_in(legal)):
+    if any(_leads_nowhere(reference, legal) for reference in find_references(legal)):
         legal = _without_dead_ends(legal, legal, DEEPEST)
     return legal
 
@@ -215,7 +215,7 @@ def _target(reference: Any, whole: JSONObject) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: Any = whole
-    for step in pointer_of(reference):
+    for step in parse_pointer(reference):
         if isinstance(found, list) and step.isdigit() and int(step) < len(found):
             found = found[int(step)]
         elif isinstance(found, dict) and step in found:

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
-from catalog.lookups.catalog_queries import hint_for
+from catalog.lookups.catalog_queries import describe_disconnected
 from catalog.lookups.detail_levels import short_description
 from catalog.models import Capability, Integration
 from discovery.calls.argument_check import ArgumentsRefusedError
@@ -75,7 +75,7 @@ def find(call: MetaCall) -> Found:
     fitting = _fitting(selection)
     away = _disconnected(fitting)
     items = tuple(item for item in fitting if item.integration not in away)
-    hint = hint_for(item for item in fitting if item.integration in away)
+    hint = describe_disconnected(item for item in fitting if item.integration in away)
     nearest = () if fitting else selection.ranking
     if call.turn_id:
         note_discovery(call.turn_id, call.caller, len(items))

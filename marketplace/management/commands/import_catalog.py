@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from catalog.embedding.embedding_jobs import pending
+from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from marketplace.sources.catalog_import import Imported, import_loaded
@@ -74,7 +74,7 @@ def _report(imported: Imported) -> dict[str, Any]:
         "loaded": imported.loaded,
         "capabilities": registered,
         "listings": listings,
-        "pending": pending().count(),
+        "pending": pending_embeddings().count(),
         "defects": [asdict(defect) for defect in imported.defects],
     }
 
@@ -108,4 +108,5 @@ def _show(imported: Imported, console: Console) -> None:
             f"{listings.held} listings are hidden from everybody but admins: review their texts in "
             "the marketplace, under Held for review."
         )
-    console.print(f"{len(imported.defects)} defects; {pending().count()} vectors still to come")
+    count = pending_embeddings().count()
+    console.print(f"{len(imported.defects)} defects; {count} vectors still to come")

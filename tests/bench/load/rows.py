@@ -135,13 +135,17 @@ def execute(product: Product, callers: Callers, seconds: float) -> Row:
 def _approve_tools(port: int) -> None:
     """Approve what the server says of its tools, or the worker's first sync would stop them."""
     from catalog.models import Integration
-    from catalog.registration.definition_review import approve_definitions, seen_digest, waiting_of
+    from catalog.registration.definition_review import (
+        approve_definitions,
+        list_waiting,
+        seen_digest,
+    )
     from catalog.servers.definition_sync import sync_definitions
 
     _wait_for_port(port)
     echo = Integration.objects.get(slug="echo")
     sync_definitions(echo.pk)
-    seen = {row.name: seen_digest(row) for row in waiting_of(echo)}
+    seen = {row.name: seen_digest(row) for row in list_waiting(echo)}
     approve_definitions(by=User.objects.create_superuser("approver"), integration=echo, seen=seen)
 
 
@@ -159,7 +163,7 @@ def _wait_for_port(port: int) -> None:
 
 def install(product: Product, callers: Callers, seconds: float) -> Row:
     """200 tools arrive while people select: how long until all have vectors."""
-    from catalog.embedding.embedding_jobs import pending
+    from catalog.embedding.embedding_jobs import pending_embeddings
     from catalog.models import Capability
     from catalog.tasks import send_embeddings
     from tests.catalog.builders import store, tool
@@ -172,7 +176,7 @@ def install(product: Product, callers: Callers, seconds: float) -> Row:
         store(*(_new_tool(tool, number) for number in range(INSTALLED)))
         ids = Capability.objects.filter(integration__slug="brought").values_list("pk", flat=True)
         send_embeddings(list(ids))
-        while pending().filter(capability__in=list(ids)).exists():
+        while pending_embeddings().filter(capability__in=list(ids)).exists():
             if time.monotonic() - began > PATIENCE_SECONDS:
                 break
             time.sleep(0.2)
