@@ -68,6 +68,7 @@ def _stemmer() -> Stemmer.Stemmer:
 
 def term(stem: str) -> int:
     """Hash a stem to its dimension: no vocabulary is needed, and collisions are rare."""
+    # crc32, since hash() of a str differs between processes.
     return zlib.crc32(stem.encode()) % DIMENSIONS
 
 

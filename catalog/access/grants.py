@@ -88,6 +88,7 @@ def grant_integrations(
             IntegrationGroupPermission(group=group, permission=permission, content_object=one)
             for one in new
         ],
+        # A concurrent request may insert the same grant.
         ignore_conflicts=True,
     )
     if new:

@@ -70,6 +70,7 @@ def list_my_tools(*, caller: Caller, wanted: ToolFilters) -> MyTools:
 
 def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     """Return a tool of the caller; None if it does not exist or is not theirs."""
+    # Unavailable tools are included: the page shows what they lack.
     usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
     rows = list(usable.with_access(caller, unavailable=True).select_related("integration"))
     return _with_grounds(caller, rows)[0] if rows else None

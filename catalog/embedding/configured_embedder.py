@@ -117,6 +117,8 @@ def _find_answering_model() -> str:
     try:
         active = EmbeddingModel.objects.filter(active=True).values_list("name", flat=True).first()
         wanted = configured_embedder_name()
+        # A model used before may be complete already; it then answers before the sweep activates
+        # it.
         return wanted if active and active != wanted and _is_complete(wanted) else active or ""
     except DatabaseError:
         return ""

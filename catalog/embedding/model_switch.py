@@ -69,6 +69,7 @@ def switch_when_complete(model: EmbeddingModel) -> bool:
         return False
     with transaction.atomic():
         lock_catalog()
+        # First deactivate, then activate: a unique constraint allows one active model.
         EmbeddingModel.objects.filter(active=True).update(active=False)
         EmbeddingModel.objects.filter(pk=model.pk).update(active=True)
     log.info("embedding model switched", model=model.name)

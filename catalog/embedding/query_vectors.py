@@ -24,7 +24,7 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTexts:
-    """One row per text, with the name of the model that made them."""
+    """Vectors in the order of their texts, and the model that made them."""
 
     model: str
     vectors: Vectors
@@ -70,6 +70,7 @@ class QueryCache:
     def _fetch(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
         """Fetch vectors from Redis or the embedder, and resolve the futures of waiting threads."""
         try:
+            # Outside the lock: embedding is slow, and other texts must not wait for it.
             vectors = _from_redis(texts, embedder.dimension)
             missing = [key for key in texts if key not in vectors]
             if missing:
@@ -78,6 +79,7 @@ class QueryCache:
                 )
                 _to_redis(new)
                 vectors |= new
+        # Also for KeyboardInterrupt and the like: other threads wait for these futures.
         except BaseException as problem:
             for future in self._pop_futures(texts):
                 future.set_exception(problem)

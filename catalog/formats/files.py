@@ -70,6 +70,7 @@ def read_lines(path: Path, root: Path, *, limits: Limits) -> Iterator[tuple[int,
             number += 1
             complete = line.endswith(b"\n") or len(line) <= limits.catalog_line
             yield number, line if complete else None
+            # Skip the rest of an overlong line without keeping it in memory.
             while not complete:
                 rest = handle.readline(limits.catalog_line)
                 complete = not rest or rest.endswith(b"\n")

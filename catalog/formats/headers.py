@@ -61,6 +61,7 @@ def _template(entry: Entry, header: Header) -> tuple[str, tuple[str, ...]]:
     if not text:
         return (own, (header.name,)) if header.needed else ("", ())
     plain = strip_placeholders(text)
+    # Placeholders are allowed; a literal that looks like a secret is not.
     held = redact_text(plain) != plain
     if held or (not gaps and (header.secret or is_secret_name(header.name))):
         entry.report("headers", "held a secret, which was left out: give it as a secret")

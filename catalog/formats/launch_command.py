@@ -21,6 +21,7 @@ def launch_command(package: Entry) -> tuple[str, ...]:
         return launcher
     runtime = [part for one in package.mappings("runtimeArguments") for part in _argument(one)]
     arguments = [part for one in package.mappings("packageArguments") for part in _argument(one)]
+    # The registry's arguments may repeat the launcher's own, such as `-y`.
     fixed = [part for part in launcher[1:-1] if part not in runtime]
     return safe_command(package, (launcher[0], *fixed, *runtime, launcher[-1], *arguments))
 

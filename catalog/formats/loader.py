@@ -123,6 +123,7 @@ def _read_value(document: Document, *, sole: bool) -> Loaded:
     known = next((one for one in FORMATS if one.recognises(document.value)), None)
     if known is None:
         raise RefusedError(_UNKNOWN)
+    # The admin's slug is for a single server; several files would all claim it.
     if known in _SERVERS and not sole:
         document.integration = None
     return known.read(document)

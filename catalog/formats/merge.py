@@ -121,6 +121,7 @@ def _with_distinct_names(capabilities: list[Descriptor]) -> list[Descriptor]:
     """Give all capabilities that share a full name their hashed names."""
     claims: dict[str, set[tuple[str, ...]]] = {}
     for one in capabilities:
+        # All of them change, not only the later ones, so that the order of files does not matter.
         claims.setdefault(one.full_name, set()).add(_identity(one))
     return [with_short_name(one) if len(claims[one.full_name]) > 1 else one for one in capabilities]
 

@@ -123,6 +123,7 @@ def _ends(source: Capability, target: Capability, kind: str) -> tuple[Capability
     """Return the ends in the stored order."""
     if source.pk == target.pk:
         raise EdgeRefused
+    # Undirected edges are stored once, from the lower key to the higher one.
     if kind in WITHOUT_DIRECTION and source.pk > target.pk:
         return target, source
     return source, target

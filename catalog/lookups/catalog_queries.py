@@ -210,6 +210,7 @@ def build_tree(*, caller: Caller) -> tuple[tuple[IntegrationBranch, ...], str]:
 def statistics(*, caller: Caller) -> Statistics:
     """Return statistics of what the caller may use."""
     view = _view(caller)
+    # Only vectors of the active model with the current text count.
     embedded = Embedding.objects.filter(
         capability__in=Capability.objects.usable_by(caller).connected(),
         model__active=True,

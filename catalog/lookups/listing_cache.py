@@ -98,6 +98,7 @@ class ListingCache:
 
     def _current(self) -> Listing:
         # Check again: while this thread waited, another may have read a newer listing.
+        # The label is read before the rows, so the listing is never older than its label.
         version = self._read_version()
         listing = self._listing
         if listing is None or listing.version != version or listing.expired:

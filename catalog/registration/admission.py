@@ -64,6 +64,7 @@ def review_descriptors(
             verdict.unchanged += 1
         else:
             differing.append(one)
+    # One query for all of them, instead of one per definition.
     shadows = _find_shadows(differing, integrations)
     for one in differing:
         at = integrations[one.integration].pk, one.action

@@ -60,6 +60,7 @@ def store_integrations(
                 stored.defects.append(stored.foreign.pop(slug))
                 del rows[slug]
         elif _differs(row, values, besides={"source_ref"}):
+            # A changed target or new secrets need an admin's confirmation again.
             row.unconfirmed |= connection_facts(row) != connection_facts(descriptor)
             _assign(row, values | {"came_from": came_from})
             changed.append(row)
@@ -156,6 +157,7 @@ def _capability(
     values = _capability_values(descriptor)
     if row:
         values |= {name: getattr(row, name) for name in _ADMIN_COLUMNS}
+        # The stricter of the source's and the admin's setting wins.
         values["ai_access"] = max(row.ai_access, descriptor.ai_access, key=_STRICTNESS.index)
         if descriptor.category_inferred and not row.category_inferred:
             values |= {"category": row.category, "category_inferred": False}

@@ -71,6 +71,7 @@ def reload_manifests(
     """
     lock_manifests()
     limits = replace(DEFAULT_LIMITS, file=settings.PEGBOARD_MAX_FILE_BYTES)
+    # Read under the lock, since another pass may just have committed.
     before = load_known()
     claims = claim(read_folders(folders, limits), before, folders)
     for taken in take_over(claims.winners, before):

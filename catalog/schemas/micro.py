@@ -75,6 +75,7 @@ class _Writer:
 
     def write(self, schema: JSONObject, depth: int) -> JSONObject:
         """Write all that is known of one value."""
+        # The node budget bounds wide schemas, as the depth bounds deep ones.
         self._nodes -= 1
         if depth <= 0 or self._nodes <= 0:
             return self._type(schema) or ({"t": "o"} if "properties" in schema else {})

@@ -70,6 +70,7 @@ def _save_sync(sync: Sync) -> Sync:
     before = history.first()
     alike = before is not None and not sync.found_something and not before.found_something
     if before is not None and alike and before.reason == sync.reason:
+        # Of equal syncs in a row that found nothing, keep only the latest.
         before.delete()
     sync.save()
     oldest = history.values_list("pk", flat=True)[MAX_SYNCS : MAX_SYNCS + 1].first()

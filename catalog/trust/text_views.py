@@ -23,6 +23,7 @@ def views_of(text: str) -> Iterator[str]:
     """Yield the plain view, and one more per disguise found."""
     plain = plain_view(text[:LONGEST])
     yield plain
+    # Only if there is a disguise: each view costs a scan of all rules.
     if mixes_alphabets(plain):
         yield plain.translate(LETTERS)
     if _SPACED.search(plain):

@@ -92,6 +92,7 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
         Defect(one.file, one.field.replace("tools[0]", of_tool), one.reason)
         for one in loaded.defects
     )
+    # Unreadable and too long for its column: report it without a row.
     if descriptor is None and len(name) > DEFAULT_LIMITS.name:
         name = ""
     return Offered(name, text, digest_text(text), descriptor, defects)

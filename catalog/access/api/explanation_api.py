@@ -54,7 +54,7 @@ class ExplainView(APIView):
 
 
 class ReachView(APIView):
-    """Everything a caller may use."""
+    """All capabilities of a caller."""
 
     required_scope = ASKING
 
@@ -74,7 +74,7 @@ class ReachView(APIView):
 
 
 class HoldersView(APIView):
-    """The people who may use a capability."""
+    """The holders of a capability."""
 
     required_scope = ApiKey.Scope.ADMIN
 

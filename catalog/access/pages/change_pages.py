@@ -45,6 +45,7 @@ def save(request: PageRequest) -> HttpResponse:
     wanted = read_changes(request.POST.get("changes", ""))
     back = _return_url(request)
     try:
+        # Somebody else may have changed rights since the preview was shown.
         if request.POST.get("seen") != _digest(wanted, preview(wanted)):
             return render_preview(request, wanted, back=back, moved_on=True)
         apply(by=request.user, changes=wanted)

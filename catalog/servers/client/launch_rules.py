@@ -68,6 +68,7 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
     program, arguments = command[0], command[1:]
     path = _resolve_program(program, launchers)
     _check_package(command)
+    # `python3.11` is checked as `python`.
     check = _CHECKS.get(PurePath(program).name.rstrip("0123456789."))
     if check is not None:
         check(arguments)

@@ -97,6 +97,7 @@ class Session:
             if not self._ready.is_set():
                 self._task.cancel()
             with suppress(asyncio.CancelledError):
+                # Shielded: cancelling the caller must not stop the clean-up of processes.
                 await asyncio.shield(self._task)
 
     async def tools(self) -> Tools:
@@ -137,6 +138,7 @@ class Session:
                 result = await client.session.send_request(request, _CALL_RESULT)
         except Exception as problem:
             raise (await self._to_problem(problem)).after_sending() from None
+        # An InputRequiredResult asks the user a question, which nobody here can answer.
         if not isinstance(result, types.CallToolResult):
             raise ServerProblemError(Reason.ASKS_BACK, sent=True)
         return Result(

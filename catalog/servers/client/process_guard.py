@@ -35,6 +35,7 @@ def main(arguments: list[str]) -> int:
     # Pegboard died before PR_SET_PDEATHSIG took effect.
     if os.getppid() != limits["parent"]:
         return NOT_STARTED
+    # Between fork and exec, the child sets its own limits.
     child = os.fork()
     if child == 0:
         _exec_command(command, limits)
@@ -82,6 +83,7 @@ def _exec_command(command: list[str], limits: dict[str, int]) -> None:
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
     finally:
+        # Never return into the parent's code in the child.
         os._exit(NOT_STARTED)
 
 

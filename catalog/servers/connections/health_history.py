@@ -18,6 +18,7 @@ def record_health(
     tools: int | None = None,
 ) -> HealthCheck | None:
     """Append a check, drop the oldest, and update the integration; None if it is gone."""
+    # Locked, so that no check is inserted for an integration being deleted.
     still_there = Integration.objects.select_for_update(no_key=True).filter(pk=integration.pk)
     if still_there.values_list("pk", flat=True).first() is None:
         return None

@@ -68,6 +68,7 @@ def begin_call(
         _key(integration, user_id),
         SecretRedactor([*values.values(), *sent_tokens(server)]),
     )
+    # Raises before anything is sent if the approved definition has changed.
     pin = needs.pin
 
     async def ask(pool: Connections) -> Result:

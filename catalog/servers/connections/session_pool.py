@@ -196,6 +196,7 @@ class _PoolEntry:
         async with self._opening:
             if self._session is not None and self._session.is_open:
                 return self._session, False
+            # While backing off, repeat the last problem at once instead of reconnecting.
             if self._last_problem and not self._back_off.allows(anyio.current_time()):
                 last = self._last_problem
                 raise ServerProblemError(last.reason, last.detail)

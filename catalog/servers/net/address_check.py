@@ -62,6 +62,7 @@ def check_address(url: str | httpx2.URL, allowed: AllowedHosts) -> httpx2.URL:
     port = parsed.port or (443 if parsed.scheme == "https" else 80)
     if not allowed.allow(host, port):
         _check_public(parsed.scheme, host, port)
+    # An admin's exception covers private addresses, never metadata services.
     elif _ip_literal(host) and classify_address(_ip_literal(host)) is AddressClass.NEVER:
         raise EndpointNotAllowedError
     return parsed

@@ -84,6 +84,7 @@ async def _follow(
     allowed: AllowedHosts,
 ) -> FetchedDocument:
     for _ in range(bounds.redirects + 1):
+        # A redirect must not carry cookies from one host to another.
         client.cookies.clear()
         async with client.stream("GET", url, headers=headers, follow_redirects=False) as response:
             target = response.headers.get("location", "")

@@ -64,6 +64,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise NotReachableError from None
         headers = httpx2.Headers(answer.headers)
         body = BoundedStream(answer.stream, self._body_limit(headers), _window_seconds(headers))
+        # The server ignored accept-encoding: refuse, because decompression has no limit.
         if headers.get("content-encoding", "identity").lower() != "identity":
             await body.aclose()
             raise NotReachableError

@@ -50,6 +50,7 @@ def discover(endpoint: str, http: OAuthHttp) -> Discovery:
     named, issuer = _resource_metadata(endpoint, challenge, http)
     resource = resource_url_from_server_url(endpoint)
     if named is not None:
+        # The token would otherwise be issued for another server (RFC 8707).
         if not check_resource_allowed(resource, str(named.resource)):
             raise SignInError("wrong_resource")
         resource = str(named.resource)
@@ -116,6 +117,7 @@ def _check_metadata(metadata: OAuthMetadata, http: OAuthHttp) -> None:
             check_address(str(url), http.allowed)
             if len(str(url)) > _MAX_URL_CHARACTERS:
                 raise SignInError("wrong_answer")
+    # Without PKCE, whoever intercepts the code could redeem it.
     if "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise SignInError("no_pkce")
 

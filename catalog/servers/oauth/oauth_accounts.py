@@ -51,6 +51,7 @@ def begin_sign_in(
         integration=integration,
         user=user,
         by=by,
+        # Only the digest is stored: a database leak must not complete a sign-in.
         ticket_digest=_digest(state),
         redirect_uri=redirect_uri,
         message="Asks the server where to sign in.",

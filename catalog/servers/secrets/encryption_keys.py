@@ -47,6 +47,7 @@ def add_key(file: Path) -> None:
     """Prepend a new key to the file, creating it readable by its owner only."""
     draft = file.with_suffix(".new")
     draft.unlink(missing_ok=True)
+    # O_EXCL and 0600 from the start: no other user can read or replace the draft.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as written:
         written.write("\n".join([Fernet.generate_key().decode(), *_keys_in(file)]) + "\n")
