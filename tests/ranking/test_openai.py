@@ -67,11 +67,11 @@ def test_key_is_sent_to_the_endpoint_alone() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"<html>", "not what it should be"),
+        (b"<html>", "invalid response"),
         (b'{"data": [{"index": 0, "embedding": [1, 2]}]}', "not 1 vectors of 3"),
         (b'{"data": []}', "not 1 vectors of 3"),
-        (b'{"data": [{"index": 0, "embedding": [1, 2, NaN]}]}', "not what it should be"),
-        (b'{"data": [{"index": 0, "embedding": "abc"}]}', "not what it should be"),
+        (b'{"data": [{"index": 0, "embedding": [1, 2, NaN]}]}', "invalid response"),
+        (b'{"data": [{"index": 0, "embedding": "abc"}]}', "invalid response"),
         (b" " * 200_000, "too large"),
     ],
 )

@@ -99,7 +99,7 @@ def test_setting_chooses_and_the_other_still_answers_for_its_vectors() -> None:
 
     assert configured_embedder.configured_embedder_name() == trained
     assert configured_embedder.embedder_for(plain).name == plain
-    with pytest.raises(EmbedderUnavailable, match="the settings name"):
+    with pytest.raises(EmbedderUnavailable, match="but the settings name"):
         configured_embedder.embedder_for("somebody-elses-model")
 
 
