@@ -260,7 +260,9 @@ def test_watcher_outlives_a_database_that_is_away(watching: Watching) -> None:
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     watcher = watching.start(DATABASE_URL=nowhere)
 
-    watching.wait(lambda: "manifests could not be loaded" in watching.log.read_text(), "the trouble")
+    watching.wait(
+        lambda: "manifests could not be loaded" in watching.log.read_text(), "the trouble"
+    )
 
     assert watcher.poll() is None
 
