@@ -1,1 +1,1 @@
-"""The catalogue: what there is, and where it comes from."""
+"""The catalogue: integrations, their capabilities, and the sources both come from."""

@@ -97,7 +97,7 @@ def _classes(
     group: int, reach: Reach, rules: QuerySet[Rule], integrations: list[int] | None
 ) -> list[tuple[int, ...]]:
     """Group active members into classes, the largest first."""
-    # | People with rights of their own are alike to nobody, so each is a class.
+    # People with rights of their own are alike to nobody, so each is a class.
     single = reach.named_users | _users_with_own_rights(rules, integrations)
     subjects = reach.named_groups | set(
         rules.exclude(group=None).values_list("group_id", flat=True)

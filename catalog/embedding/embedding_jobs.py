@@ -164,10 +164,7 @@ def _release(rows: Sequence[Embedding]) -> None:
 
 
 def _update_unlocked(embeddings: QuerySet[Embedding], **changes: Any) -> list[int]:
-    """Update the rows that are not locked.
-
-    Whoever holds a lock is embedding or requesting the row already.
-    """
+    """Update the rows that are not locked: the lock's holder is updating them already."""
     with transaction.atomic():
         rows = embeddings.select_for_update(skip_locked=True, of=("self",))
         keys = list(rows.values_list("pk", flat=True))

@@ -19,8 +19,8 @@ _NAME_WEIGHT = 3.0
 _FIRST_SENTENCE_WEIGHT = 1.5
 _REST_WEIGHT = 0.25
 _WEAK_WEIGHT = 0.4
-_ENOUGH = 0.6
-_REPEATS = 2
+_MIN_SCORE = 0.6
+_MAX_REPEATS = 2
 
 _CATEGORIES_OF: dict[str, list[str]] = {}
 for _category, _words in CATEGORY_WORDS.items():
@@ -55,7 +55,7 @@ def infer_category(name: str, description: str) -> str:
         _add_scores(scores, split_words(text[:2000]), weight)
     # max() keeps the first of equals, so a tie goes to the category listed first.
     best = max(CATEGORY_WORDS, key=lambda category: scores.get(category, 0.0))
-    return best if scores.get(best, 0.0) >= _ENOUGH else OTHER
+    return best if scores.get(best, 0.0) >= _MIN_SCORE else OTHER
 
 
 def split_words(text: str) -> list[str]:
@@ -69,7 +69,7 @@ def _add_scores(scores: dict[str, float], words: list[str], weight: float) -> No
     for word in words:
         seen[word] = seen.get(word, 0) + 1
         # A word repeated many times must not decide the category alone.
-        if seen[word] > _REPEATS or word not in _CATEGORIES_OF:
+        if seen[word] > _MAX_REPEATS or word not in _CATEGORIES_OF:
             continue
         strength = weight * (_WEAK_WEIGHT if word in _WEAK else 1.0)
         for category in _CATEGORIES_OF[word]:

@@ -18,7 +18,7 @@ LONGEST_PATH = 1000
 
 @dataclass(frozen=True, slots=True)
 class ManifestRead:
-    """A manifest, or a place where manifests could be; `path` is the path shown in reports."""
+    """A manifest, or an unreadable place in a watched folder; `path` is as shown in reports."""
 
     path: str
     declared: DeclaredCapability | None = None

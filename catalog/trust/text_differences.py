@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from catalog.formats.descriptors import JSONObject
 
-# The catalogue cuts descriptions at 8 kB, so later text reaches nobody.
+# The catalogue cuts descriptions at 8 kB, so no model sees later text.
 LONGEST_TEXT, MOST_LINES, MOST_WORDS = 10_000, 1_500, 1_500
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LABELS = {

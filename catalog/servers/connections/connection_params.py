@@ -74,7 +74,7 @@ def needs_personal_access(integration: Integration) -> bool:
 
 
 def missing_shared_values(integration: Integration) -> str:
-    """List what only people have and the server needs; "" if shared values suffice."""
+    """List the secrets and the account that are not shared, so that each person needs their own."""
     values = values_for(integration)
     missing = [name for name in integration.required_secrets if name not in values]
     by_account = integration.own_secrets and integration.oauth_connections.exists()
