@@ -1,7 +1,7 @@
 """Every setting that a deployment may change: its name, type, default, bounds and meaning.
 
 The table is read once at start. A wrong value stops the start with one line that names the setting;
-`docs/settings.md` is tested against this table.
+`docs/settings.md` is generated from this table.
 """
 
 from collections.abc import Callable, Mapping
