@@ -66,8 +66,10 @@ WHERE %(integrations)s::bigint[] IS NULL OR id = ANY (ARRAY(
 
 
 def load_access_modes(caller: Caller, integrations: list[int] | None) -> dict[int, int]:
-    """Return the access modes of the caller for these integrations, or all: 1 asks first, 2
-    runs."""
+    """Return the caller's access modes by capability: 1 asks first, 2 runs.
+
+    `integrations` limits the capabilities; None means all.
+    """
     parameters = {**rights_parameters(caller), "integrations": integrations}
     connection.ensure_connection()
     # Prepared: previews run it a hundred times, and planning is a large part of its cost.

@@ -31,8 +31,7 @@ CRASHED = "Embedding this text crashed the worker on every attempt."
 
 
 def request_vectors(hashes: Mapping[int, str]) -> list[int]:
-    """Write the text hash of each capability for every model; return the capabilities whose text
-    changed.
+    """Write the text hash of each capability for every model; return the changed ones.
 
     Runs in the caller's transaction.
     """

@@ -91,8 +91,8 @@ class Descriptor:
 
     @property
     def definition_hash(self) -> str:
-        """Return the SHA-256 of everything a model reads or an admin approved, in canonical
-        JSON."""
+        """Return the SHA-256 of the canonical definition: all that a model reads or an admin
+        approved."""
         definition = asdict(self)
         for provenance in ("source_ref", "hidden_characters", "available", "unavailable_reason"):
             del definition[provenance]

@@ -219,8 +219,10 @@ class Session:
             self._on_tools_changed()
 
     async def _subscribe_to_changes(self, client: Client) -> None:
-        """Subscribe to tool changes: since the protocol of 2026, servers notify only
-        subscribers."""
+        """Subscribe to tool changes.
+
+        Since the protocol of 2026, servers notify subscribers only.
+        """
         if (
             not client.server_capabilities.tools
             or not client.server_capabilities.tools.list_changed

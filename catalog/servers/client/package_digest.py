@@ -12,8 +12,7 @@ _CODE = frozenset(
 
 
 def code_digest(folder: Path) -> str:
-    """Return one SHA-256 over names and contents of all code below a folder, or "" if it is
-    gone."""
+    """Return one SHA-256 of all code below a folder, or "" if the folder is gone."""
     if not folder.is_dir():
         return ""
     try:

@@ -92,8 +92,10 @@ def find_account(integration: Integration, user: User | None) -> OAuthConnection
 
 @transaction.atomic
 def forget_account(*, by: User, integration: Integration, user: User | None) -> bool | None:
-    """Delete an account and its token; return True if a worker revokes it, None if there was
-    none."""
+    """Delete an account and its token.
+
+    Return None if there was no account, and True if a worker revokes the token at the server.
+    """
     rows = OAuthConnection.objects.select_for_update(of=("self",))  # a worker may be renewing it
     gone = rows.filter(integration=integration, user=user).first()
     if gone is None:
