@@ -12,6 +12,7 @@ from typing import cast
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
@@ -22,6 +23,7 @@ from acl.delegation import DelegationRefused, check_groups, check_role
 from acl.keys.key_lifecycle import digest_of
 from acl.models import Invitation
 from acl.platform.clock import database_now
+from acl.visible_text.plain_names import check_plain_name
 
 RANDOM_BYTES = 32
 OPEN = Q(accepted_at=None, withdrawn_at=None)
@@ -115,6 +117,10 @@ def _create(invitation: Invitation, username: str, password: str) -> User:
     # Whose address it is, the answer must not tell.
     if "@" in username and username.lower() != invitation.email:
         raise PeopleRefused("A name with an @ can only be your own address.")
+    try:
+        check_plain_name(username)
+    except ValidationError as problem:
+        raise PeopleRefused(problem.message) from problem
     if User.objects.filter(username__iexact=username).exists():
         raise PeopleRefused("Somebody has this name already.")
     try:

@@ -12,6 +12,7 @@ from acl.audit.recorder import record
 from acl.delegation import Actor, check_groups, person_behind
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, ServiceAccount
+from acl.visible_text.plain_names import check_plain_name
 
 
 class ServiceAccountRefused(Exception):
@@ -31,6 +32,7 @@ def create_service_account(
     user.set_unusable_password()
     try:
         user.full_clean()
+        check_plain_name(user.username)
     except ValidationError as problem:
         raise ServiceAccountRefused(" ".join(problem.messages)) from problem
     if is_name_taken(user.username):

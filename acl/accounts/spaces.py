@@ -7,11 +7,13 @@ otherwise make a ring that nothing hangs from.
 from typing import Any
 
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.text import slugify
 
 from acl.audit.recorder import record
 from acl.models import GroupPolicy, Space
+from acl.visible_text.plain_names import check_plain_name
 
 ROOT_NAME, ROOT_SLUG = "Root", "root"
 DEEPEST = 32  # the statement walks no further up
@@ -152,6 +154,10 @@ def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
         raise SpaceRefused(f"A space needs a name of at most {LONGEST_NAME} characters.")
+    try:
+        check_plain_name(name)
+    except ValidationError as problem:
+        raise SpaceRefused(problem.message) from problem
     return name
 
 

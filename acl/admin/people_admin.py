@@ -35,6 +35,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):
 
     form = PersonPowerForm
     add_form = NewPersonForm
+    add_fieldsets = DjangoUserAdmin.add_fieldsets  # Unfold's own are empty
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
     list_filter = ("is_active", "is_staff", "is_superuser", "groups")

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group, Permission, User
 from unfold.forms import UserChangeForm, UserCreationForm
 
 from acl.delegation import DelegationRefused, check_flags, check_groups
+from acl.visible_text.plain_names import check_plain_name
 
 
 class PowerForm(forms.ModelForm):
@@ -33,6 +34,10 @@ class PowerForm(forms.ModelForm):
 class PersonPowerForm(PowerForm, UserChangeForm):  # type: ignore[misc]  # unfold has no types
     """A person whose flags, groups and permissions may change."""
 
+    def clean_username(self) -> str:
+        """Refuse a new name that imitates another."""
+        return _plain(self, "username")
+
     def clean(self) -> dict[str, Any]:
         """Ask about what the form adds."""
         data = super().clean() or {}
@@ -48,6 +53,11 @@ class NewPersonForm(UserCreationForm):  # type: ignore[misc]  # unfold has no ty
 
     by: User  # set by the admin's class; nobody asks
 
+    def clean_username(self) -> str:
+        """Refuse a name that imitates another."""
+        super().clean_username()
+        return _plain(self, "username")
+
 
 class GroupPowerForm(PowerForm):
     """A group whose permissions may change."""
@@ -55,6 +65,10 @@ class GroupPowerForm(PowerForm):
     class Meta:
         model = Group
         fields = "__all__"  # noqa: DJ007 - Django's own two fields
+
+    def clean_name(self) -> str:
+        """Refuse a new name that imitates another."""
+        return _plain(self, "name")
 
     def clean(self) -> dict[str, Any]:
         """Ask about the permissions that the form adds."""
@@ -67,6 +81,14 @@ class GroupPowerForm(PowerForm):
             check_flags(self.by, is_staff=False, is_superuser=False, permissions=added)
         except DelegationRefused as refused:
             raise DelegationRefused("permissions", str(refused)) from refused
+
+
+def _plain(form: forms.ModelForm, field: str) -> str:
+    """Return a name, checked if the form changes it: accounts keep the names that they have."""
+    name: str = form.cleaned_data[field]
+    if field in form.changed_data:
+        check_plain_name(name)
+    return name
 
 
 def _turns_on(flag: str, form: forms.ModelForm, data: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
@@ -23,6 +24,7 @@ from acl.models.rank import Rank
 from acl.platform.clock import database_now
 from acl.platform.database_room import write_if_room
 from acl.platform.prepared_statements import rows_of
+from acl.visible_text.plain_names import check_plain_name
 
 __all__ = ["KeyHolder", "KeyRefused", "check_key", "create_key", "digest_of", "holder_of",
            "revoke_key", "rotate_key"]  # fmt: skip
@@ -57,6 +59,7 @@ def create_key(
     Raises KeyRefused for a key that could do nothing, DelegationRefused for one that could do
     more than `by`.
     """
+    _check_name(name)
     covered = [one for one in (group, *groups) if one is not None]
     wanted, rank = check_new_key(
         by=by, scopes=scopes, groups=covered, all_groups=all_groups, owner=owner,
@@ -150,6 +153,14 @@ def check_new_key(
     reach = None if all_groups else frozenset(covered)
     wanted = WantedKey(frozenset(scopes), reach, owner, acts_for_users, end)
     return wanted, check_key_authority(by, wanted)
+
+
+def _check_name(name: str) -> None:
+    """Raise KeyRefused for a name that imitates another: approvals show it."""
+    try:
+        check_plain_name(name)
+    except ValidationError as problem:
+        raise KeyRefused(problem.message) from problem
 
 
 def check_key(*, scopes: Iterable[str], owner: User | None, acts_for_users: bool) -> None:

@@ -1,0 +1,21 @@
+"""Names of accounts, groups, keys and spaces: approvals and the audit log show them to people."""
+
+from django.core.exceptions import ValidationError
+
+from acl.visible_text.pieces import show_text
+
+_REFUSED = (
+    "This name has characters that nobody sees, or that look like others: {shown}. "
+    "Use letters of one alphabet."
+)
+
+
+def check_plain_name(name: str) -> None:
+    """Raise ValidationError for a name that a person could take for another one.
+
+    A name may be in any alphabet. It may not mix alphabets within a word, imitate Latin letters, or
+    have hidden characters.
+    """
+    shown = show_text(name)
+    if shown != name:
+        raise ValidationError(_REFUSED.format(shown=shown), code="imitation")
