@@ -5,6 +5,17 @@ compare the two. A space without a rule about the capability answers as the one 
 places are each group's root and the spaces where such a rule stands.
 """
 
+from acl.rights.precedence import GRANTS, GrantKind
+from acl.rights.precedence_sql import (
+    LIVE,
+    MODE,
+    PERMISSIONS,
+    applies_sql,
+    granted_sql,
+    naming_order_sql,
+    rank_sql,
+    verdict_sql,
+)
 from acl.rights.rights_statement import USABLE_AT_ALL, RightsTables, names_in
 
 # Ends in `holder`: a row for each person in each place who may use it; the rule that gives it, or
@@ -13,7 +24,7 @@ _HOLDERS = """
 target AS MATERIALIZED (
   SELECT c.id, c.integration_id, c.ai_access, i.restricted
   FROM {capability} c JOIN {integration} i ON i.id = c.integration_id
-  WHERE c.id = %(capability)s::bigint AND i.enabled AND i.state = 'approved' AND {usable_at_all}
+  WHERE c.id = %(capability)s::bigint AND {live} AND {usable_at_all}
 ),
 rule AS MATERIALIZED (
   SELECT r.id, r.space_id, r.effect, r.user_id, r.group_id, r.capability_id
@@ -35,57 +46,69 @@ path AS (
 ),
 hit AS MATERIALIZED (
   SELECT path.place, r.id, r.user_id, r.group_id, r.capability_id,
-         path.distance * 4 + r.effect AS rank
+         {rank} AS rank
   FROM path JOIN rule r ON r.space_id = path.id
-),
-permission AS MATERIALIZED (
-  SELECT p.id, p.codename
-  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
-  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
-     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
-),
-given AS MATERIALIZED (        -- the smaller the place, the more precise the grant
-  SELECT 1 AS place, 'capability user' AS kind, g.user_id, NULL::bigint AS group_id
-  FROM {capability_user} g WHERE g.content_object_id = (SELECT id FROM target)
-   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
-  UNION ALL SELECT 2, 'integration user', g.user_id, NULL
-  FROM {integration_user} g WHERE g.content_object_id = (SELECT integration_id FROM target)
-   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
-  UNION ALL SELECT 3, 'capability group', NULL, g.group_id
-  FROM {capability_group} g WHERE g.content_object_id = (SELECT id FROM target)
-   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
-  UNION ALL SELECT 4, 'integration group', NULL, g.group_id
-  FROM {integration_group} g WHERE g.content_object_id = (SELECT integration_id FROM target)
-   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+),{permissions},
+given (place, kind, user_id, group_id) AS MATERIALIZED (
+  {grants}
 ),
 answer AS (
   SELECT u.id AS user_id, u.username, m.group_id, p.space_id, best.id AS rule_id, grants.kind,
          t.ai_access,
-         COALESCE(best.rank %% 4, CASE
-           WHEN grants.kind IS NOT NULL THEN 2
-           WHEN policy.open_default AND NOT t.restricted THEN 2 ELSE 0 END) AS verdict
+         {verdict} AS verdict
   FROM target t CROSS JOIN auth_user u JOIN auth_user_groups m ON m.user_id = u.id
   JOIN place p ON p.group_id = m.group_id
   LEFT JOIN acl_grouppolicy policy ON policy.group_id = m.group_id
   LEFT JOIN LATERAL (
     SELECT h.rank, h.id FROM hit h
     WHERE h.place = p.space_id
-      AND ((h.user_id IS NULL AND h.group_id IS NULL) OR h.user_id = u.id OR h.group_id IN (
-        SELECT other.group_id FROM auth_user_groups other WHERE other.user_id = u.id))
-    ORDER BY h.rank, h.capability_id NULLS LAST, h.id LIMIT 1) best ON true
+      AND ({applies})
+    ORDER BY {naming_order} LIMIT 1) best ON true
   LEFT JOIN LATERAL (
     SELECT given.kind FROM given WHERE given.user_id = u.id OR given.group_id = m.group_id
     ORDER BY given.place LIMIT 1) grants ON true
   WHERE u.is_active
 ),
 holder AS (
-  SELECT *, CASE WHEN ai_access = 'propose' THEN 1 ELSE verdict END AS mode
+  SELECT *, {mode} AS mode
   FROM answer WHERE verdict > 0
 )
 """
 
 
+# What a grant on a capability or an integration is attached to, of `target`.
+_OBJECTS = {"capability": "id", "integration": "integration_id"}
+_SUBJECTS = {"user": "g.user_id, NULL::bigint", "group": "NULL::bigint, g.group_id"}
+
+
 def holders_sql(tables: RightsTables) -> str:
-    """The common table expressions that end in `holder`, to follow `WITH RECURSIVE`; they ask for
-    `capability`, `unavailable` and `kind`."""
-    return _HOLDERS.format(usable_at_all=USABLE_AT_ALL, **names_in(tables))
+    """Return the common table expressions that end in `holder`, to follow `WITH RECURSIVE`; they
+    ask for `capability`, `unavailable` and `kind`."""
+    names = names_in(tables)
+    return _HOLDERS.format(
+        **names,
+        usable_at_all=USABLE_AT_ALL,
+        live=LIVE,
+        permissions=PERMISSIONS.format(**names),
+        rank=rank_sql(rule="r", distance="path.distance"),
+        grants="\n  UNION ALL ".join(_grants_of(kind, tables) for kind in GRANTS),
+        applies=applies_sql(rule="h", user="u.id"),
+        naming_order=naming_order_sql(rule="h"),
+        verdict=verdict_sql(
+            rank="best.rank",
+            granted=granted_sql(
+                granted="grants.kind IS NOT NULL",
+                is_open="COALESCE(policy.open_default, false)",
+                restricted="t.restricted",
+            ),
+        ),
+        mode=MODE,
+    )
+
+
+def _grants_of(kind: GrantKind, tables: RightsTables) -> str:
+    level, subject = kind.split(" ")
+    table = getattr(tables, f"{level}_{subject}")
+    return f"""SELECT {GRANTS.index(kind)}, '{kind}', {_SUBJECTS[subject]}
+  FROM {table} g WHERE g.content_object_id = (SELECT {_OBJECTS[level]} FROM target)
+   AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_{level}')"""  # noqa: S608 - our own names

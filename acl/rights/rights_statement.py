@@ -2,11 +2,7 @@
 
 `docs/access.md` says in words what the rules mean. The statement is written by hand because its
 plan matters: it reads rights and data in one snapshot, and stays quick where an ORM's correlated
-subqueries take seconds.
-
-A rule's rank is one integer, distance * 4 + effect (deny 0, propose 1, allow 2).
-Nearest-then-strictest is min(), the levels combine by LEAST(), which skips NULLs, and the effect is
-rank % 4.
+subqueries take seconds. Which rule wins is not decided here: `precedence_sql` puts that in.
 """
 
 import re
@@ -17,6 +13,15 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from acl.rights.caller import Caller
+from acl.rights.precedence_sql import (
+    LIVE,
+    MODE,
+    PERMISSIONS,
+    applies_sql,
+    granted_sql,
+    rank_sql,
+    verdict_sql,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,9 @@ path AS (                      -- the space and those above it; the bound stops 
   WHERE path.distance < 32
 ),
 hit AS MATERIALIZED (          -- every rule on the path that speaks about this caller
-  SELECT r.integration_id, r.capability_id, path.distance * 4 + r.effect AS rank{named}
+  SELECT r.integration_id, r.capability_id, {rank} AS rank{named}
   FROM who CROSS JOIN path JOIN {rule} r ON r.space_id = path.id
-  WHERE (r.user_id IS NULL AND r.group_id IS NULL) OR r.user_id = who.user_id
-     OR r.group_id IN (SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = who.user_id)
+  WHERE {applies}
 ),
 integration_rule AS (
   SELECT integration_id AS id, min(rank) AS rank FROM hit
@@ -72,13 +76,7 @@ capability_rule AS (
 # Grants, the group's default, and the verdict. Ends in `usable(id, tokens, always, mode)`; mode is
 # 1 for "asks first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the
 # sets: CTEs have no statistics, and an array is one index scan whatever the planner guesses.
-_VERDICTS = """
-permission AS MATERIALIZED (   -- by model too: another model may have a permission of that name
-  SELECT p.id, p.codename
-  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
-  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
-     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
-),
+_VERDICTS = """{permissions},
 integration_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
@@ -95,12 +93,12 @@ capability_grant AS (
 ),
 live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1 asks first, 2 runs
   SELECT i.id, r.rank, d.granted,
-         CASE WHEN r.rank IS NOT NULL THEN r.rank %% 4 ELSE d.granted::int * 2 END AS verdict
+         {verdict_of_integration} AS verdict
   FROM who CROSS JOIN {integration} i
   LEFT JOIN integration_rule r ON r.id = i.id LEFT JOIN integration_grant g ON g.id = i.id
   CROSS JOIN LATERAL (
-    SELECT g.id IS NOT NULL OR (who.open_default AND NOT i.restricted) AS granted) d
-  WHERE i.enabled AND i.state = 'approved'
+    SELECT {granted} AS granted) d
+  WHERE {live}
     AND (NOT %(connected)s::bool OR i.connection <> 'disconnected')
 ),
 exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
@@ -120,11 +118,11 @@ decided AS (
   SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned, v.verdict
   FROM exception x JOIN {capability} c ON c.id = x.id JOIN live l ON l.id = c.integration_id
   CROSS JOIN LATERAL (
-    SELECT COALESCE(LEAST(x.rank, l.rank) %% 4, (x.granted OR l.granted)::int * 2) AS verdict) v
+    SELECT {verdict_of_exception} AS verdict) v
   WHERE v.verdict > 0 AND {usable_at_all}
 ),
 usable AS MATERIALIZED (
-  SELECT id, tokens, always, CASE WHEN ai_access = 'propose' THEN 1 ELSE verdict END AS mode
+  SELECT id, tokens, always, {mode} AS mode
   FROM decided
 )
 """
@@ -152,7 +150,7 @@ usable AS MATERIALIZED (
   FROM together t JOIN {capability} c ON c.id = t.id
   LEFT JOIN capability_rule own ON own.id = t.id
   LEFT JOIN integration_rule whole ON whole.id = c.integration_id
-  CROSS JOIN LATERAL (SELECT COALESCE(LEAST(own.rank, whole.rank) %% 4, 2) AS verdict) decided
+  CROSS JOIN LATERAL (SELECT {verdict_of_space} AS verdict) decided
   WHERE decided.verdict > 0
 )
 """
@@ -167,6 +165,21 @@ _OF_THE_SPACE = {
     "user": "%(user)s::bigint",
     "group": "COALESCE((SELECT group_id FROM each WHERE space_id IS NOT NULL), 0)",
     "space": "%(space)s::bigint",
+}
+_PRECEDENCE = {
+    "rank": rank_sql(rule="r", distance="path.distance"),
+    "applies": applies_sql(rule="r", user="who.user_id"),
+    "granted": granted_sql(
+        granted="g.id IS NOT NULL", is_open="who.open_default", restricted="i.restricted"
+    ),
+    "verdict_of_integration": verdict_sql(rank="r.rank", granted="d.granted"),
+    "verdict_of_exception": verdict_sql(
+        rank="LEAST(x.rank, l.rank)", granted="x.granted OR l.granted"
+    ),
+    # Where no rule of the space says anything, it limits nothing.
+    "verdict_of_space": verdict_sql(rank="LEAST(own.rank, whole.rank)", granted="true"),
+    "live": LIVE,
+    "mode": MODE,
 }
 # Neither a grant nor a rule brings these back.
 _IN_A_STATE = (
@@ -188,7 +201,9 @@ def rights_sql(
     quarantine: to say of a name that it waits, never to use it.
     """
     names = {
+        **_PRECEDENCE,
         **names_in(tables),
+        "permissions": PERMISSIONS.format(**names_in(tables)),
         "named": ", r.id AS rule_id, path.distance" if named else "",
         "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
     }
@@ -196,7 +211,7 @@ def rights_sql(
     if not united:
         return answer.format(**_ONE, **names)
     rules = _RULES.format(**_OF_THE_SPACE, **names)
-    return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names_in(tables))
+    return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names)
 
 
 def names_in(tables: RightsTables) -> dict[str, str]:

@@ -3,7 +3,6 @@
 __all__ = [
     "api",
     "explanation",
-    "explanation_steps",
     "grants",
     "grounds",
     "group_scope",

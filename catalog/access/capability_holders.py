@@ -5,12 +5,13 @@ from typing import NamedTuple
 from django.db import connection
 
 from acl.rights.holders import holders_sql
+from acl.rights.precedence import GrantKind
 from catalog.querysets import TABLES
 
 _STATEMENT = f"""
 WITH RECURSIVE {holders_sql(TABLES)}
 SELECT count(*) OVER (), h.username, g.name, COALESCE(s.slug, ''), COALESCE(s.name, ''), h.mode,
-       COALESCE(h.kind, ''), r.id, r.effect, rs.slug, rs.name, ru.username, rg.name,
+       h.kind, r.id, r.effect, rs.slug, rs.name, ru.username, rg.name,
        r.capability_id IS NOT NULL
 FROM holder h JOIN auth_group g ON g.id = h.group_id
 LEFT JOIN acl_space s ON s.id = h.space_id
@@ -33,7 +34,7 @@ class HolderRow(NamedTuple):
     space: str
     space_name: str
     mode: int
-    grant: str  # "capability user" …; empty where only the group's openness gives it
+    grant: GrantKind | None  # the first of GRANTS that they have
     rule: int | None
     effect: int | None
     rule_space: str | None

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from acl.accounts.spaces import set_open
 from acl.models import GroupPolicy, Space
+from acl.rights.precedence import DECISIONS, Decision
 from catalog.access.change_impact import MemberClass, Reach, find_member_classes
-from catalog.access.explanation_steps import DECISIONS, Decision
 from catalog.access.grants import (
     erase_grant,
     grant,

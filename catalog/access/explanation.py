@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group
 
 from acl.rights.caller import Caller
+from acl.rights.decision import RightsFacts, RuleFact, decide
+from acl.rights.precedence import DECISIONS, LADDER, Decision
 from catalog.access.capability_holders import HolderRow, holders_of
 from catalog.access.explanation_steps import (
-    DECISIONS,
-    Decision,
-    Kind,
     Step,
     beaten_in,
     grant_step,
     open_step,
+    resolve,
     rule_step,
     steps_of,
     warnings_in,
 )
-from catalog.access.rights_facts import Facts, RuleFact, facts_about
+from catalog.access.rights_facts import Facts, facts_about
 from catalog.access.rule_conflicts import Warning_
 from catalog.models import Capability
 
 __all__ = [
-    "Decision", "Explanation", "Holder", "Holders", "Kind", "Place", "Reach", "Reached", "Step",
+    "Explanation", "Holder", "Holders", "Place", "Reach", "Reached", "Step",
     "explain", "explain_many", "explain_own", "reach_of", "who_can",
 ]  # fmt: skip
 PAGE_SIZE = 50
@@ -58,7 +58,7 @@ class Explanation:
     @property
     def ground(self) -> Step | None:
         """The rule, grant or default that the answer rests on; None where none was asked."""
-        return next((s for s in self.steps if s.kind in {"rule", "grant", "default"}), None)
+        return next((s for s in self.steps if s.kind in LADDER), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +149,17 @@ def who_can(*, capability: Capability, group: Group | None = None, page: int = 1
 
 
 def _explanation(facts: Facts) -> Explanation:
-    steps = steps_of(facts)
+    resolution = resolve(facts)
+    steps = steps_of(facts, resolution)
     off = not facts.available  # `mode` says what holds as if it were available
     return Explanation(
         full_name=facts.full_name,
         decision="no" if off else DECISIONS[facts.mode],
         because=_because(steps),
         steps=steps,
-        beaten=beaten_in(steps),
+        beaten=beaten_in(steps, resolution),
         path=tuple(Place(slug, name) for slug, name in facts.path),
-        warnings=warnings_in(steps),
+        warnings=warnings_in(facts, resolution),
     )
 
 
@@ -188,21 +189,36 @@ def _holder(row: HolderRow, capability: Capability) -> Holder:
 
 
 def _ground(row: HolderRow, capability: Capability) -> Step:
+    """Return the rule, grant or default that gives it to the holder."""
     name, integration = capability.full_name, capability.integration.slug
-    if row.rule is not None:
-        rule = RuleFact(
-            rule=row.rule,
-            effect=row.effect or 0,
-            distance=0,
-            space=row.rule_space or "",
-            space_name=row.rule_space_name or "",
-            user=row.rule_user,
-            group=row.rule_group,
-            on_capability=row.on_capability,
-        )
-        return rule_step(rule, name, integration)
-    if row.grant:
-        return grant_step(
-            row.grant, full_name=name, integration=integration, user=row.user, group=row.group
-        )
-    return open_step(row.group, integration)
+    facts = RightsFacts(
+        rules=(_rule_of(row),) if row.rule is not None else (),
+        grants=(row.grant,) if row.grant else (),
+        by_default=True,
+    )
+    match (found := decide(facts)).decides:
+        case "rule":
+            return rule_step(found.rules[0], name, integration)
+        case "grant":
+            return grant_step(
+                found.grants[0],
+                full_name=name,
+                integration=integration,
+                user=row.user,
+                group=row.group,
+            )
+        case _:
+            return open_step(row.group, integration)
+
+
+def _rule_of(row: HolderRow) -> RuleFact:
+    return RuleFact(
+        rule=row.rule or 0,
+        effect=row.effect or 0,
+        distance=0,
+        space=row.rule_space or "",
+        space_name=row.rule_space_name or "",
+        user=row.rule_user,
+        group=row.rule_group,
+        on_capability=row.on_capability,
+    )

@@ -1,25 +1,31 @@
-"""All that speaks about an answer, in the order in which it is decided, in words and as data.
+"""Everything that bears on an answer, in the order in which it is asked, in words and as data.
 
-The statement has decided already: this only says by what.
+Which of it decides comes from `acl.rights.decision`; this module only words it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from catalog.access.rights_facts import Facts, RuleFact
-from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, further_up, in_one_space
-
-Decision = Literal["no", "propose", "allow"]
-Kind = Literal["nobody", "switched-off", "rule", "grant", "default", "own"]
-DECISIONS: tuple[Decision, ...] = ("no", "propose", "allow")
+from acl.rights.decision import (
+    Ground,
+    Resolution,
+    RightsFacts,
+    RuleFact,
+    SubjectKind,
+    TargetKind,
+    decide,
+)
+from acl.rights.precedence import DECISIONS, LADDER, Decision, GrantKind
+from catalog.access.rights_facts import Facts
+from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, surprises
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that speaks about the answer, and what it says (`effect`)."""
+    """A rule, grant, default or setting that bears on the answer, and the `effect` it alone has."""
 
-    kind: Kind
+    kind: Ground
     sentence: str
     effect: Decision
     decides: bool = False
@@ -27,43 +33,72 @@ class Step:
     space_name: str = ""
     distance: int = 0  # of a rule's space, from the caller's upwards
     subject: str = ""  # everyone, or the name of the user or group
-    subject_kind: Literal["", "everyone", "user", "group"] = ""
+    subject_kind: SubjectKind | Literal[""] = ""
     target: str = ""  # an integration's slug or a capability's full name
-    target_kind: Literal["", "integration", "capability"] = ""
+    target_kind: TargetKind | Literal[""] = ""
     rule: int | None = None  # its key
 
-    @property
-    def said(self) -> Said:
-        """What a rule says, by names."""
-        return Said(
-            effect=DECISIONS.index(self.effect),
-            space=self.space_name,
-            target=self.target,
-            on_capability=self.target_kind == "capability",
-            subject=self.subject,
-            narrow=("everyone", "group", "user").index(self.subject_kind or "everyone"),
+
+def resolve(facts: Facts) -> Resolution:
+    """Return which of the facts decides."""
+    off = any(_why_off(facts))
+    return decide(
+        RightsFacts(
+            rules=facts.rules,
+            grants=facts.grants,
+            by_default=facts.opens_it,
+            asks_first=facts.ai_access == "propose",
+            stop="nobody" if not facts.somebody else "switched-off" if off else None,
         )
+    )
 
 
-def steps_of(facts: Facts) -> tuple[Step, ...]:
-    """The steps; exactly one decides."""
+def steps_of(facts: Facts, resolution: Resolution) -> tuple[Step, ...]:
+    """Return the steps in the order in which they are asked; exactly one decides."""
     if not facts.somebody:
         return (Step("nobody", _why_nobody(facts), "no", decides=True),)
-    off = [Step("switched-off", sentence, "no") for sentence in _why_off(facts)]
-    rules = [rule_step(rule, facts.full_name, facts.integration) for rule in facts.rules]
-    grants = [_grant(kind, facts) for kind in facts.grants]
-    steps = [*off, *rules, *grants, _default(facts)]
+    rungs = {
+        "rule": [rule_step(rule, facts.full_name, facts.integration) for rule in resolution.rules],
+        "grant": [_grant(kind, facts) for kind in resolution.grants],
+        "default": [_default(facts)],
+    }
+    steps = [Step("switched-off", sentence, "no") for sentence in _why_off(facts)]
+    steps += [step for kind in LADDER for step in rungs[kind]]
     if facts.ai_access == "propose":
         steps.append(_own(facts))
-    place = 0
-    if not off and facts.ai_access == "propose" and steps[0].effect == "allow":
-        place = len(steps) - 1
+    place = next(i for i, step in enumerate(steps) if step.kind == resolution.decides)
     steps[place] = replace(steps[place], decides=True)
     return tuple(steps)
 
 
+def beaten_in(steps: tuple[Step, ...], resolution: Resolution) -> tuple[Step, ...]:
+    """Return the rules with another effect than the one that was followed."""
+    beaten = {rule.rule for rule in resolution.beaten}
+    return tuple(step for step in steps if step.rule in beaten)
+
+
+def warnings_in(facts: Facts, resolution: Resolution) -> tuple[Warning_, ...]:
+    """Return warnings where the rule that was followed and those that it beat surprise."""
+    if not resolution.beaten:
+        return ()
+    followed, *beaten = (_said(r, facts) for r in (resolution.rules[0], *resolution.beaten))
+    return tuple(dict.fromkeys(w for other in beaten for w in surprises(followed, other)))
+
+
+def _said(rule: RuleFact, facts: Facts) -> Said:
+    return Said(
+        effect=rule.effect,
+        distance=rule.distance,
+        space=rule.space_name,
+        target=facts.full_name if rule.on_capability else facts.integration,
+        target_kind=rule.target_kind,
+        subject=rule.user or rule.group or EVERYONE,
+        subject_kind=rule.subject_kind,
+    )
+
+
 def rule_step(rule: RuleFact, full_name: str, integration: str) -> Step:
-    """A rule, as a step that does not decide so far."""
+    """Return the step of a rule, not yet marked as deciding."""
     effect, target = DECISIONS[rule.effect], full_name if rule.on_capability else integration
     subject = rule.user or rule.group or EVERYONE
     says = {
@@ -80,15 +115,15 @@ def rule_step(rule: RuleFact, full_name: str, integration: str) -> Step:
         space_name=rule.space_name,
         distance=rule.distance,
         subject=subject,
-        subject_kind="user" if rule.user else "group" if rule.group else "everyone",
+        subject_kind=rule.subject_kind,
         target=target,
-        target_kind="capability" if rule.on_capability else "integration",
+        target_kind=rule.target_kind,
         rule=rule.rule,
     )
 
 
-def grant_step(kind: str, *, full_name: str, integration: str, user: str, group: str) -> Step:
-    """A grant of that kind ("capability user" …)."""
+def grant_step(kind: GrantKind, *, full_name: str, integration: str, user: str, group: str) -> Step:
+    """Return the step of a grant."""
     level, _, subject_kind = kind.partition(" ")
     target = full_name if level == "capability" else integration
     subject = user if subject_kind == "user" else group
@@ -105,7 +140,7 @@ def grant_step(kind: str, *, full_name: str, integration: str, user: str, group:
 
 
 def open_step(group: str, integration: str) -> Step:
-    """An open group's default, for what is not restricted."""
+    """Return the step of an open group's default, for an integration that is not restricted."""
     return Step(
         "default",
         f"{group} is an open group, and {integration} is not restricted.",
@@ -115,29 +150,6 @@ def open_step(group: str, integration: str) -> Step:
         target=integration,
         target_kind="integration",
     )
-
-
-def beaten_in(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The rules that say something else than the first one, which was followed."""
-    rules = [step for step in steps if step.kind == "rule"]
-    if any(step.kind == "switched-off" for step in steps):
-        return ()
-    return tuple(rule for rule in rules[1:] if rule.effect != rules[0].effect)
-
-
-def warnings_in(steps: tuple[Step, ...]) -> tuple[Warning_, ...]:
-    """Where the rule that was followed and those that it beat surprise."""
-    beaten = beaten_in(steps)
-    if not beaten:
-        return ()
-    first = next(step for step in steps if step.kind == "rule")
-    found: list[Warning_] = []
-    for other in beaten:
-        if first.effect == "no" and other.distance == first.distance:
-            found += in_one_space(first.said, other.said)
-        elif other.effect == "no" and first.effect != "no":
-            found += further_up(other.said, first.said)
-    return tuple(dict.fromkeys(found))
 
 
 def _why_nobody(facts: Facts) -> str:
@@ -166,7 +178,7 @@ def _why_off(facts: Facts) -> Iterator[str]:
         yield f"{facts.full_name} is blocked for AI."
 
 
-def _grant(kind: str, facts: Facts) -> Step:
+def _grant(kind: GrantKind, facts: Facts) -> Step:
     return grant_step(
         kind,
         full_name=facts.full_name,
@@ -178,7 +190,7 @@ def _grant(kind: str, facts: Facts) -> Step:
 
 def _default(facts: Facts) -> Step:
     group = facts.group_name or ""
-    if facts.is_open and not facts.restricted:
+    if facts.opens_it:
         return open_step(group, facts.integration)
     why = f"{group} is allow-listed: what neither the group nor the person was given is out."
     if facts.is_open:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.db.models import Count, F, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from acl.models import Space
+from acl.rights.precedence_sql import rank_sql
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -216,8 +218,9 @@ def _capabilities(words: str) -> "QuerySet[Capability]":
 
 
 def _in_order(rules: "QuerySet[Rule]") -> "QuerySet[Rule]":
-    """Strictest first, since that is the one that wins within a space."""
+    """Order rules as if they were of one space: the winning ones first."""
     related = ("space", "integration", "capability__integration", "user", "group")
+    rank = RawSQL(rank_sql(rule=Rule._meta.db_table, distance="0"), ())  # noqa: S611 - our own words
     return rules.select_related(*related).order_by(
-        "effect", "integration__title", "capability__full_name", "pk"
+        rank, "integration__title", "capability__full_name", "pk"
     )

@@ -4,14 +4,20 @@ An admin of one group (a key) may say how the group's people use what the group 
 is for admins of the whole deployment; to a group, the rest of the catalogue does not exist.
 """
 
-from django.db.models import Exists, Q, QuerySet
+from functools import reduce
+from operator import or_
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from acl.models import GroupPolicy
+from acl.rights.decision import RULE_KINDS, RuleKind, beats
+from acl.rights.precedence import NO
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
     Integration,
     IntegrationGroupPermission,
+    Rule,
 )
 
 
@@ -33,4 +39,34 @@ def capabilities_of(group: int) -> QuerySet[Capability]:
     )
     return Capability.objects.filter(
         Q(integration__in=integrations_of(group)) | Q(pk__in=given.values("content_object"))
+    )
+
+
+def denied_to_all(group: int) -> Q:
+    """Match capabilities that a rule in the group's root space denies to every member there."""
+    here = Rule.objects.filter(
+        Q(capability=OuterRef("pk")) | Q(integration=OuterRef("integration")),
+        space__group=group,
+        space__parent=None,
+    )
+    denied = Q(Exists(here.filter(Q(group=None) | Q(group=group), user=None, effect=NO)))
+    exceptions = [_of_kind(kind) for kind in RULE_KINDS if _beats_a_deny_for_many(kind)]
+    return denied & ~Q(Exists(here.filter(reduce(or_, exceptions)))) if exceptions else denied
+
+
+def _beats_a_deny_for_many(kind: RuleKind) -> bool:
+    """Return True if such a rule could give back to some what another in its space denies."""
+    return any(
+        beats(kind, deny)
+        for deny in RULE_KINDS
+        if deny.effect == NO and deny.subject_kind != "user"
+    )
+
+
+def _of_kind(kind: RuleKind) -> Q:
+    return Q(
+        effect=kind.effect,
+        user__isnull=kind.subject_kind != "user",
+        group__isnull=kind.subject_kind != "group",
+        capability__isnull=kind.target_kind != "capability",
     )

@@ -7,6 +7,8 @@ from typing import Any
 from django.db import connection
 
 from acl.rights.caller import Caller
+from acl.rights.decision import RuleFact
+from acl.rights.precedence import GrantKind
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
 
@@ -32,8 +34,7 @@ SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integr
          SELECT json_agg(json_build_object(
              'rule', r.id, 'effect', r.effect, 'distance', h.distance, 'space', s.slug,
              'space_name', s.name, 'user', u.username, 'group', g.name,
-             'on_capability', r.capability_id IS NOT NULL)
-           ORDER BY h.rank, r.capability_id NULLS LAST, r.id)
+             'on_capability', r.capability_id IS NOT NULL))
          FROM hit h JOIN catalog_rule r ON r.id = h.rule_id JOIN acl_space s ON s.id = r.space_id
          LEFT JOIN auth_user u ON u.id = r.user_id LEFT JOIN auth_group g ON g.id = r.group_id
          WHERE h.capability_id = c.id OR h.integration_id = c.integration_id), '[]') AS rules,
@@ -58,22 +59,8 @@ WHERE c.full_name = ANY (%(names)s::text[])
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFact:
-    """A rule on the caller's path that speaks about the capability and about the caller."""
-
-    rule: int
-    effect: int
-    distance: int
-    space: str
-    space_name: str
-    user: str | None
-    group: str | None
-    on_capability: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
-    """About one capability and one caller; the rules from the strongest to the weakest."""
+    """Everything that bears on one capability for one caller. Rules and grants are unordered."""
 
     full_name: str
     integration: str
@@ -87,7 +74,7 @@ class Facts:
     ai_access: str
     mode: int  # by the statement: 0 no, 1 asks first, 2 runs; as if it were available
     rules: tuple[RuleFact, ...]
-    grants: tuple[str, ...]  # "capability user", "integration group" …
+    grants: tuple[GrantKind, ...]
     username: str | None
     active: bool | None
     group_name: str | None
@@ -95,6 +82,11 @@ class Facts:
     somebody: bool  # the caller can be answered at all
     is_open: bool | None
     path: tuple[tuple[str, str], ...]  # slug and name of the caller's space and those above it
+
+    @property
+    def opens_it(self) -> bool:
+        """True if the group's default allows it."""
+        return bool(self.is_open) and not self.restricted
 
 
 def facts_about(caller: Caller, names: list[str]) -> dict[str, Facts]:

@@ -1,12 +1,14 @@
-"""Where two rules together give an answer that their authors may not expect, in words.
+"""Conflicts between two rules with an answer that their authors may not expect, in words.
 
-The cases are those of `docs/access.md`. Nothing is decided here: the statement decides.
+The cases are those of `docs/access.md`. Which rule wins comes from `acl.rights.decision`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-EFFECTS = ("deny", "propose", "allow")
+from acl.rights.decision import SubjectKind, TargetKind, beats, first_difference, place_of
+from acl.rights.precedence import EFFECTS, NO, SUBJECT, TARGET, Criterion
+
 EVERYONE = "everyone"
 
 
@@ -24,40 +26,63 @@ class Warning_:  # Python has a Warning of its own
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a rule says, by names. `narrow` is 0 for everyone, 1 for a group, 2 for one user."""
+    """A rule in words, with what precedence compares."""
 
     effect: int
-    space: str
+    space: str  # its name
     target: str
-    on_capability: bool
+    target_kind: TargetKind
     subject: str = EVERYONE
-    narrow: int = 0
+    subject_kind: SubjectKind = "everyone"
+    distance: int = 0
 
     def __str__(self) -> str:
-        whom = f" for {self.subject}" if self.narrow else ""
-        return f"{EFFECTS[self.effect]} {self.target}{whom}"
+        return f"{EFFECTS[self.effect]} {self.target}{self.whom}"
+
+    @property
+    def whom(self) -> str:
+        """Return the words for its subject, or "" for everyone."""
+        return "" if self.subject_kind == "everyone" else f" for {self.subject}"
 
 
-def in_one_space(deny: Said, other: Said) -> Iterator[Warning_]:
-    """A deny beside an allow or a propose that was meant as its exception: cases 27 and 31."""
-    beats = f"In {deny.space}, “{deny}” beats “{other}”: within one space the stricter rule wins."
+def surprises(one: Said, other: Said) -> Iterator[Warning_]:
+    """Warn if just one of two rules denies, and the more precise of them loses."""
+    if (one.effect == NO) == (other.effect == NO):
+        return
+    winner, loser = (one, other) if beats(one, other) else (other, one)
+    if winner.effect == NO and winner.distance == loser.distance:
+        yield from _lost_exception(winner, loser)
+    elif loser.effect == NO and winner.distance < loser.distance:
+        yield from _overruled_deny(winner, loser)
+
+
+def _lost_exception(deny: Said, other: Said) -> Iterator[Warning_]:
+    """Warn of an allow or a propose that was meant as an exception to a deny in its space."""
+    won = f"In {deny.space}, “{deny}” beats “{other}”: {_reason(deny, other)}."
     below = f"put “{other}” in a space below {deny.space}"
-    if other.on_capability and not deny.on_capability:
+    if _narrower(other, deny, TARGET):
         grant = f"Instead of denying {deny.target}, grant only {other.target}; or {below}."
-        yield Warning_(27, beats, grant)
-    if other.narrow > deny.narrow:
+        yield Warning_(27, won, grant)
+    if _narrower(other, deny, SUBJECT):
         grant = f"Instead of denying it for {deny.subject}, give it only to those who may have it"
-        yield Warning_(31, beats, f"{grant}; or {below}.")
+        yield Warning_(31, won, f"{grant}; or {below}.")
 
 
-def further_up(deny: Said, other: Said) -> Iterator[Warning_]:
-    """A precise deny, and a broader allow or propose in a space below its own: case 30."""
-    precise = deny.on_capability and not other.on_capability
-    if precise or deny.narrow > other.narrow:
-        beats = (
-            f"“{other}” in {other.space} beats “{deny}” in {deny.space}: the nearer space wins, "
+def _overruled_deny(other: Said, deny: Said) -> Iterator[Warning_]:
+    """Warn of a precise deny that a broader allow or propose in a nearer space overrules."""
+    if _narrower(deny, other, TARGET) or _narrower(deny, other, SUBJECT):
+        won = (
+            f"“{other}” in {other.space} beats “{deny}” in {deny.space}: {_reason(other, deny)}, "
             "however precise the rule further up is."
         )
-        whom = f" for {deny.subject}" if deny.narrow else ""
-        also = f"To keep {deny.target} out{whom}, deny it in {other.space} as well."
-        yield Warning_(30, beats, also)
+        also = f"To keep {deny.target} out{deny.whom}, deny it in {other.space} as well."
+        yield Warning_(30, won, also)
+
+
+def _narrower(one: Said, other: Said, criterion: Criterion) -> bool:
+    return place_of(one, criterion) < place_of(other, criterion)
+
+
+def _reason(winner: Said, loser: Said) -> str:
+    criterion = first_difference(winner, loser)
+    return criterion.wins if criterion else ""

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from acl.audit.recorder import record
 from acl.models import Space
-from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, further_up, in_one_space
+from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, surprises
 from catalog.models import Capability, Integration, Rule
 
 __all__ = ["RuleRefused", "Warning_", "add_rule", "remove_rule", "warnings_about"]
@@ -106,16 +106,17 @@ def warnings_about(
     return list(found)[:MOST_WARNINGS]
 
 
-def said_by(rule: Rule) -> Said:
-    """What the rule says, by names."""
+def said_by(rule: Rule, *, distance: int = 0) -> Said:
+    """Return the rule in words; `distance` is how far its space is above the other rule's."""
     whom = rule.user or rule.group
     return Said(
         effect=rule.effect,
         space=rule.space.name,
         target=str(rule.integration or rule.capability),
-        on_capability=rule.capability is not None,
+        target_kind="integration" if rule.capability is None else "capability",
         subject=str(whom) if whom else EVERYONE,
-        narrow=2 if rule.user else 1 if rule.group else 0,
+        subject_kind="user" if rule.user else "group" if rule.group else "everyone",
+        distance=distance,
     )
 
 
@@ -160,12 +161,12 @@ def _others(rule: Rule) -> Iterator[Rule]:
 
 
 def _between(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[Warning_]:
-    """One of the two denies and the other does not."""
-    deny, yes = (rule, other) if rule.effect == Rule.Effect.DENY else (other, rule)
-    if deny.space_id == yes.space_id:
-        yield from in_one_space(said_by(deny), said_by(yes))
-    elif deny.space_id in above.get(yes.space_id, ()):
-        yield from further_up(said_by(deny), said_by(yes))
+    """Warn of a surprise between two rules if one space is the other's, or above it."""
+    for lower, upper in ((rule, other), (other, rule)):
+        if upper.space_id in above.get(lower.space_id, ()):
+            yield from surprises(said_by(lower), said_by(upper, distance=1))
+    if rule.space_id == other.space_id:
+        yield from surprises(said_by(rule), said_by(other))
 
 
 def _about_the_same_people(rule: Rule, other: Rule) -> bool:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import QuerySet
 
 from acl.rights.caller import Caller
-from catalog.access.group_scope import capabilities_of
-from catalog.models import Capability, Rule
+from catalog.access.group_scope import capabilities_of, denied_to_all
+from catalog.models import Capability
 from catalog.models.integration import ReviewState
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Turn
@@ -52,21 +52,8 @@ def tools_offered(sight: Sight) -> QuerySet[Capability]:
     offered = tools_in(sight).filter(state=fine, integration__state=fine, integration__enabled=True)
     offered = offered.exclude(ai_access=Capability.AIAccess.BLOCKED)
     if sight.user_id is None and sight.group_id is not None:
-        offered = offered.exclude(_denied_to_all_of(sight.group_id))
+        offered = offered.exclude(denied_to_all(sight.group_id))
     return offered.exclude(full_name__in=META_TOOLS.keys())
-
-
-def _denied_to_all_of(group_id: int) -> Exists:
-    """A rule in the group's root space that leaves a capability to nobody there."""
-    rules = Rule.objects.filter(
-        Q(capability=OuterRef("pk")) | Q(integration=OuterRef("integration")),
-        Q(group=None) | Q(group=group_id),
-        user=None,
-        space__group=group_id,
-        space__parent=None,
-        effect=Rule.Effect.DENY,
-    )
-    return Exists(rules)
 
 
 def known_keys(sight: Sight) -> list[int] | None:

@@ -451,8 +451,8 @@ SPECTACULAR_SETTINGS = {
         "SourceState": "marketplace.models.Source.State",
         "InjectionMode": "discovery.answer.modes.MODES",
         "SelectionMode": "discovery.models.Turn.Mode",
-        "Effect": "catalog.access.api.access_serializers.EFFECTS",
-        "Decision": "catalog.access.explanation_steps.DECISIONS",
+        "Effect": "acl.rights.precedence.EFFECTS",
+        "Decision": "acl.rights.precedence.DECISIONS",
         "StepKind": "catalog.access.api.access_serializers.KINDS",
     },
 }

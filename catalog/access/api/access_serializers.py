@@ -1,15 +1,15 @@
 """What the calls about rights take and answer."""
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
 from acl.http.caller_serializer import CallerSerializer
 from acl.http.strict_serializer import StrictSerializer, Text
-from catalog.access.explanation_steps import DECISIONS
+from acl.rights.decision import Ground
+from acl.rights.precedence import DECISIONS, EFFECTS
 
-EFFECTS = ("deny", "propose", "allow")
-KINDS = ("nobody", "switched-off", "rule", "grant", "default", "own")
+KINDS: tuple[str, ...] = get_args(Ground)
 PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}
 
 

@@ -1,0 +1,61 @@
+"""Precedence of rules, grants and defaults: the one description of what beats what.
+
+`decision` compares rules in Python by it, `precedence_sql` writes the parts of the statements from
+it, and docs/access.md shows it. To change how rules resolve, change it here, then the worked cases
+in `tests/access/worked_cases.py` and the oracle, which must not read this.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Decision = Literal["no", "propose", "allow"]
+Rung = Literal["rule", "grant", "default"]
+GrantKind = Literal["capability user", "integration user", "capability group", "integration group"]
+
+# A rule's effect by the number that is stored, and the answer that it gives.
+NO, PROPOSE, ALLOW = range(3)
+EFFECTS = ("deny", "propose", "allow")
+DECISIONS: tuple[Decision, ...] = ("no", "propose", "allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A property by which two rules are compared. The earlier of its values wins."""
+
+    name: str
+    values: tuple[str, ...]
+    wins: str  # in words, to follow "because"
+
+
+# Its values are distances from the caller's space upwards: 0, 1, 2 …
+SPACE = Criterion("space", (), "the nearer space wins")
+EFFECT = Criterion(
+    "effect", ("deny", "propose", "allow"), "within one space the stricter rule wins"
+)
+# From the narrower to the wider: a warning is due where the narrower rule loses.
+SUBJECT = Criterion(
+    "subject", ("user", "group", "everyone"), "within one space the rule for fewer people wins"
+)
+TARGET = Criterion(
+    "target", ("capability", "integration"), "within one space the rule about one capability wins"
+)
+
+# Two rules are compared by these in turn; the first in which they differ decides. What is left out
+# counts for nothing. EFFECT must be among them, since it is the answer.
+PRECEDENCE = (SPACE, EFFECT)
+
+# Several rules may share the first place and give the same answer. Explain names the first by
+# these, then the oldest.
+NAMED_FIRST = (TARGET,)
+
+# The first of these that says anything decides; the default always does. A capability that asks
+# first by its own setting asks first even then.
+LADDER: tuple[Rung, ...] = ("rule", "grant", "default")
+
+# Every grant allows. Explain names the first of these.
+GRANTS: tuple[GrantKind, ...] = (
+    "capability user",
+    "integration user",
+    "capability group",
+    "integration group",
+)

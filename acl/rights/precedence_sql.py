@@ -1,0 +1,110 @@
+"""The precedence as SQL: the fragments from which the statements of rights are put together.
+
+A rule's rank is one integer with a digit for each criterion; the smallest rank wins. The nearest
+and strictest rule is then a plain min(), and several levels combine by LEAST(), which skips NULLs.
+"""
+
+from math import prod
+
+from acl.rights.precedence import (
+    ALLOW,
+    EFFECT,
+    EFFECTS,
+    NAMED_FIRST,
+    PRECEDENCE,
+    PROPOSE,
+    SPACE,
+    SUBJECT,
+    TARGET,
+    Criterion,
+)
+
+# How many values a digit has room for. A path ends 32 spaces up.
+_DISTANCES, _VALUES = 64, 4
+
+# An integration that can be used at all, as alias i.
+LIVE = "i.enabled AND i.state = 'approved'"
+# The answer, from the ground's verdict: a capability's own setting may make it ask first.
+MODE = f"CASE WHEN ai_access = 'propose' THEN {PROPOSE} ELSE verdict END"
+# By model too: another model may have a permission of that name.
+PERMISSIONS = """
+permission AS MATERIALIZED (
+  SELECT p.id, p.codename
+  FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id
+  WHERE (p.codename = 'use_integration' AND t.app_label || '_' || t.model = '{integration}')
+     OR (p.codename = 'use_capability' AND t.app_label || '_' || t.model = '{capability}')
+)"""
+
+# A rule for everyone names neither a user nor a group.
+_APPLIES = """({rule}.user_id IS NULL AND {rule}.group_id IS NULL) OR {rule}.user_id = {user}
+     OR {rule}.group_id IN (SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = {user})"""
+
+
+def rank_sql(*, rule: str, distance: str) -> str:
+    """Return the rank of a rule (an alias of its table) in a space so far away."""
+    digits = ((_digit(criterion, rule, distance), _weight(criterion)) for criterion in PRECEDENCE)
+    return " + ".join(f"{digit} * {weight}" if weight > 1 else digit for digit, weight in digits)
+
+
+def effect_sql(rank: str) -> str:
+    """Return the effect of the rule that has this rank; NULL where there is none."""
+    weight = _weight(EFFECT)
+    digit = f"{rank} / {weight} %% {_VALUES}" if weight > 1 else f"{rank} %% {_VALUES}"
+    if EFFECT.values == EFFECTS:
+        return digit
+    effects = ", ".join(str(EFFECTS.index(value)) for value in EFFECT.values)
+    return f"(ARRAY[{effects}])[{digit} + 1]"
+
+
+def verdict_sql(*, rank: str, granted: str) -> str:
+    """Return what the ladder says: a rule first, then grants and the default, which only allow."""
+    return f"COALESCE({effect_sql(rank)}, ({granted})::int * {ALLOW})"
+
+
+def granted_sql(*, granted: str, is_open: str, restricted: str) -> str:
+    """Return true if a grant or, failing that, the group's default allows."""
+    return f"{granted} OR ({is_open} AND NOT {restricted})"
+
+
+def applies_sql(*, rule: str, user: str) -> str:
+    """Return the condition under which a rule applies to a user."""
+    return _APPLIES.format(rule=rule, user=user)
+
+
+def naming_order_sql(*, rule: str) -> str:
+    """Return the order in which rules with a `rank` are named, the deciding one first."""
+    places = (_digit(criterion, rule, "0") for criterion in NAMED_FIRST)
+    return ", ".join([f"{rule}.rank", *places, f"{rule}.id"])
+
+
+def _digit(criterion: Criterion, rule: str, distance: str) -> str:
+    """Return the place of a rule by a criterion: 0 is the strongest."""
+    return {SPACE: distance, EFFECT: _effect(rule), SUBJECT: _subject(rule), TARGET: _target(rule)}[
+        criterion
+    ]
+
+
+def _effect(rule: str) -> str:
+    if EFFECT.values == EFFECTS:  # as stored
+        return f"{rule}.effect"
+    places = (EFFECT.values.index(effect) for effect in EFFECTS)
+    return f"(ARRAY[{', '.join(map(str, places))}])[{rule}.effect + 1]"
+
+
+def _subject(rule: str) -> str:
+    user, group, everyone = map(SUBJECT.values.index, ("user", "group", "everyone"))
+    return (
+        f"CASE WHEN {rule}.user_id IS NOT NULL THEN {user}"
+        f" WHEN {rule}.group_id IS NOT NULL THEN {group} ELSE {everyone} END"
+    )
+
+
+def _target(rule: str) -> str:
+    capability, integration = map(TARGET.values.index, ("capability", "integration"))
+    return f"CASE WHEN {rule}.capability_id IS NULL THEN {integration} ELSE {capability} END"
+
+
+def _weight(criterion: Criterion) -> int:
+    """Return the weight of a criterion's digit: the room that all after it need."""
+    after = PRECEDENCE[PRECEDENCE.index(criterion) + 1 :]
+    return prod(_DISTANCES if each is SPACE else _VALUES for each in after)
