@@ -67,7 +67,7 @@ RULE_KINDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class RuleFact:
-    """A rule on the caller's path that applies to the caller and the capability."""
+    """A rule on the caller's path, applying to the caller and to the capability."""
 
     rule: int
     effect: int
@@ -89,7 +89,7 @@ class RuleFact:
 
 @dataclass(frozen=True, slots=True)
 class RightsFacts:
-    """Everything that bears on one capability for one caller, in any order."""
+    """Rules, grants and settings for one caller and one capability, in any order."""
 
     rules: tuple[RuleFact, ...] = ()
     grants: tuple[GrantKind, ...] = ()

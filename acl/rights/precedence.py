@@ -20,7 +20,7 @@ DECISIONS: tuple[Decision, ...] = ("no", "propose", "allow")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A property by which two rules are compared. The earlier of its values wins."""
+    """A property of rules, to compare two by. The earlier of its values wins."""
 
     name: str
     values: tuple[str, ...]

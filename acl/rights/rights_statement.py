@@ -222,8 +222,11 @@ def names_in(tables: RightsTables) -> dict[str, str]:
 def rights_parameters(
     caller: Caller, *, unavailable: bool = False, kind: str = "", connected: bool = False
 ) -> dict[str, Any]:
-    """What `rights_sql` asks for; `unavailable` keeps what is not available, for pages that say
-    why; `connected` leaves out what belongs to a disconnected integration."""
+    """Return the parameters of `rights_sql`.
+
+    `unavailable` keeps what is not available, for pages that say why; `connected` leaves out what
+    belongs to a disconnected integration.
+    """
     return {
         "user": caller.user_id,
         "group": caller.group_id,
@@ -254,8 +257,7 @@ class UsableQuerySet(models.QuerySet):
         )
 
     def _usable(self, caller: Caller, condition: str, *, unavailable: bool) -> RawSQL:
-        """The ids as a subquery that does not look at the row outside, so it runs once a
-        statement."""
+        """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         rights = rights_sql(self.rights_tables(), united=caller.is_united)
         # The names in it are our own.
         statement = f"WITH RECURSIVE {rights} SELECT id FROM usable WHERE {condition}"  # noqa: S608

@@ -1,4 +1,4 @@
-"""Who may use one capability, in which group and space, and through what: the rows of one page."""
+"""Holders of one capability: people in a group and a space, and what gives it to them."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ LIMIT %(limit)s OFFSET %(offset)s
 
 
 class HolderRow(NamedTuple):
-    """A person in a place who may use it."""
+    """A person in a place, who may use it."""
 
     total: int  # of all rows
     user: str
@@ -45,7 +45,7 @@ class HolderRow(NamedTuple):
 
 
 def holders_of(capability: int, *, group: int | None, limit: int, offset: int) -> list[HolderRow]:
-    """One page of them, by group, space and name."""
+    """Return one page of the holders, by group, space and name."""
     parameters = {
         "capability": capability,
         "group": group,

@@ -1,4 +1,4 @@
-"""Everything that bears on an answer, in the order in which it is asked, in words and as data.
+"""Steps of an explanation: rules, grants and settings in the order asked, in words and as data.
 
 Which of it decides comes from `acl.rights.decision`; this module only words it.
 """

@@ -1,4 +1,4 @@
-"""What a group may speak about by itself: what it was given, and what its openness gives it.
+"""Scope of a group: the integrations and capabilities that it was given or has by default.
 
 An admin of one group (a key) may say how the group's people use what the group has. Giving it more
 is for admins of the whole deployment; to a group, the rest of the catalogue does not exist.
@@ -22,7 +22,7 @@ from catalog.models import (
 
 
 def integrations_of(group: int) -> QuerySet[Integration]:
-    """The integrations that the group has as a whole."""
+    """Return the integrations that the group has as a whole."""
     given = IntegrationGroupPermission.objects.filter(
         group=group, permission__codename="use_integration"
     )
@@ -33,7 +33,7 @@ def integrations_of(group: int) -> QuerySet[Integration]:
 
 
 def capabilities_of(group: int) -> QuerySet[Capability]:
-    """Those of its integrations, and those that it was given one by one."""
+    """Return the capabilities of its integrations, and those given one by one."""
     given = CapabilityGroupPermission.objects.filter(
         group=group, permission__codename="use_capability"
     )

@@ -1,5 +1,7 @@
-"""What speaks about one caller's answers: rules, grants and defaults, read by the statement that
-decides, in one snapshot with its decision."""
+"""Facts behind one caller's answers: rules, grants and defaults.
+
+The statement that decides reads them, in one snapshot with its decision.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +62,7 @@ WHERE c.full_name = ANY (%(names)s::text[])
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that bears on one capability for one caller. Rules and grants are unordered."""
+    """Facts about one capability for one caller. Rules and grants are in no order."""
 
     full_name: str
     integration: str
@@ -90,7 +92,7 @@ class Facts:
 
 
 def facts_about(caller: Caller, names: list[str]) -> dict[str, Facts]:
-    """The facts by full name; without those names that there are not. One statement."""
+    """Return the facts by full name, in one statement. Unknown names are left out."""
     parameters = {**rights_parameters(caller, unavailable=True), "names": names}
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT, parameters)

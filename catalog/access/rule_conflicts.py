@@ -14,7 +14,7 @@ EVERYONE = "everyone"
 
 @dataclass(frozen=True, slots=True)
 class Warning_:  # Python has a Warning of its own
-    """What will surprise, and what works instead. `case` is the number in docs/access.md."""
+    """A surprise, and what works instead. `case` is the number in docs/access.md."""
 
     case: int
     sentence: str

@@ -1,16 +1,19 @@
-"""Every row of the table in `docs/access.md`, by the statement, by the oracle and by Explain."""
+"""Every worked case, by the statement, the decision, the oracle, Explain, holders and warnings."""
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acl.rights.caller import Caller
-from catalog.access.explanation import Explanation, Step, explain, explain_own
-from catalog.models import Capability
+from catalog.access.explanation import Explanation, Step, explain, explain_own, who_can
+from catalog.access.explanation_steps import resolve
+from catalog.access.rights_facts import facts_about
+from catalog.access.rules import warnings_about
+from catalog.models import Capability, Rule
+from tests.access.worked_cases import CASES, UNITED_CASES, Case, UnitedCase
 from tests.access.worlds import store, usable
+from tests.docs.rights_page import PAGE, render_access
 from tests.oracle import (
     ALLOW,
     DENY,
@@ -22,7 +25,6 @@ from tests.oracle import (
     World,
 )
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
 ALICE, BOB = 1, 2
 USERS = {"alice": ALICE, "bob": BOB}
 GROUPS = {"support": 1, "interns": 2, "finance": 3}
@@ -37,16 +39,6 @@ TARGETS = {
 EFFECTS = {"deny": DENY, "propose": PROPOSE, "allow": ALLOW}
 
 
-def rows() -> list[Any]:
-    """The table's rows: number, given, rules, but, answer."""
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in DOCUMENT.read_text().splitlines()
-        if re.match(r"\| \d+ \|", line)
-    ]
-    return [pytest.param(int(row[0]), *row[1:], id=f"case {row[0]}") for row in cells]
-
-
 def phrases(cell: str) -> list[str]:
     return [phrase.strip() for phrase in cell.split(";") if phrase.strip()]
 
@@ -56,7 +48,7 @@ def subject(name: str) -> dict[str, int]:
 
 
 def ordinary_world() -> World:
-    """What the paragraph above the table says."""
+    """Return the world in which every case begins."""
     return World(
         users={ALICE: True, BOB: True},
         groups=dict.fromkeys(GROUPS.values(), False),
@@ -104,102 +96,110 @@ def change(world: World, phrase: str) -> None:
         case ["alice", "is not in support"]:
             world.members.remove((ALICE, GROUPS["support"]))
         case _:
-            raise ValueError(f"the table says something new: {phrase}")
+            raise ValueError(f"a case says something new: {phrase}")
 
 
-# What decides each case, and the rules that it beats, by effect, space and target.
-DECIDES = {
-    **dict.fromkeys((1, 5, 6, 16, 19), "default no"),
-    **dict.fromkeys((2, 3, 4, 17, 32, 34), "grant allow"),
-    7: "own propose",
-    **dict.fromkeys((8, 9, 10, 11), "switched-off no"),
-    **dict.fromkeys((12, 13, 14), "nobody no"),
-    15: "default allow",
-    18: "rule allow integration 12",
-    **dict.fromkeys((20,), "rule allow integration 10"),
-    **dict.fromkeys((21, 35), "rule no integration 10"),
-    22: "rule allow integration 11",
-    23: "rule no integration 11",
-    **dict.fromkeys((24, 26, 27, 31, 33), "rule no integration 12"),
-    28: "rule no capability 12",
-    29: "rule allow capability 12",
-    30: "rule allow integration 12",
-    **dict.fromkeys((25, 36), "rule propose integration 12"),
-    37: "own propose",
-}
-BEATEN = {
-    22: ["no integration 10"],
-    23: ["allow integration 10"],
-    24: ["allow integration 12"],
-    25: ["allow integration 12"],
-    26: ["propose integration 12"],
-    27: ["allow capability 12"],
-    28: ["allow integration 12"],
-    29: ["no integration 11"],
-    30: ["no capability 10"],
-    31: ["allow integration 12"],
-}
-SURPRISES = {27, 30, 31}
-all_cases = pytest.mark.parametrize(("number", "given", "rules", "but", "answer"), rows())
+SURPRISES = {case.number for case in CASES if case.surprise}
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
 
 
-def asked(given: str, rules: str, but: str) -> tuple[World, Caller]:
-    """The world that the row describes, stored, and alice in it."""
-    world, space = ordinary_world(), SPACES["project"]
-    for phrase in phrases(given):
+def situation(case: Case | UnitedCase) -> World:
+    """Store the world of a case, and return it."""
+    world = ordinary_world()
+    for phrase in phrases(case.given):
         give(world, phrase)
-    for phrase in phrases(rules):
+    for phrase in phrases(case.rules):
         lay_down(world, phrase)
-    for phrase in phrases(but):
-        if phrase.startswith("asks in "):
-            space = SPACES[phrase.removeprefix("asks in ")]
-        else:
+    for phrase in phrases(case.but):
+        if not phrase.startswith("asks in "):
             change(world, phrase)
     store(world)
-    return world, Caller(ALICE, GROUPS["support"], space)
+    return world
+
+
+def alice_in(case: Case) -> Caller:
+    places = [phrase for phrase in phrases(case.but) if phrase.startswith("asks in ")]
+    place = places[0].removeprefix("asks in ") if places else "project"
+    return Caller(ALICE, GROUPS["support"], SPACES[place])
 
 
 @pytest.mark.django_db
-@all_cases
-def test_alice_may_what_the_document_says(
-    number: int, given: str, rules: str, but: str, answer: str
-) -> None:
-    world, caller = asked(given, rules, but)
+@every_case
+def test_statement_decision_and_oracle_give_the_answer(case: Case) -> None:
+    world, caller = situation(case), alice_in(case)
 
-    assert usable(caller).get(SEND, "no") == world.answer(caller, SEND) == answer
+    by_statement = usable(caller).get(SEND, "no")
+    by_decision = resolve(facts_about(caller, [name_of(SEND)])[name_of(SEND)]).decision
+
+    assert by_statement == by_decision == world.answer(caller, SEND) == case.answer
 
 
 @pytest.mark.django_db
-@all_cases
-def test_explain_says_the_same_and_by_what(
-    number: int, given: str, rules: str, but: str, answer: str
-) -> None:
-    _, caller = asked(given, rules, but)
+@every_case
+def test_explain_says_the_same_and_by_what(case: Case) -> None:
+    situation(case)
 
-    found = explained(caller)
+    found = explained(alice_in(case))
 
-    assert found.decision == answer
-    assert [in_short(found, step) for step in found.steps if step.decides] == [DECIDES[number]]
-    beaten = [in_short(found, step).removeprefix("rule ") for step in found.beaten]
-    assert beaten == BEATEN.get(number, [])
-    assert {warning.case for warning in found.warnings} == {number} & SURPRISES
+    assert found.decision == case.answer
+    assert [in_short(step) for step in found.steps if step.decides] == [case.decides]
+    assert [in_short(step) for step in found.beaten] == phrases(case.beaten)
+    assert {warning.case for warning in found.warnings} == {case.number} & SURPRISES
     assert len(found.advice) == len(found.warnings)
 
 
 @pytest.mark.django_db
-@all_cases
-def test_alice_is_told_only_of_what_she_knows(
-    number: int, given: str, rules: str, but: str, answer: str
-) -> None:
-    _, caller = asked(given, rules, but)
+@every_case
+def test_alice_is_told_only_of_what_she_knows(case: Case) -> None:
+    situation(case)
 
-    own = explain_own(caller=caller, full_name=name_of(SEND))
+    own = explain_own(caller=alice_in(case), full_name=name_of(SEND))
 
     # What is unavailable is on her page, too; what she may not use is as if it were not there.
-    if answer == "no" and number != 9:
+    if case.answer == "no" and "is unavailable" not in case.but:
         assert own is None
     else:
-        assert own == explained(caller)
+        assert own == explained(alice_in(case))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", [case.number for case in CASES if case.beaten])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_new_rule_is_warned_about_if_the_case_surprises(number: int, newest_first: bool) -> None:
+    situation(CASES[number - 1])
+    rules = list(Rule.objects.order_by("-pk" if newest_first else "pk"))
+    new = rules.pop()
+    new.delete()
+
+    warnings = warnings_about(
+        space=new.space,
+        effect=new.effect,
+        integration=new.integration,
+        capability=new.capability,
+        user=new.user,
+        group=new.group,
+    )
+
+    assert {warning.case for warning in warnings} == {number} & SURPRISES
+
+
+@pytest.mark.django_db
+@every_case
+def test_holders_name_what_decides(case: Case) -> None:
+    situation(case)
+    caller = alice_in(case)
+
+    # A space without a rule of its own answers as the one above it.
+    ruled = set(Rule.objects.values_list("space__slug", flat=True))
+    path = [place.slug for place in explained(caller).path] or [""]
+    place = next((slug for slug in path if slug in ruled), path[-1])
+    found = who_can(capability=Capability.objects.get(pk=SEND)).items
+    rows = {(holder.user, holder.group, holder.space): holder for holder in found}
+    row = rows.get(("user-1", "group-1", place))
+
+    assert (row.decision if row else "no") == case.answer
+    if row and case.decides != "own":
+        assert in_short(row.ground) == case.decides
 
 
 def name_of(capability: int) -> str:
@@ -212,35 +212,39 @@ def explained(caller: Caller) -> Explanation:
     return found
 
 
-def in_short(found: Explanation, step: Step) -> str:
+def in_short(step: Step) -> str:
+    """A rule in the words of the cases, anything else by its kind."""
     if step.kind != "rule":
-        return f"{step.kind} {step.effect}"
-    return f"rule {step.effect} {step.target_kind} {step.space.removeprefix('space-')}"
+        return step.kind
+    effect = "deny" if step.effect == "no" else step.effect
+    whom = "" if step.subject_kind == "everyone" else f" for {WORDS[step.subject]}"
+    return f"{WORDS[step.space]}: {effect} {WORDS[step.target]}{whom}"
 
 
-def test_the_document_has_all_cases() -> None:
-    assert [row.id for row in rows()] == [f"case {number}" for number in range(1, 38)]
-    assert [row.id for row in united_rows()] == [f"case U{number}" for number in range(1, 21)]
-
-
-def united_rows() -> list[Any]:
-    """The rows of the table about several groups: given, rules, but, asks in, answer."""
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in DOCUMENT.read_text().splitlines()
-        if re.match(r"\| U\d+ \|", line)
-    ]
-    return [pytest.param(*row[1:], id=f"case {row[0]}") for row in cells]
+WORDS = {
+    **{f"space-{pk}": name for name, pk in RULED.items()},
+    **{f"group-{pk}": name for name, pk in GROUPS.items()},
+    **{f"user-{pk}": name for name, pk in USERS.items()},
+    f"integration-{GMAIL}": "gmail",
+    f"integration-{GMAIL}__action_{SEND}": "gmail__send_email",
+    f"integration-{GMAIL}__action_{SEARCH}": "gmail__search",
+}
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("given", "rules", "but", "place", "answer"), united_rows())
-def test_several_groups_answer_what_the_document_says(
-    given: str, rules: str, but: str, place: str, answer: str
-) -> None:
-    world, _ = asked(given, rules, but)
-    space = SPACES[place]
-    first = GROUPS["interns"] if place == "a space of interns" else GROUPS["support"]
+@pytest.mark.parametrize("case", UNITED_CASES, ids=lambda case: f"case U{case.number}")
+def test_several_groups_unite_their_answers(case: UnitedCase) -> None:
+    world, space = situation(case), SPACES[case.place]
+    first = GROUPS["interns"] if case.place == "a space of interns" else GROUPS["support"]
     caller = Caller(ALICE, first, space, (GROUPS["support"] + GROUPS["interns"] - first,))
 
-    assert usable(caller).get(SEND, "no") == world.answer(caller, SEND) == answer
+    assert usable(caller).get(SEND, "no") == world.answer(caller, SEND) == case.answer
+
+
+def test_cases_are_numbered_without_gaps() -> None:
+    assert [case.number for case in CASES] == list(range(1, len(CASES) + 1))
+    assert [case.number for case in UNITED_CASES] == list(range(1, len(UNITED_CASES) + 1))
+
+
+def test_page_shows_the_precedence_and_the_cases() -> None:
+    assert PAGE.read_text("utf-8") == render_access(), "run python -m tests.docs"

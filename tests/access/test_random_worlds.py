@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.rights.caller import Caller
-from tests.access.worlds import expected_holders, explained, store, stored_holders, usable
+from tests.access.worlds import decided, expected_holders, explained, store, stored_holders, usable
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 USERS, GROUPS, SPACES = range(1, 5), range(1, 4), range(1, 9)
@@ -125,11 +125,14 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         store(world)
         answers = {caller: usable(caller) for caller in callers}
         said = {caller: explained(caller, CAPABILITIES) for caller in callers}
+        decisions = {caller: decided(caller, CAPABILITIES) for caller in callers}
         held = {pk: stored_holders(pk) for pk in CAPABILITIES}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
-    assert said == {
-        caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers
-    }
+    assert (
+        said
+        == decisions
+        == {caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers}
+    )
     assert held == {pk: expected_holders(world, pk) for pk in CAPABILITIES}

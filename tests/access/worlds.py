@@ -11,6 +11,8 @@ from acl.models import GroupPolicy, Space
 from acl.rights.caller import Caller
 from acl.rights.holders import holders_sql
 from catalog.access.explanation import explain_many
+from catalog.access.explanation_steps import resolve
+from catalog.access.rights_facts import facts_about
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -126,13 +128,13 @@ def store_grants(grants: Iterable[GrantFacts]) -> None:
 
 
 def usable(caller: Caller) -> dict[int, Effect]:
-    """What the database answers, in the oracle's form."""
+    """Return the database's answer in the oracle's form."""
     rows = Capability.objects.usable_by(caller).with_access(caller)
     return {row.pk: "propose" if vars(row)["asks_first"] else "allow" for row in rows}
 
 
 def explained(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
-    """What Explain says of each of the capabilities; it must name one thing that decides."""
+    """Return Explain's answers, after checking that each names one thing that decides."""
     names = dict(Capability.objects.filter(pk__in=capabilities).values_list("full_name", "pk"))
     answers = explain_many(caller=caller, full_names=names)
     for answer in answers.values():
@@ -141,11 +143,18 @@ def explained(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
     return {names[name]: answer.decision for name, answer in answers.items()}
 
 
+def decided(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
+    """Return what Python decides on the facts that the statement reads."""
+    names = dict(Capability.objects.filter(pk__in=capabilities).values_list("full_name", "pk"))
+    facts = facts_about(caller, list(names))
+    return {names[name]: resolve(each).decision for name, each in facts.items()}
+
+
 HOLDERS = f"WITH RECURSIVE {holders_sql(RIGHTS_TABLES)} SELECT * FROM holder"  # noqa: S608 - names of our own tables
 
 
 def stored_holders(capability: int) -> dict[tuple[int, int, int | None], Effect]:
-    """By user, group and space: how they may use it, where they may."""
+    """Return the stored holders by user, group and space."""
     parameters: dict[str, Any] = {"capability": capability, "unavailable": False, "kind": ""}
     with connection.cursor() as cursor:
         cursor.execute(HOLDERS, parameters)

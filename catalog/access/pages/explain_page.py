@@ -16,6 +16,7 @@ from acl.models import Space
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, part_of, render_access
 from acl.rights.caller import Caller
+from acl.rights.precedence import LADDER
 from catalog.access.explanation import (
     Explanation,
     Holder,
@@ -165,11 +166,17 @@ def _in_order(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
     def of(*kinds: str) -> tuple[Step, ...]:
         return tuple(step for step in told.steps if step.kind in kinds)
 
+    spaces = [
+        (place.name, "space", tuple(step for step in of("rule") if step.distance == distance))
+        for distance, place in enumerate(told.path)
+    ]
+    by_kind = {
+        "rule": spaces,
+        "grant": [("Grants", "grant", of("grant"))],
+        "default": [("The group's default", "default", of("default"))],
+    }
     rungs = [("Who asks, and whether it can be used at all", "gate", of("nobody", "switched-off"))]
-    for distance, place in enumerate(told.path):
-        here = tuple(step for step in of("rule") if step.distance == distance)
-        rungs.append((place.name, "space", here))
-    rungs += [("Grants", "grant", of("grant")), ("The group's default", "default", of("default"))]
+    rungs += [rung for kind in LADDER for rung in by_kind[kind]]
     own = of("own")
     return [*rungs, ("Its own setting", "own", own)] if own else rungs
 
