@@ -130,8 +130,8 @@ CASES = (
         "project: allow gmail",
         rules="root: deny gmail__send_email; project: allow gmail",
         beaten="root: deny gmail__send_email",
-        surprise="An allow in a near space beats a deny above, even a more specific one. Deny it in "
-        "the near space too.",
+        surprise="An allow in a near space beats a deny above, even a more specific one. Deny it "
+        "in the near space too.",
     ),
     Case(
         31,
@@ -139,8 +139,8 @@ CASES = (
         "project: deny gmail",
         rules="project: deny gmail; project: allow gmail for alice",
         beaten="project: allow gmail for alice",
-        surprise="*Deny for everyone* and *allow for alice* in one space: alice is denied too. Grant "
-        "it only to those who may have it, or allow it for alice in a space below.",
+        surprise="*Deny for everyone* and *allow for alice* in one space: alice is denied too. "
+        "Grant it only to those who may have it, or allow it for alice in a space below.",
     ),
     Case(32, "allow", "grant", MAIL, "project: deny gmail for bob"),
     Case(33, "no", "project: deny gmail for interns", MAIL, "project: deny gmail for interns"),
