@@ -56,10 +56,10 @@ class QueryCache:
             for key in found:
                 self._vectors.move_to_end(key)
             awaited = {key: self._in_flight[key] for key in texts if key in self._in_flight}
-            ours = [key for key in texts if key not in found and key not in awaited]
-            self._in_flight.update({key: Future() for key in ours})
-        if ours:
-            found |= self._fetch({key: texts[key] for key in ours}, embedder)
+            new = [key for key in texts if key not in found and key not in awaited]
+            self._in_flight.update({key: Future() for key in new})
+        if new:
+            found |= self._fetch({key: texts[key] for key in new}, embedder)
         return found | {key: future.result() for key, future in awaited.items()}
 
     def clear(self) -> None:

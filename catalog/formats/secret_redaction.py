@@ -69,7 +69,7 @@ def strip_placeholders(text: str) -> str:
 
 def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Redact secrets in arguments; return them with the positions of changed ones."""
-    kept: list[str] = []
+    redacted_arguments: list[str] = []
     changed: list[int] = []
     value_is_secret = False
     for place, argument in enumerate(arguments):
@@ -79,10 +79,10 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[i
         else:
             redacted = redact_text(argument)
         value_is_secret = is_option and "=" not in argument and is_secret_name(argument)
-        kept.append(redacted)
+        redacted_arguments.append(redacted)
         if redacted != argument:
             changed.append(place)
-    return tuple(kept), tuple(changed)
+    return tuple(redacted_arguments), tuple(changed)
 
 
 def redact_text(text: str) -> str:

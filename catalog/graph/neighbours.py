@@ -84,8 +84,8 @@ def _merge_edges(found: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
         key = (one.full_name, one.type, one.direction)
         if key not in best or _precedence(of_group, one) > _precedence(*best[key]):
             best[key] = of_group, one
-    kept = [one for _, one in best.values() if one.weight > 0]
-    return [replace(one, weight=round(one.weight, 4)) for one in kept]
+    visible = [one for _, one in best.values() if one.weight > 0]
+    return [replace(one, weight=round(one.weight, 4)) for one in visible]
 
 
 def _precedence(of_group: bool, one: Neighbour) -> tuple[bool, bool, float, str]:

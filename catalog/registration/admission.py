@@ -242,8 +242,11 @@ def _new_row(integration: Integration, held: HeldDefinition) -> Definition:
     ).select_related("integration")
     before = stored.first()
     if before is not None:
-        kept = descriptor_of_row(before)
-        row.approved, row.approved_hash = write_descriptor(kept), before.definition_hash
+        stored_descriptor = descriptor_of_row(before)
+        row.approved, row.approved_hash = (
+            write_descriptor(stored_descriptor),
+            before.definition_hash,
+        )
         row.approved_at = timezone.now()
     return row
 

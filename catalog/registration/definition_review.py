@@ -376,13 +376,13 @@ def _accept(
 
 def _read(row: Definition, about: IntegrationDescriptor) -> UnreviewedDefinition | None:
     """Parse the proposed text with the current reader; None if it cannot be read."""
-    said = parse_definition(row.proposed)
-    if is_descriptor(said):
-        return UnreviewedDefinition(read_descriptor(said), Origin(row.origin))
-    descriptor = read_tool(about, said).descriptor
+    definition = parse_definition(row.proposed)
+    if is_descriptor(definition):
+        return UnreviewedDefinition(read_descriptor(definition), Origin(row.origin))
+    descriptor = read_tool(about, definition).descriptor
     if descriptor is None:
         return None
-    return UnreviewedDefinition(descriptor, Origin(row.origin), said)
+    return UnreviewedDefinition(descriptor, Origin(row.origin), definition)
 
 
 def _matching_texts(integration: Integration, rows: Sequence[Definition]) -> Iterator[Definition]:
@@ -396,18 +396,18 @@ def _matching_texts(integration: Integration, rows: Sequence[Definition]) -> Ite
     if own is None:
         return
     chosen = any(not row.name for row in rows)
-    said = {parse_definition(row.proposed).get("description") for row in rows if row.name}
+    described = {parse_definition(row.proposed).get("description") for row in rows if row.name}
     only_there = all(finding["where"] == "description" for finding in own.findings)
-    if chosen or (only_there and parse_definition(own.proposed).get("description") in said):
+    if chosen or (only_there and parse_definition(own.proposed).get("description") in described):
         yield next((row for row in rows if not row.name), own)
 
 
 def _accept_texts(integration: Integration, rows: Sequence[Definition], by: User | None) -> None:
     """Store an integration's own texts."""
     for row in rows:
-        said = parse_definition(row.proposed)
+        definition = parse_definition(row.proposed)
         for name in INTEGRATION_TEXTS:
-            setattr(integration, name, str(said.get(name, "")))
+            setattr(integration, name, str(definition.get(name, "")))
         integration.title = integration.title or integration.slug
         integration.save(update_fields=[*INTEGRATION_TEXTS, "updated_at"])
         _pin(row, by)

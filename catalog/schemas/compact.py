@@ -21,8 +21,10 @@ _ANNOTATIONS: dict[str, Callable[[Any], bool]] = {
 def compact(schema: Any) -> Any:
     """Remove descriptions, titles, examples, comments and `$schema`."""
     # A `$ref` may lead through one of these keywords: then the keyword stays everywhere.
-    kept = {word for reference in find_references(schema) for word in find_keywords(reference)}
-    return _strip(schema, _ANNOTATIONS.keys() - kept, MAX_DEPTH)
+    referenced = {
+        word for reference in find_references(schema) for word in find_keywords(reference)
+    }
+    return _strip(schema, _ANNOTATIONS.keys() - referenced, MAX_DEPTH)
 
 
 def _strip(schema: Any, words: set[str], depth: int) -> Any:

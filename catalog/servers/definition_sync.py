@@ -68,8 +68,8 @@ def _save_sync(sync: Sync) -> Sync:
     """Save a sync, replacing the previous one if both found the same nothing."""
     history = Sync.objects.filter(integration=sync.integration).order_by("-pk")
     before = history.first()
-    alike = before is not None and not sync.found_something and not before.found_something
-    if before is not None and alike and before.reason == sync.reason:
+    both_empty = before is not None and not sync.found_something and not before.found_something
+    if before is not None and both_empty and before.reason == sync.reason:
         # Of equal syncs in a row that found nothing, keep only the latest.
         before.delete()
     sync.save()

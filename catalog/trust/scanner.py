@@ -132,13 +132,13 @@ def _cached_matches(text: str) -> tuple[tuple[Rule, str], ...]:
 
 def _matches(text: str) -> tuple[tuple[Rule, str], ...]:
     """Return the violated rules, each once, with an excerpt."""
-    told: dict[str, tuple[Rule, str]] = {}
+    found: dict[str, tuple[Rule, str]] = {}
     for view in chain.from_iterable(views_of(part) for part in _parts(text)):
         for rule in RULES:
-            if rule.code not in told and (match := rule.pattern.search(view)):
+            if rule.code not in found and (match := rule.pattern.search(view)):
                 around = view[max(0, match.start() - 20) : match.end() + 20]
-                told[rule.code] = rule, _cut(around)
-    return tuple(told.values())
+                found[rule.code] = rule, _cut(around)
+    return tuple(found.values())
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -44,9 +44,9 @@ INTEGRATION_TEXTS = ("title", "description", "publisher", "version", "licence", 
 def write_descriptor(descriptor: Descriptor) -> str:
     """Serialize a descriptor completely."""
     values = asdict(descriptor)
-    said = {name: values.pop(field) for field, name in _FIELD_NAMES.items()}
-    kept = {name: value for name, value in said.items() if value not in (None, "", [], (), {})}
-    return canonical_json({**kept, "name": said["name"], "descriptor": values}, ascii_only=True)
+    texts = {name: values.pop(field) for field, name in _FIELD_NAMES.items()}
+    present = {name: value for name, value in texts.items() if value not in (None, "", [], (), {})}
+    return canonical_json({**present, "name": texts["name"], "descriptor": values}, ascii_only=True)
 
 
 def is_descriptor(definition: JSONObject) -> bool:
@@ -72,9 +72,9 @@ def read_descriptor(definition: JSONObject) -> Descriptor:
 def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
     """Return all texts a model may see, for the scanner."""
     values = asdict(descriptor)
-    said = {name: values[field] for field, name in _FIELD_NAMES.items()}
+    texts = {name: values[field] for field, name in _FIELD_NAMES.items()}
     # The scanner walks lists, not tuples.
-    plain = {name: list(one) if isinstance(one, tuple) else one for name, one in said.items()}
+    plain = {name: list(one) if isinstance(one, tuple) else one for name, one in texts.items()}
     plain["unavailableReason"] = descriptor.unavailable_reason
     return {name: one for name, one in plain.items() if one}
 
@@ -91,7 +91,7 @@ def descriptor_of_row(row: Capability) -> Descriptor:
 
 def write_integration(descriptor: IntegrationDescriptor) -> str:
     """Serialize the texts of an integration, for comparison."""
-    said = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
+    texts = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
     return canonical_json(
-        {**{name: one for name, one in said.items() if one}, "integration": True}, ascii_only=True
+        {**{name: one for name, one in texts.items() if one}, "integration": True}, ascii_only=True
     )

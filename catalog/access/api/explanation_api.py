@@ -93,10 +93,10 @@ class HoldersView(APIView):
         if group is not None:
             capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
         found = capabilities.filter(full_name=wanted["capability"]).first()
-        asked = _group(group, wanted["group"])
+        chosen = _group(group, wanted["group"])
         if found is None:
             raise Http404
-        holders = who_can(capability=found, group=asked, page=wanted["page"])
+        holders = who_can(capability=found, group=chosen, page=wanted["page"])
         return Response(serializers.HoldersSerializer(holders).data)
 
 

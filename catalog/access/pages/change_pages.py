@@ -116,7 +116,7 @@ def _digest(wanted: Sequence[Change], shown: Preview) -> str:
 
 def _return_url(request: PageRequest) -> str:
     wanted = request.POST.get("back", "")
-    ours = url_has_allowed_host_and_scheme(
+    is_own = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if ours and wanted.startswith("/access/") else reverse("access")
+    return wanted if is_own and wanted.startswith("/access/") else reverse("access")

@@ -55,8 +55,8 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         except RequestAnswered as conflict:
             problem = str(conflict)
         else:
-            said = "declined" if declining else "granted"
-            messages.success(request, f"The request of {asked.user} is {said}. They see it now.")
+            outcome = "declined" if declining else "granted"
+            messages.success(request, f"The request of {asked.user} is {outcome}. They see it now.")
             return redirect("access-requests")
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
     context = {

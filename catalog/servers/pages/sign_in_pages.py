@@ -71,8 +71,8 @@ def begin(
     except CannotSignInError as problem:
         messages.warning(request, str(problem))
         return redirect(back)
-    kept = dict(list(request.session.get(SESSION, {}).items())[-_MOST_AT_ONCE + 1 :])
-    request.session[SESSION] = {**kept, str(begun.public_id): state}
+    sign_ins = dict(list(request.session.get(SESSION, {}).items())[-_MOST_AT_ONCE + 1 :])
+    request.session[SESSION] = {**sign_ins, str(begun.public_id): state}
     return redirect("account-progress", begun.public_id)
 
 
@@ -125,8 +125,8 @@ def callback(request: PageRequest) -> HttpResponse:
 
 
 def _find_sign_in(request: PageRequest, state: str) -> str | None:
-    kept: dict[str, str] = request.session.get(SESSION, {})
-    for public_id, own in kept.items():
+    sign_ins: dict[str, str] = request.session.get(SESSION, {})
+    for public_id, own in sign_ins.items():
         if state and compare_digest(own.encode(), state.encode()):
             return public_id
     return None
