@@ -13,7 +13,6 @@ from acl.accounts.service_accounts import ServiceAccountRefused, create_service_
 from acl.accounts.spaces import SpaceRefused, create_space
 from acl.keys.key_lifecycle import KeyRefused, create_key
 from acl.visible_text.plain_names import check_plain_name
-from tests.factories import GroupFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 IMITATIONS = ["\u0430dmin", "ali\u0441e", "alice\u200b", "b\u202eob", "\uff41lice", "al\u0456ce"]
@@ -29,6 +28,10 @@ OWN_NAMES = [
     "x-1.2_3@y",
 ]
 Door = Callable[[User, Group, str], object]
+
+
+def _root() -> User:
+    return User.objects.create_superuser("root")
 
 
 def _by_invitation(root: User, group: Group, name: str) -> object:
@@ -69,7 +72,7 @@ def test_names_of_any_one_alphabet_are_plain(name: str) -> None:
 @pytest.mark.parametrize("door", DOORS)
 def test_imitation_is_refused_in_words(door: str) -> None:
     make, refusal = DOORS[door]
-    root, group = UserFactory(is_staff=True, is_superuser=True), GroupFactory()
+    root, group = _root(), Group.objects.create(name="support")
 
     with pytest.raises(refusal, match=r"Use letters of one alphabet"):
         make(root, group, IMITATIONS[0])
@@ -89,7 +92,7 @@ def test_imitation_is_refused_in_words(door: str) -> None:
 def test_the_admin_refuses_it_beside_its_field(
     client: Client, address: str, field: str, others: dict[str, str]
 ) -> None:
-    client.force_login(UserFactory(is_staff=True, is_superuser=True))
+    client.force_login(_root())
 
     answer = client.post(address, {field: IMITATIONS[0], **others})
 
