@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from marketplace.config.env import SETTINGS
 from tests.docs import reference_page, room_map
 from tests.docs.room_map import first_line
 
@@ -13,6 +14,24 @@ PROJECT = Path(__file__).parents[2]
 APPS = ("acl", "catalog", "discovery", "marketplace")
 MADE_BY_READERS = {"docker/.env", "docker/secrets"}
 PAPERS = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+# Variables of shells, containers and tests.
+NO_SETTINGS = {
+    *("PEGBOARD_KEY", "PEGBOARD_SITE", "PEGBOARD_TLS", "PEGBOARD_UPSTREAM"),
+    "PEGBOARD_TEST_PICTURES",
+}
+OPERATION = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /(?:api/v1|v0\.1)/[\w/{}.-]+)(?=[`?])")
+
+
+def _without_names(operation: str) -> str:
+    return re.sub(r"\{\w+\}", "{}", operation.rstrip("/"))
+
+
+OPERATIONS = {
+    _without_names(operation)
+    for operation in re.findall(
+        r"^\| `([A-Z]+ /\S+)`", reference_page.PAGE.read_text("utf-8"), re.M
+    )
+}
 every_paper = pytest.mark.parametrize(
     "paper", PAPERS, ids=lambda paper: str(paper.relative_to(PROJECT))
 )
@@ -74,6 +93,25 @@ def test_files_exist(paper: Path) -> None:
     missing = {name for name in named if not (PROJECT / name).exists()}
 
     assert missing <= MADE_BY_READERS
+
+
+@every_paper
+def test_settings_exist(paper: Path) -> None:
+    named = set(
+        re.findall(r"\bPEGBOARD_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_…])", paper.read_text("utf-8"))
+    )
+
+    assert named - {setting.name for setting in SETTINGS} <= NO_SETTINGS
+
+
+@every_paper
+def test_operations_of_the_api_exist(paper: Path) -> None:
+    """Those that a page names in full, such as `GET /api/v1/calls/{id}?wait=20`."""
+    named = OPERATION.findall(paper.read_text("utf-8"))
+
+    missing = {operation for operation in map(_without_names, named) if operation not in OPERATIONS}
+
+    assert missing == set()
 
 
 def test_the_map_is_generated_from_the_packages() -> None:
