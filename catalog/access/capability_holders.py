@@ -1,4 +1,4 @@
-"""Holders of one capability: people in a group and a space, and what gives it to them."""
+"""Holders of a capability: people by group and space, with the ground of their access."""
 
 from typing import NamedTuple
 
@@ -22,11 +22,11 @@ LEFT JOIN auth_group rg ON rg.id = r.group_id
 WHERE %(group)s::bigint IS NULL OR h.group_id = %(group)s::bigint
 ORDER BY g.name, g.id, s.parent_id NULLS FIRST, s.slug, h.username, h.user_id
 LIMIT %(limit)s OFFSET %(offset)s
-"""  # noqa: S608 - the names of our own tables
+"""  # noqa: S608 - constants only
 
 
 class HolderRow(NamedTuple):
-    """A person in a place, who may use it."""
+    """A holder of the capability in one group and space."""
 
     total: int  # of all rows
     user: str
@@ -44,8 +44,8 @@ class HolderRow(NamedTuple):
     on_capability: bool
 
 
-def holders_of(capability: int, *, group: int | None, limit: int, offset: int) -> list[HolderRow]:
-    """Return one page of the holders, by group, space and name."""
+def load_holders(capability: int, *, group: int | None, limit: int, offset: int) -> list[HolderRow]:
+    """Return a page of holders, by group, space and name."""
     parameters = {
         "capability": capability,
         "group": group,

@@ -17,7 +17,7 @@ from catalog.models import CapabilityUserPermission, IntegrationUserPermission, 
 
 
 @dataclass
-class Reach:
+class Impact:
     """A change's possible effects in one group: users and spaces."""
 
     users: set[int] | None = field(default_factory=set)  # None: every member
@@ -48,7 +48,7 @@ class MemberClass:
 
 
 def find_member_classes(
-    group: int, reach: Reach, integrations: list[int] | None
+    group: int, reach: Impact, integrations: list[int] | None
 ) -> Iterator[MemberClass]:
     """Yield the classes of affected members, the root space first.
 
@@ -70,7 +70,7 @@ def _rules(group: int, integrations: list[int] | None) -> QuerySet[Rule]:
     return rules.filter(about)
 
 
-def _spaces(group: int, reach: Reach, rules: QuerySet[Rule]) -> list[Space | None]:
+def _spaces(group: int, reach: Impact, rules: QuerySet[Rule]) -> list[Space | None]:
     """Return the root and the spaces with rules; other spaces answer like their parent."""
     every = {space.pk: space for space in Space.objects.filter(group=group)}
     ruled = set(rules.values_list("space_id", flat=True)) | reach.named_spaces
@@ -94,7 +94,7 @@ def _path_to_root(space: Space, every: dict[int, Space]) -> list[int]:
 
 
 def _classes(
-    group: int, reach: Reach, rules: QuerySet[Rule], integrations: list[int] | None
+    group: int, reach: Impact, rules: QuerySet[Rule], integrations: list[int] | None
 ) -> list[tuple[int, ...]]:
     """Group active members into classes, the largest first."""
     # People with rights of their own are alike to nobody, so each is a class.

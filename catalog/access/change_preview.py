@@ -1,4 +1,4 @@
-"""Who would gain and who would lose what, before a change of rights is stored."""
+"""Previews of changes: who would gain and lose what."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from django.db import transaction
 from acl.accounts.spaces import set_open
 from acl.models import GroupPolicy, Space
 from acl.rights.precedence import DECISIONS, Decision
-from catalog.access.change_impact import MemberClass, Reach, find_member_classes
+from catalog.access.change_impact import Impact, MemberClass, find_member_classes
 from catalog.access.grants import (
     erase_grant,
     grant,
@@ -26,23 +26,23 @@ from catalog.access.usable_ids import load_access_modes
 from catalog.models import Capability, Integration, Rule
 
 Verb = Literal["grant", "revoke", "rule", "unrule", "open", "close", "restrict", "unrestrict"]
-# Two statements for each people that are alike, in each space: what one page waits for.
-MOST_ASKED = 100
+# Classes of people evaluated per preview, with two statements each: bounds the response time.
+MAX_CLASSES = 100
 MOST_SHIFTS = 40
 MOST_NAMES = 12
 
 
 class ChangeRefused(Exception):
-    """The change lacks what its verb needs, or has what it cannot have."""
+    """The change does not have exactly the fields of its verb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of rights.
+    """A change of rights.
 
     grant, revoke: `target` and `user` or `group`. rule, unrule: `space`, `effect`, `target`, and
-    perhaps `user` or `group` (without: everyone). open, close: `group`. restrict, unrestrict: an
-    integration as `target`.
+    optionally `user` or `group` (otherwise everyone). open, close: `group`. restrict, unrestrict:
+    an integration as `target`.
     """
 
     verb: Verb
@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """People of one group who, in one space, would gain or lose the same."""
+    """People of a group who would gain or lose the same capabilities in a space."""
 
     group: str
     space: str  # slug; spaces below without rules of their own follow
@@ -78,12 +78,12 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be different. From “asks first” to “runs” is a gain, the other way a loss."""
+    """The effects of changes. From “asks first” to “runs” is a gain, the reverse a loss."""
 
     gains: tuple[Shift, ...]
     losses: tuple[Shift, ...]
     more: int  # gains and losses that are left out
-    not_worked_out: int  # people in spaces that were not looked at, since there are too many
+    not_worked_out: int  # people beyond MAX_CLASSES, who were not evaluated
 
     @property
     def changes_nothing(self) -> bool:
@@ -91,36 +91,36 @@ class Preview:
 
 
 def preview(changes: Sequence[Change]) -> Preview:
-    """Who would gain and who would lose what, by making the changes and taking them back."""
+    """Apply the changes, compare everybody's rights, and roll back."""
     for change in changes:
         _check(change)
     integrations = _integrations(changes)
     everybody = (
-        alike
+        members
         for group, reach in sorted(_reaches(changes).items())
-        for alike in find_member_classes(group, reach, integrations)
+        for members in find_member_classes(group, reach, integrations)
     )
-    asked = list(islice(everybody, MOST_ASKED))
-    left = sum(len(alike.users) for alike in everybody)
+    asked = list(islice(everybody, MAX_CLASSES))
+    left = sum(len(members.users) for members in everybody)
     with transaction.atomic():
-        before = [load_access_modes(alike.caller, integrations) for alike in asked]
+        before = [load_access_modes(members.caller, integrations) for members in asked]
         for change in changes:
             _write(change)
-        after = [load_access_modes(alike.caller, integrations) for alike in asked]
+        after = [load_access_modes(members.caller, integrations) for members in asked]
         transaction.set_rollback(True)
     return _preview(_differences(asked, before, after), left)
 
 
 @transaction.atomic
 def apply(*, by: User | None, changes: Sequence[Change]) -> None:
-    """Make the changes, all of them or none, each with its entry in the audit log."""
+    """Apply all changes, each with its audit entry."""
     for change in changes:
         _check(change)
         _store(change, by)
 
 
 def _check(change: Change) -> None:
-    """Raise ChangeRefused where something is missing or too much."""
+    """Raise ChangeRefused unless the change has exactly the fields of its verb."""
     subjects = [each for each in (change.user, change.group) if each is not None]
     match change.verb:
         case "grant" | "revoke":
@@ -137,7 +137,7 @@ def _check(change: Change) -> None:
 
 
 def _integrations(changes: Iterable[Change]) -> list[int] | None:
-    """Those whose capabilities could be answered otherwise; None for all."""
+    """Return the integrations the changes are about; None means all."""
     found = set()
     for change in changes:
         if change.target is None:
@@ -147,9 +147,9 @@ def _integrations(changes: Iterable[Change]) -> list[int] | None:
     return sorted(found)
 
 
-def _reaches(changes: Iterable[Change]) -> dict[int, Reach]:
-    """What could be touched, by group."""
-    reaches: dict[int, Reach] = defaultdict(Reach)
+def _reaches(changes: Iterable[Change]) -> dict[int, Impact]:
+    """Return the affected users and spaces by group."""
+    reaches: dict[int, Impact] = defaultdict(Impact)
     opened = {change.group.pk for change in changes if change.verb == "open" and change.group}
     for change in changes:
         users = {change.user.pk} if change.user else None
@@ -175,13 +175,13 @@ def _groups(change: Change, opened: set[int]) -> set[int]:
 
 
 def _write(change: Change) -> None:
-    """The rows alone."""
+    """Write the rows without audit entries."""
     target, group = change.target, change.group
     if change.verb in {"grant", "revoke"} and target is not None:
         write = write_grant if change.verb == "grant" else erase_grant
         write(target=target, user=change.user, group=group)
     elif change.verb == "rule" and change.space is not None:
-        write_rule(space=change.space, **_said(change))
+        write_rule(space=change.space, **_rule_fields(change))
     elif change.verb == "unrule":
         rules_like(_rule(change)).delete()
     elif change.verb in {"open", "close"}:
@@ -192,13 +192,13 @@ def _write(change: Change) -> None:
 
 
 def _store(change: Change, by: User | None) -> None:
-    """By the services, which record it."""
+    """Apply the change through the services, which write audit entries."""
     target, group = change.target, change.group
     if change.verb in {"grant", "revoke"} and target is not None:
         store = grant if change.verb == "grant" else revoke
         store(by=by, target=target, user=change.user, group=group)
     elif change.verb == "rule" and change.space is not None:
-        add_rule(by=by, space=change.space, **_said(change))
+        add_rule(by=by, space=change.space, **_rule_fields(change))
     elif change.verb == "unrule":
         for rule in rules_like(_rule(change)):
             remove_rule(by=by, rule=rule)
@@ -208,8 +208,8 @@ def _store(change: Change, by: User | None) -> None:
         set_restricted(by=by, integration=target, restricted=change.verb == "restrict")
 
 
-def _said(change: Change) -> dict[str, Any]:
-    """What a rule says, but for its space."""
+def _rule_fields(change: Change) -> dict[str, Any]:
+    """Return the rule's fields except its space."""
     on_integration = isinstance(change.target, Integration)
     return {
         "effect": change.effect,
@@ -221,25 +221,25 @@ def _said(change: Change) -> dict[str, Any]:
 
 
 def _rule(change: Change) -> Rule:
-    return Rule(space=change.space, **_said(change))
+    return Rule(space=change.space, **_rule_fields(change))
 
 
-# Group, space, before and after, and the capabilities: who shares all of these is one shift.
+# Group, space, mode before and after, and capabilities: users with equal keys form one shift.
 Key = tuple[int, Space | None, int, int, frozenset[int]]
 
 
 def _differences(
     asked: list[MemberClass], before: list[dict[int, int]], after: list[dict[int, int]]
 ) -> dict[Key, list[int]]:
-    """The users of each shift."""
+    """Return the users of each shift."""
     shifts: dict[Key, list[int]] = defaultdict(list)
-    for alike, had, has in zip(asked, before, after, strict=True):
+    for members, had, has in zip(asked, before, after, strict=True):
         changed: dict[tuple[int, int], set[int]] = defaultdict(set)
         for pk in had.keys() | has.keys():
             if had.get(pk, 0) != has.get(pk, 0):
                 changed[had.get(pk, 0), has.get(pk, 0)].add(pk)
         for (old, new), pks in sorted(changed.items()):
-            shifts[alike.group, alike.space, old, new, frozenset(pks)] += alike.users
+            shifts[members.group, members.space, old, new, frozenset(pks)] += members.users
     return shifts
 
 

@@ -1,4 +1,4 @@
-"""Why somebody may or may not use something, what they have in all, and who has one thing."""
+"""Explanations: why a caller may use something, all they may use, and who may use it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from acl.rights.caller import Caller
 from acl.rights.decision import RightsFacts, RuleFact, decide
 from acl.rights.precedence import DECISIONS, LADDER, Decision
-from catalog.access.capability_holders import HolderRow, holders_of
+from catalog.access.capability_holders import HolderRow, load_holders
 from catalog.access.explanation_steps import (
     Step,
     beaten_in,
@@ -19,20 +19,20 @@ from catalog.access.explanation_steps import (
     steps_of,
     warnings_in,
 )
-from catalog.access.rights_facts import Facts, facts_about
+from catalog.access.rights_facts import Facts, load_facts
 from catalog.access.rule_conflicts import Warning_
 from catalog.models import Capability
 
 __all__ = [
     "Explanation", "Holder", "Holders", "Place", "Reach", "Reached", "Step",
-    "explain", "explain_many", "explain_own", "reach_of", "who_can",
+    "explain", "explain_many", "explain_own", "list_holders", "list_reach",
 ]  # fmt: skip
 PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A space on the way from the caller's up to the root."""
+    """A space on the path from the caller's space to the root."""
 
     slug: str
     name: str
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer, and everything that speaks about it, in the order in which it is decided."""
+    """A decision with its steps, in order of precedence."""
 
     full_name: str
     decision: Decision
@@ -52,18 +52,18 @@ class Explanation:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What works where the answer surprises."""
+        """Return alternatives for surprising decisions."""
         return tuple(str(warning) for warning in self.warnings)
 
     @property
     def ground(self) -> Step | None:
-        """The rule, grant or default that the answer rests on; None where none was asked."""
+        """Return the rule, grant or default behind the decision, or None."""
         return next((s for s in self.steps if s.kind in LADDER), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A capability that a caller reaches, and why."""
+    """A usable capability, and why."""
 
     capability: Capability
     explanation: Explanation
@@ -71,7 +71,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """One page of everything that a caller reaches."""
+    """A page of the capabilities a caller may use."""
 
     items: tuple[Reached, ...]
     count: int
@@ -81,7 +81,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A person who reaches a capability: in which group and space, how, and through what."""
+    """A holder of a capability in one group and space, and the ground."""
 
     user: str
     group: str
@@ -93,7 +93,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """One page of those who reach a capability."""
+    """A page of a capability's holders."""
 
     items: tuple[Holder, ...]
     count: int
@@ -102,24 +102,27 @@ class Holders:
 
 
 def explain(*, caller: Caller, full_name: str) -> Explanation | None:
-    """The answer for one capability, to an admin; None where there is no such capability."""
+    """Explain a decision to an admin; None if there is no such capability."""
     return explain_many(caller=caller, full_names=[full_name]).get(full_name)
 
 
 def explain_own(*, caller: Caller, full_name: str) -> Explanation | None:
-    """The answer to the caller themselves: None, too, where they may not know that it exists."""
-    facts = facts_about(caller, [full_name]).get(full_name)
+    """Explain a decision to the caller; None if they may not know of the capability."""
+    facts = load_facts(caller, [full_name]).get(full_name)
     return _explanation(facts) if facts is not None and facts.mode else None
 
 
 def explain_many(*, caller: Caller, full_names: Iterable[str]) -> dict[str, Explanation]:
-    """The answers by full name, in one statement; to an admin, or about what the caller reaches."""
-    facts = facts_about(caller, list(full_names))
+    """Explain several decisions with one statement, by full name.
+
+    For admins, or usable ones only.
+    """
+    facts = load_facts(caller, list(full_names))
     return {name: _explanation(each) for name, each in facts.items()}
 
 
-def reach_of(*, caller: Caller, words: str = "", page: int = 1) -> Reach:
-    """Everything that the caller reaches, by full name, with the ground of each."""
+def list_reach(*, caller: Caller, words: str = "", page: int = 1) -> Reach:
+    """Return a page of the caller's capabilities with their grounds, by full name."""
     usable = Capability.objects.usable_by(caller).mentioning(words)
     count = usable.count()
     page, pages = _page(page, count)
@@ -129,21 +132,26 @@ def reach_of(*, caller: Caller, words: str = "", page: int = 1) -> Reach:
         .order_by("full_name", "pk")[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     )
     why = explain_many(caller=caller, full_names=[row.full_name for row in rows])
-    # One of them may have gone since the list was read.
+    # A capability may have been deleted since the list was read.
     items = tuple(Reached(row, why[row.full_name]) for row in rows if row.full_name in why)
     return Reach(items, count, page, pages)
 
 
-def who_can(*, capability: Capability, group: Group | None = None, page: int = 1) -> Holders:
-    """Who reaches the capability: each active member of each group (or of one), in the group's root
-    and in every space where a rule about it stands."""
+def list_holders(*, capability: Capability, group: Group | None = None, page: int = 1) -> Holders:
+    """Return a page of the people who may use the capability.
+
+    Active members are listed for the root space of each group (or of one) and for every space with
+    a rule about the capability.
+    """
     only = group.pk if group else None
     start = (max(1, page) - 1) * PAGE_SIZE
-    rows = holders_of(capability.pk, group=only, limit=PAGE_SIZE, offset=start)
+    rows = load_holders(capability.pk, group=only, limit=PAGE_SIZE, offset=start)
     if not rows and start:  # past the end: the last page there is
-        first = holders_of(capability.pk, group=only, limit=1, offset=0)
+        first = load_holders(capability.pk, group=only, limit=1, offset=0)
         if first:
-            return who_can(capability=capability, group=group, page=_page(page, first[0].total)[0])
+            return list_holders(
+                capability=capability, group=group, page=_page(page, first[0].total)[0]
+            )
     count = rows[0].total if rows else 0
     return Holders(tuple(_holder(row, capability) for row in rows), count, *_page(page, count))
 
@@ -151,7 +159,7 @@ def who_can(*, capability: Capability, group: Group | None = None, page: int = 1
 def _explanation(facts: Facts) -> Explanation:
     resolution = resolve(facts)
     steps = steps_of(facts, resolution)
-    off = not facts.available  # `mode` says what holds as if it were available
+    off = not facts.available  # `mode` ignores availability
     return Explanation(
         full_name=facts.full_name,
         decision="no" if off else DECISIONS[facts.mode],
@@ -164,7 +172,7 @@ def _explanation(facts: Facts) -> Explanation:
 
 
 def _because(steps: tuple[Step, ...]) -> str:
-    """One sentence: what decides, and what it rests on."""
+    """Return a sentence with the deciding step and its ground."""
     deciding = next(step for step in steps if step.decides)
     if deciding.kind != "own":
         return deciding.sentence
@@ -172,7 +180,7 @@ def _because(steps: tuple[Step, ...]) -> str:
 
 
 def _page(page: int, count: int) -> tuple[int, int]:
-    """The page that there is, and how many there are."""
+    """Clamp a page number; return it with the number of pages."""
     pages = max(1, -(-count // PAGE_SIZE))
     return min(max(1, page), pages), pages
 

@@ -18,7 +18,7 @@ from acl.rights.decision import (
 )
 from acl.rights.precedence import DECISIONS, LADDER, Decision, GrantKind
 from catalog.access.rights_facts import Facts
-from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, surprises
+from catalog.access.rule_conflicts import EVERYONE, RuleInWords, Warning_, surprises
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Step:
     sentence: str
     effect: Decision
     decides: bool = False
-    space: str = ""  # a rule's: the slug, and the name for people
+    space: str = ""  # of a rule: slug and name
     space_name: str = ""
     distance: int = 0  # of a rule's space, from the caller's upwards
     subject: str = ""  # everyone, or the name of the user or group
@@ -85,8 +85,8 @@ def warnings_in(facts: Facts, resolution: Resolution) -> tuple[Warning_, ...]:
     return tuple(dict.fromkeys(w for other in beaten for w in surprises(followed, other)))
 
 
-def _said(rule: RuleFact, facts: Facts) -> Said:
-    return Said(
+def _said(rule: RuleFact, facts: Facts) -> RuleInWords:
+    return RuleInWords(
         effect=rule.effect,
         distance=rule.distance,
         space=rule.space_name,

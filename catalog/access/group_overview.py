@@ -1,7 +1,6 @@
-"""What an admin sees of a group: its people, its tree of spaces with their rules, its grants.
+"""Groups as stored: members, spaces with their rules, and grants.
 
-As stored. What somebody may use in the end is another question, and only the statement of rights
-answers it.
+Only the rights statement knows what a person may use.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +38,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupList:
-    """One page of the groups."""
+    """A page of groups."""
 
     rows: tuple[GroupRow, ...]
     count: int
@@ -48,23 +47,23 @@ class GroupList:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class SpaceBranch:
     """A space in the tree; `depth` is 0 for the root."""
 
     space: Space
     depth: int
     rules: int
-    children: tuple["Branch", ...]
+    children: tuple["SpaceBranch", ...]
 
     @property
     def indented(self) -> str:
-        """The name as it stands in a plain list of choices."""
+        """Return the name, indented for a list of choices."""
         return "- " * self.depth + self.space.name
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """One page of what a group was given: integrations first, then single capabilities."""
+    """A page of a group's grants: integrations first, then capabilities."""
 
     integrations: tuple[Integration, ...]
     capabilities: tuple[Capability, ...]
@@ -75,7 +74,7 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The rules of one space, seen from a space below it or from itself."""
+    """The rules of one space, and its distance from the viewed space below it."""
 
     space: Space
     distance: int
@@ -83,8 +82,8 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Integrations and capabilities that fit some words."""
+class TargetMatches:
+    """Integrations and capabilities matching a search."""
 
     integrations: tuple[Integration, ...]
     capabilities: tuple[Capability, ...]
@@ -92,7 +91,7 @@ class Found:
 
 
 def list_groups(*, words: str, page: int) -> GroupList:
-    """Groups by name, with how many people and spaces they have."""
+    """Return a page of groups by name, with their numbers of members and spaces."""
     groups = Group.objects.all()
     for word in words.split()[:8]:
         groups = groups.filter(name__icontains=word)
@@ -112,14 +111,14 @@ def list_groups(*, words: str, page: int) -> GroupList:
     )
 
 
-def members_of(group: Group) -> tuple[Sequence[User], int]:
-    """The first of the group's active people, and how many there are."""
+def list_members(group: Group) -> tuple[Sequence[User], int]:
+    """Return the first active members, and the number of all."""
     people = User.objects.filter(groups=group, is_active=True).order_by("username")
     return list(people[:MOST_MEMBERS]), people.count()
 
 
-def tree_of(group: Group) -> Branch | None:
-    """The group's spaces from the root, by name, each with the number of its rules."""
+def build_tree(group: Group) -> SpaceBranch | None:
+    """Return the tree of spaces by name, with the number of rules in each."""
     rules = dict(
         Rule.objects.filter(space__group=group)
         .order_by("space")
@@ -128,25 +127,25 @@ def tree_of(group: Group) -> Branch | None:
     )
     spaces = list(Space.objects.filter(group=group).order_by("name", "pk"))
 
-    def branch(space: Space, depth: int) -> Branch:
+    def branch(space: Space, depth: int) -> SpaceBranch:
         below = [child for child in spaces if child.parent_id == space.pk and depth < DEEPEST]
         children = tuple(branch(child, depth + 1) for child in below)
-        return Branch(space, depth, rules.get(space.pk, 0), children)
+        return SpaceBranch(space, depth, rules.get(space.pk, 0), children)
 
     roots = [space for space in spaces if space.parent_id is None]
     return branch(roots[0], 0) if roots else None
 
 
-def flat(branch: Branch | None) -> Iterator[Branch]:
-    """The branch and everything below it, as one reads a tree."""
+def walk_tree(branch: SpaceBranch | None) -> Iterator[SpaceBranch]:
+    """Yield a branch and all its descendants, in depth-first order."""
     if branch is not None:
         yield branch
         for child in branch.children:
-            yield from flat(child)
+            yield from walk_tree(child)
 
 
-def grants_of(group: Group, *, words: str, page: int) -> Grants:
-    """What the group was given and fits the words, a page of it."""
+def list_grants(group: Group, *, words: str, page: int) -> Grants:
+    """Return a page of the group's grants that match the words."""
     whole = IntegrationGroupPermission.objects.filter(
         group=group, permission__codename="use_integration"
     )
@@ -168,8 +167,8 @@ def grants_of(group: Group, *, words: str, page: int) -> Grants:
     )
 
 
-def rules_of(group: Group, words: str) -> list[Rule]:
-    """Rules in the group's spaces about what fits the words."""
+def list_rules(group: Group, words: str) -> list[Rule]:
+    """Return rules in the group's spaces about matching targets."""
     rules = Rule.objects.filter(space__group=group)
     for word in words.split()[:8]:
         rules = rules.filter(
@@ -177,30 +176,30 @@ def rules_of(group: Group, words: str) -> list[Rule]:
             | Q(integration__title__icontains=word)
             | Q(capability__full_name__icontains=word)
         )
-    return list(_in_order(rules)[:PAGE_SIZE])
+    return list(_sort_rules(rules)[:PAGE_SIZE])
 
 
-def levels_of(space: Space) -> list[Level]:
-    """The space and those above it up to the root, each with its rules."""
+def list_levels(space: Space) -> list[Level]:
+    """Return the space and its ancestors up to the root, with their rules."""
     spaces = {one.pk: one for one in Space.objects.filter(group=space.group_id)}
     path: list[Space] = []
     place: int | None = space.pk
     while place in spaces and spaces[place] not in path:
         path.append(spaces[place])
         place = spaces[place].parent_id
-    rules = list(_in_order(Rule.objects.filter(space__in=path)))
+    rules = list(_sort_rules(Rule.objects.filter(space__in=path)))
     return [
         Level(one, distance, tuple(rule for rule in rules if rule.space_id == one.pk))
         for distance, one in enumerate(path)
     ]
 
 
-def find_targets(words: str, *, integrations: bool = True) -> Found:
-    """What the words may mean, by its names; without words the first by name."""
+def find_targets(words: str, *, integrations: bool = True) -> TargetMatches:
+    """Search integrations and capabilities by name; without words, return the first ones."""
     wholes = list(_integrations(words)[: MOST_FOUND + 1]) if integrations else []
     singles = list(_capabilities(words)[: MOST_FOUND + 1])
     more = max(len(wholes), len(singles)) > MOST_FOUND
-    return Found(tuple(wholes[:MOST_FOUND]), tuple(singles[:MOST_FOUND]), more)
+    return TargetMatches(tuple(wholes[:MOST_FOUND]), tuple(singles[:MOST_FOUND]), more)
 
 
 def _integrations(words: str) -> "QuerySet[Integration]":
@@ -217,10 +216,10 @@ def _capabilities(words: str) -> "QuerySet[Capability]":
     return found
 
 
-def _in_order(rules: "QuerySet[Rule]") -> "QuerySet[Rule]":
+def _sort_rules(rules: "QuerySet[Rule]") -> "QuerySet[Rule]":
     """Order rules as if they were of one space: the winning ones first."""
     related = ("space", "integration", "capability__integration", "user", "group")
-    rank = RawSQL(rank_sql(rule=Rule._meta.db_table, distance="0"), ())  # noqa: S611 - our own words
+    rank = RawSQL(rank_sql(rule=Rule._meta.db_table, distance="0"), ())  # noqa: S611 - constant SQL
     return rules.select_related(*related).order_by(
         rank, "integration__title", "capability__full_name", "pk"
     )

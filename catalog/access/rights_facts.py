@@ -57,7 +57,7 @@ SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integr
        caller.*
 FROM caller CROSS JOIN catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
 WHERE c.full_name = ANY (%(names)s::text[])
-"""  # noqa: S608 - the names of our own tables
+"""  # noqa: S608 - constants only
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Facts:
         return bool(self.is_open) and not self.restricted
 
 
-def facts_about(caller: Caller, names: list[str]) -> dict[str, Facts]:
+def load_facts(caller: Caller, names: list[str]) -> dict[str, Facts]:
     """Return the facts by full name, in one statement. Unknown names are left out."""
     parameters = {**rights_parameters(caller, unavailable=True), "names": names}
     with connection.cursor() as cursor:

@@ -14,7 +14,7 @@ EVERYONE = "everyone"
 
 @dataclass(frozen=True, slots=True)
 class Warning_:  # Python has a Warning of its own
-    """A surprise, and what works instead. `case` is the number in docs/access.md."""
+    """A surprising conflict and an alternative. `case` is the number in docs/access.md."""
 
     case: int
     sentence: str
@@ -25,8 +25,8 @@ class Warning_:  # Python has a Warning of its own
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A rule in words, with what precedence compares."""
+class RuleInWords:
+    """A rule in words, with the fields that precedence compares."""
 
     effect: int
     space: str  # its name
@@ -45,7 +45,7 @@ class Said:
         return "" if self.subject_kind == "everyone" else f" for {self.subject}"
 
 
-def surprises(one: Said, other: Said) -> Iterator[Warning_]:
+def surprises(one: RuleInWords, other: RuleInWords) -> Iterator[Warning_]:
     """Warn if just one of two rules denies, and the more precise of them loses."""
     if (one.effect == NO) == (other.effect == NO):
         return
@@ -56,7 +56,7 @@ def surprises(one: Said, other: Said) -> Iterator[Warning_]:
         yield from _overruled_deny(winner, loser)
 
 
-def _lost_exception(deny: Said, other: Said) -> Iterator[Warning_]:
+def _lost_exception(deny: RuleInWords, other: RuleInWords) -> Iterator[Warning_]:
     """Warn of an allow or a propose that was meant as an exception to a deny in its space."""
     won = f"In {deny.space}, “{deny}” beats “{other}”: {_reason(deny, other)}."
     below = f"put “{other}” in a space below {deny.space}"
@@ -68,7 +68,7 @@ def _lost_exception(deny: Said, other: Said) -> Iterator[Warning_]:
         yield Warning_(31, won, f"{grant}; or {below}.")
 
 
-def _overruled_deny(other: Said, deny: Said) -> Iterator[Warning_]:
+def _overruled_deny(other: RuleInWords, deny: RuleInWords) -> Iterator[Warning_]:
     """Warn of a precise deny that a broader allow or propose in a nearer space overrules."""
     if _narrower(deny, other, TARGET) or _narrower(deny, other, SUBJECT):
         won = (
@@ -79,10 +79,10 @@ def _overruled_deny(other: Said, deny: Said) -> Iterator[Warning_]:
         yield Warning_(30, won, also)
 
 
-def _narrower(one: Said, other: Said, criterion: Criterion) -> bool:
+def _narrower(one: RuleInWords, other: RuleInWords, criterion: Criterion) -> bool:
     return place_of(one, criterion) < place_of(other, criterion)
 
 
-def _reason(winner: Said, loser: Said) -> str:
+def _reason(winner: RuleInWords, loser: RuleInWords) -> str:
     criterion = first_difference(winner, loser)
     return criterion.wins if criterion else ""

@@ -1,4 +1,4 @@
-"""Rules in spaces: laid down, lifted, and warned about where the answer would surprise."""
+"""Rules in spaces: creation, deletion and warnings about conflicts."""
 
 from collections.abc import Iterator
 
@@ -8,15 +8,15 @@ from django.db.models import Q, QuerySet
 
 from acl.audit.recorder import record
 from acl.models import Space
-from catalog.access.rule_conflicts import EVERYONE, Said, Warning_, surprises
+from catalog.access.rule_conflicts import EVERYONE, RuleInWords, Warning_, surprises
 from catalog.models import Capability, Integration, Rule
 
-__all__ = ["RuleRefused", "Warning_", "add_rule", "remove_rule", "warnings_about"]
+__all__ = ["RuleRefused", "Warning_", "add_rule", "find_warnings", "remove_rule"]
 MOST_WARNINGS = 10
 
 
 class RuleRefused(Exception):
-    """The rule is about nothing, about two things, or about two subjects."""
+    """The rule does not have exactly one target and at most one subject."""
 
 
 @transaction.atomic
@@ -30,9 +30,10 @@ def add_rule(
     user: User | None = None,
     group: Group | None = None,
 ) -> Rule:
-    """Allow, deny or propose the integration or the capability, in the space and below it.
+    """Create a rule for a space and the spaces below it.
 
-    For the user, for the group's members, or for everyone. The same rule twice is one rule.
+    It applies to the user, to the group's members, or to everyone. Creating the same rule again
+    returns the existing one.
     """
     rule, is_new = write_rule(
         space=space,
@@ -49,7 +50,7 @@ def add_rule(
 
 @transaction.atomic
 def remove_rule(*, by: User | None, rule: Rule) -> None:
-    """Lift the rule; whatever stands further away decides again."""
+    """Delete a rule; rules further up, grants and defaults decide again."""
     target, details = str(rule), _details(rule)
     if Rule.objects.filter(pk=rule.pk).delete()[0]:
         record(by=by, action="rule.remove", target=target, details=details)
@@ -64,9 +65,9 @@ def write_rule(
     user: User | None = None,
     group: Group | None = None,
 ) -> tuple[Rule, bool]:
-    """The row alone, for previews; and whether it is new."""
-    rule = _checked(space, effect, integration, capability, user, group)
-    # Two at the same time must not both find nothing.
+    """Insert a rule without an audit entry, for previews; return it, and True if it is new."""
+    rule = _build_rule(space, effect, integration, capability, user, group)
+    # Locked, so that two concurrent requests do not both insert the rule.
     Space.objects.select_for_update(no_key=True).get(pk=space.pk)
     same = rules_like(rule).first()
     if same is not None:
@@ -76,7 +77,7 @@ def write_rule(
 
 
 def rules_like(rule: Rule) -> QuerySet[Rule]:
-    """The stored rules that say the same."""
+    """Return the equal stored rules."""
     return Rule.objects.filter(
         space=rule.space_id,
         effect=rule.effect,
@@ -87,7 +88,7 @@ def rules_like(rule: Rule) -> QuerySet[Rule]:
     )
 
 
-def warnings_about(
+def find_warnings(
     *,
     space: Space,
     effect: int,
@@ -96,20 +97,20 @@ def warnings_about(
     user: User | None = None,
     group: Group | None = None,
 ) -> list[Warning_]:
-    """What would surprise if this rule were laid down beside those that there are."""
-    rule = _checked(space, effect, integration, capability, user, group)
-    above = _places_above(space)
+    """Return warnings about conflicts of this rule with existing ones."""
+    rule = _build_rule(space, effect, integration, capability, user, group)
+    above = _ancestors(space)
     found: dict[Warning_, None] = {}
-    for other in _others(rule):
-        if _about_the_same_people(rule, other):
-            found |= dict.fromkeys(_between(rule, other, above))
+    for other in _conflicting_rules(rule):
+        if _share_subjects(rule, other):
+            found |= dict.fromkeys(_compare_rules(rule, other, above))
     return list(found)[:MOST_WARNINGS]
 
 
-def said_by(rule: Rule, *, distance: int = 0) -> Said:
+def describe_rule(rule: Rule, *, distance: int = 0) -> RuleInWords:
     """Return the rule in words; `distance` is how far its space is above the other rule's."""
     whom = rule.user or rule.group
-    return Said(
+    return RuleInWords(
         effect=rule.effect,
         space=rule.space.name,
         target=str(rule.integration or rule.capability),
@@ -120,7 +121,7 @@ def said_by(rule: Rule, *, distance: int = 0) -> Said:
     )
 
 
-def _checked(
+def _build_rule(
     space: Space,
     effect: int,
     integration: Integration | None,
@@ -128,7 +129,7 @@ def _checked(
     user: User | None,
     group: Group | None,
 ) -> Rule:
-    """The rule, unsaved."""
+    """Build the unsaved rule, or raise RuleRefused."""
     if (integration is None) == (capability is None):
         raise RuleRefused("A rule is about one integration or one capability.")
     if user is not None and group is not None:
@@ -145,8 +146,8 @@ def _checked(
     )
 
 
-def _others(rule: Rule) -> Iterator[Rule]:
-    """The rules of the same group that could speak about the same capability."""
+def _conflicting_rules(rule: Rule) -> Iterator[Rule]:
+    """Yield the group's rules with another effect that may concern the same capability."""
     if rule.capability is not None:
         about = Q(capability=rule.capability) | Q(integration=rule.capability.integration_id)
     else:
@@ -160,17 +161,20 @@ def _others(rule: Rule) -> Iterator[Rule]:
     return rules.select_related(*related).order_by("pk").iterator()
 
 
-def _between(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[Warning_]:
-    """Warn of a surprise between two rules if one space is the other's, or above it."""
+def _compare_rules(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[Warning_]:
+    """Yield warnings about a rule that denies and one that does not."""
     for lower, upper in ((rule, other), (other, rule)):
         if upper.space_id in above.get(lower.space_id, ()):
-            yield from surprises(said_by(lower), said_by(upper, distance=1))
+            yield from surprises(describe_rule(lower), describe_rule(upper, distance=1))
     if rule.space_id == other.space_id:
-        yield from surprises(said_by(rule), said_by(other))
+        yield from surprises(describe_rule(rule), describe_rule(other))
 
 
-def _about_the_same_people(rule: Rule, other: Rule) -> bool:
-    """Whether both can speak about one person; two groups are taken to be two sets of people."""
+def _share_subjects(rule: Rule, other: Rule) -> bool:
+    """Return True if both may concern one person.
+
+    Two different groups count as different people.
+    """
     subjects = [(each.user, each.group) for each in (rule, other)]
     if (None, None) in subjects or subjects[0] == subjects[1]:
         return True
@@ -181,8 +185,8 @@ def _about_the_same_people(rule: Rule, other: Rule) -> bool:
     return users[0].groups.filter(pk=groups[0].pk).exists()
 
 
-def _places_above(space: Space) -> dict[int, set[int]]:
-    """For each space of the group, those between it and the root."""
+def _ancestors(space: Space) -> dict[int, set[int]]:
+    """Return the ancestors of each space in the group."""
     parents = dict(Space.objects.filter(group=space.group_id).values_list("pk", "parent_id"))
     above: dict[int, set[int]] = {}
     for pk in parents:
@@ -195,7 +199,7 @@ def _places_above(space: Space) -> dict[int, set[int]]:
 
 
 def _details(rule: Rule) -> dict[str, object]:
-    said = said_by(rule)
+    said = describe_rule(rule)
     return {
         "space": str(rule.space),
         "effect": rule.get_effect_display(),

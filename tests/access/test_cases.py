@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from acl.rights.caller import Caller
-from catalog.access.explanation import Explanation, Step, explain, explain_own, who_can
+from catalog.access.explanation import Explanation, Step, explain, explain_own, list_holders
 from catalog.access.explanation_steps import resolve
-from catalog.access.rights_facts import facts_about
-from catalog.access.rules import warnings_about
+from catalog.access.rights_facts import load_facts
+from catalog.access.rules import find_warnings
 from catalog.models import Capability, Rule
 from tests.access.worked_cases import CASES, UNITED_CASES, Case, UnitedCase
 from tests.access.worlds import store, usable
@@ -129,7 +129,7 @@ def test_statement_decision_and_oracle_give_the_answer(case: Case) -> None:
     world, caller = situation(case), alice_in(case)
 
     by_statement = usable(caller).get(SEND, "no")
-    by_decision = resolve(facts_about(caller, [name_of(SEND)])[name_of(SEND)]).decision
+    by_decision = resolve(load_facts(caller, [name_of(SEND)])[name_of(SEND)]).decision
 
     assert by_statement == by_decision == world.answer(caller, SEND) == case.answer
 
@@ -171,7 +171,7 @@ def test_new_rule_is_warned_about_if_the_case_surprises(number: int, newest_firs
     new = rules.pop()
     new.delete()
 
-    warnings = warnings_about(
+    warnings = find_warnings(
         space=new.space,
         effect=new.effect,
         integration=new.integration,
@@ -193,7 +193,7 @@ def test_holders_name_what_decides(case: Case) -> None:
     ruled = set(Rule.objects.values_list("space__slug", flat=True))
     path = [place.slug for place in explained(caller).path] or [""]
     place = next((slug for slug in path if slug in ruled), path[-1])
-    found = who_can(capability=Capability.objects.get(pk=SEND)).items
+    found = list_holders(capability=Capability.objects.get(pk=SEND)).items
     rows = {(holder.user, holder.group, holder.space): holder for holder in found}
     row = rows.get(("user-1", "group-1", place))
 

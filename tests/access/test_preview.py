@@ -183,7 +183,7 @@ def test_long_lists_say_how_many_more_there_are(people: People) -> None:
 def test_preview_of_too_many_says_whom_it_left_out(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(previewing, "MOST_ASKED", 1)
+    monkeypatch.setattr(previewing, "MAX_CLASSES", 1)
     change = [Change("restrict", target=people.payroll)]
     GroupPolicy.objects.update(open_default=True)
 

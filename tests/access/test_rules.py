@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
 from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
-from catalog.access.rules import RuleRefused, Warning_, add_rule, remove_rule, warnings_about
+from catalog.access.rules import RuleRefused, Warning_, add_rule, find_warnings, remove_rule
 from catalog.models import Rule
 from tests.access.people import People
 from tests.access.worlds import usable
@@ -102,7 +102,7 @@ def test_exception_beside_a_deny_is_warned_about(people: People, root: Space, or
     first, second = (deny, allow) if order == "deny first" else (allow, deny)
     add_rule(by=None, space=root, **first)
 
-    (warning,) = warnings_about(space=root, **second)
+    (warning,) = find_warnings(space=root, **second)
 
     assert warning.case == 27
     assert "“deny gmail” beats “allow gmail__send_email”" in warning.sentence
@@ -118,13 +118,13 @@ def test_what_the_warning_offers_works(people: People, root: Space, desk: Space)
 
     inside = type(people.caller)(people.alice.pk, people.support.pk, desk.pk)
     assert people.send.pk in usable(inside)
-    assert warnings_about(space=desk, effect=ALLOW, capability=people.send) == []
+    assert find_warnings(space=desk, effect=ALLOW, capability=people.send) == []
 
 
 def test_person_beside_a_deny_for_everyone_is_warned_about(people: People, root: Space) -> None:
     add_rule(by=None, space=root, effect=DENY, integration=people.gmail)
 
-    found = warnings_about(space=root, effect=ALLOW, integration=people.gmail, user=people.alice)
+    found = find_warnings(space=root, effect=ALLOW, integration=people.gmail, user=people.alice)
 
     assert cases(found) == [31]
     assert "“deny gmail” beats “allow gmail for alice”" in found[0].sentence
@@ -133,7 +133,7 @@ def test_person_beside_a_deny_for_everyone_is_warned_about(people: People, root:
 def test_precise_deny_further_up_is_warned_about(people: People, root: Space, desk: Space) -> None:
     add_rule(by=None, space=root, effect=DENY, capability=people.send)
 
-    found = warnings_about(space=desk, effect=ALLOW, integration=people.gmail)
+    found = find_warnings(space=desk, effect=ALLOW, integration=people.gmail)
 
     assert cases(found) == [30]
     assert found[0].instead == "To keep gmail__send_email out, deny it in Desk as well."
@@ -144,8 +144,8 @@ def test_precise_deny_above_a_broad_allow_is_warned_about(
 ) -> None:
     add_rule(by=None, space=desk, effect=PROPOSE, integration=people.gmail)
 
-    assert cases(warnings_about(space=root, effect=DENY, capability=people.send)) == [30]
-    assert warnings_about(space=root, effect=DENY, integration=people.gmail) == []
+    assert cases(find_warnings(space=root, effect=DENY, capability=people.send)) == [30]
+    assert find_warnings(space=root, effect=DENY, integration=people.gmail) == []
 
 
 def test_rules_that_never_meet_are_not_warned_about(
@@ -160,18 +160,18 @@ def test_rules_that_never_meet_are_not_warned_about(
     lay_down(DENY, people.send, desk, group=interns)
     lay_down(DENY, people.search, root)
 
-    assert warnings_about(space=desk, effect=ALLOW, capability=people.send, user=people.alice) == []
+    assert find_warnings(space=desk, effect=ALLOW, capability=people.send, user=people.alice) == []
 
 
 def test_member_of_a_denied_group_is_warned_about(people: People, root: Space) -> None:
     interns: Group = GroupFactory.create(name="interns")
     lay_down(DENY, people.gmail, root, group=interns)
     allow: dict[str, Any] = {"space": root, "effect": ALLOW, "integration": people.gmail}
-    assert warnings_about(**allow, user=people.alice) == []
+    assert find_warnings(**allow, user=people.alice) == []
 
     people.alice.groups.add(interns)
 
-    assert cases(warnings_about(**allow, user=people.alice)) == [31]
+    assert cases(find_warnings(**allow, user=people.alice)) == [31]
 
 
 def test_warnings_are_bounded(people: People, root: Space) -> None:
@@ -179,7 +179,7 @@ def test_warnings_are_bounded(people: People, root: Space) -> None:
         lay_down(DENY, people.gmail, root, group=GroupFactory.create(name=f"team {number}"))
     people.alice.groups.set(Group.objects.all())
 
-    found = warnings_about(space=root, effect=ALLOW, capability=people.send, user=people.alice)
+    found = find_warnings(space=root, effect=ALLOW, capability=people.send, user=people.alice)
 
     assert len(found) == 10
 

@@ -12,7 +12,7 @@ from acl.rights.caller import Caller
 from acl.rights.holders import holders_sql
 from catalog.access.explanation import explain_many
 from catalog.access.explanation_steps import resolve
-from catalog.access.rights_facts import facts_about
+from catalog.access.rights_facts import load_facts
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -146,7 +146,7 @@ def explained(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
 def decided(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
     """Return what Python decides on the facts that the statement reads."""
     names = dict(Capability.objects.filter(pk__in=capabilities).values_list("full_name", "pk"))
-    facts = facts_about(caller, list(names))
+    facts = load_facts(caller, list(names))
     return {names[name]: resolve(each).decision for name, each in facts.items()}
 
 

@@ -192,7 +192,7 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
     from django.contrib.auth.models import Group
 
     from catalog.access.change_preview import Change, preview
-    from catalog.access.explanation import explain, reach_of, who_can
+    from catalog.access.explanation import explain, list_holders, list_reach
     from catalog.models import Capability, Integration
     from tests.bench.selection import spread
 
@@ -201,8 +201,8 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
     groups = Group.objects.in_bulk()
     ways: dict[str, Callable[[Any, Capability, Integration], object]] = {
         "explain": lambda who, what, _: explain(caller=who, full_name=what.full_name),
-        "reach": lambda who, _, __: reach_of(caller=who),
-        "holders": lambda _, what, __: who_can(capability=what),
+        "reach": lambda who, _, __: list_reach(caller=who),
+        "holders": lambda _, what, __: list_holders(capability=what),
         "preview of a grant": lambda who, _, it: preview(
             [Change("grant", target=it, group=groups[who.group_id])]
         ),

@@ -1,4 +1,4 @@
-"""What the calls about rights take and answer."""
+"""Serializers of the rights API."""
 
 from typing import Any, get_args
 
@@ -14,13 +14,13 @@ PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}
 
 
 class ExplainQuerySerializer(CallerSerializer):
-    """One capability for a caller."""
+    """Query for an explanation."""
 
     capability = Text(max_length=200, help_text="Its full name.")
 
 
 class ReachQuerySerializer(CallerSerializer):
-    """Everything for a caller."""
+    """Query for everything a caller may use."""
 
     query = serializers.CharField(
         default="", allow_blank=True, max_length=200, help_text="Words that it has to contain."
@@ -29,7 +29,7 @@ class ReachQuerySerializer(CallerSerializer):
 
 
 class HoldersQuerySerializer(StrictSerializer):
-    """Everybody for a capability."""
+    """Query for the holders of a capability."""
 
     capability = Text(max_length=200, help_text="Its full name.")
     group = Text(
@@ -39,7 +39,7 @@ class HoldersQuerySerializer(StrictSerializer):
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """One thing that speaks about the answer."""
+    """A rule, grant or default considered for the decision."""
 
     kind = serializers.ChoiceField(KINDS)
     sentence = serializers.CharField(help_text="The same in words.")
@@ -63,7 +63,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
 
 
 class AdviceSerializer(serializers.Serializer[Any]):
-    """Where an answer surprises, and what works instead."""
+    """A warning about a surprising decision, and an alternative."""
 
     case = serializers.IntegerField(help_text="Its number among the cases in the documentation.")
     sentence = serializers.CharField()
@@ -71,7 +71,7 @@ class AdviceSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
-    """The answer, and everything that speaks about it, in the order in which it is decided."""
+    """The decision and its steps, in order of precedence."""
 
     full_name = serializers.CharField()
     decision = serializers.ChoiceField(DECISIONS)
@@ -83,7 +83,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class ReachedSerializer(serializers.Serializer[Any]):
-    """A capability, and why."""
+    """A capability, and why it may be used."""
 
     full_name = serializers.CharField(source="capability.full_name")
     integration = serializers.CharField(source="capability.integration.slug")
@@ -94,7 +94,7 @@ class ReachedSerializer(serializers.Serializer[Any]):
 
 
 class ReachSerializer(serializers.Serializer[Any]):
-    """A page of what a caller may use."""
+    """A page of the capabilities a caller may use."""
 
     items = ReachedSerializer(many=True)
     count = serializers.IntegerField()
@@ -113,7 +113,7 @@ class HolderSerializer(serializers.Serializer[Any]):
 
 
 class HoldersSerializer(serializers.Serializer[Any]):
-    """A page of those who may use a capability."""
+    """A page of a capability's holders."""
 
     items = HolderSerializer(many=True)
     count = serializers.IntegerField()
@@ -122,7 +122,7 @@ class HoldersSerializer(serializers.Serializer[Any]):
 
 
 class RulesQuerySerializer(StrictSerializer):
-    """Which rules; without anything, all of them."""
+    """Filters for rules; empty ones match all."""
 
     group = Text(max_length=150, default="", allow_blank=True, help_text="Whose spaces.")
     space = Text(max_length=60, default="", allow_blank=True, help_text="A slug.")
@@ -133,7 +133,7 @@ class RulesQuerySerializer(StrictSerializer):
 
 
 class RuleSerializer(serializers.Serializer[Any]):
-    """A rule as it stands."""
+    """A stored rule."""
 
     id = serializers.IntegerField()
     group = serializers.CharField(source="space.group.name", help_text="Whose space it is.")
@@ -147,13 +147,13 @@ class RuleSerializer(serializers.Serializer[Any]):
 
 
 class NewRuleSerializer(RuleSerializer):
-    """A new rule, and what may surprise about it."""
+    """A new rule, with warnings about conflicts."""
 
     warnings = AdviceSerializer(many=True)
 
 
 class RulesSerializer(serializers.Serializer[Any]):
-    """Some of the rules."""
+    """A page of rules."""
 
     items = RuleSerializer(many=True)
     total = serializers.IntegerField()
@@ -163,7 +163,7 @@ class RulesSerializer(serializers.Serializer[Any]):
 
 
 class CreateRuleSerializer(StrictSerializer):
-    """A rule about one integration or one capability, for one user, one group, or everyone."""
+    """A rule about an integration or a capability, for a user, a group or everyone."""
 
     group = Text(
         max_length=150,
@@ -181,7 +181,7 @@ class CreateRuleSerializer(StrictSerializer):
     for_group = Text(max_length=150, required=False, allow_null=True, default=None)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One target, and at most one subject."""
+        """Require one target and at most one subject."""
         if (attrs["integration"] is None) == (attrs["capability"] is None):
             raise serializers.ValidationError(
                 {"capability": "Name either an integration or a capability."}

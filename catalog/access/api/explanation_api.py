@@ -18,7 +18,7 @@ from acl.http.strict_serializer import ProblemSerializer
 from acl.models import ApiKey
 from acl.rights.caller import Caller
 from catalog.access.api import access_serializers as serializers
-from catalog.access.explanation import Explanation, explain, explain_own, reach_of, who_can
+from catalog.access.explanation import Explanation, explain, explain_own, list_holders, list_reach
 from catalog.access.group_scope import capabilities_of
 from catalog.models import Capability
 
@@ -69,7 +69,7 @@ class ReachView(APIView):
         """Return a page of the caller's capabilities, by full name."""
         wanted = _read(request, serializers.ReachQuerySerializer)
         caller = _caller(request, wanted)
-        reach = reach_of(caller=caller, words=wanted["query"], page=wanted["page"])
+        reach = list_reach(caller=caller, words=wanted["query"], page=wanted["page"])
         return Response(serializers.ReachSerializer(reach).data)
 
 
@@ -96,7 +96,7 @@ class HoldersView(APIView):
         chosen = _group(group, wanted["group"])
         if found is None:
             raise Http404
-        holders = who_can(capability=found, group=chosen, page=wanted["page"])
+        holders = list_holders(capability=found, group=chosen, page=wanted["page"])
         return Response(serializers.HoldersSerializer(holders).data)
 
 

@@ -17,7 +17,7 @@ from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from catalog.access.api import access_serializers as serializers
 from catalog.access.group_scope import capabilities_of, integrations_of
-from catalog.access.rules import add_rule, remove_rule, warnings_about
+from catalog.access.rules import add_rule, find_warnings, remove_rule
 from catalog.models import Capability, Integration, Rule
 
 RELATED = ("space__group", "integration", "capability", "user", "group")
@@ -69,7 +69,7 @@ class RulesView(APIView):
         serializer = serializers.CreateRuleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         values = _resolve_rule(request, serializer.validated_data)
-        warnings = warnings_about(**values)
+        warnings = find_warnings(**values)
         rule = add_rule(by=person_of(request), **values)
         body = serializers.RuleSerializer(rule).data
         advice = serializers.AdviceSerializer(warnings, many=True).data

@@ -17,7 +17,7 @@ from catalog.access.change_preview import Change, ChangeRefused, Preview, apply,
 from catalog.access.pages.change_text import read_changes, reversed_changes, sentence, write_changes
 from catalog.access.pages.matrix_page import read_boxes
 from catalog.access.rule_conflicts import Warning_
-from catalog.access.rules import RuleRefused, warnings_about
+from catalog.access.rules import RuleRefused, find_warnings
 from catalog.models import Capability, Integration, Rule
 
 
@@ -99,7 +99,7 @@ def _collect_warnings(wanted: Sequence[Change]) -> list[Warning_]:
 def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> list[Warning_]:
     """Return warnings about one rule."""
     target = change.target
-    return warnings_about(
+    return find_warnings(
         space=space,
         effect=effect,
         integration=target if isinstance(target, Integration) else None,

@@ -1,4 +1,4 @@
-"""Why somebody may or may not use something, what they reach in all, and who reaches one thing."""
+"""Explain pages: why a person may use something, all they may use, and who may use it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from catalog.access.explanation import (
     Step,
     explain,
     explain_own,
-    reach_of,
-    who_can,
+    list_holders,
+    list_reach,
 )
-from catalog.access.group_overview import find_targets, flat, tree_of
+from catalog.access.group_overview import build_tree, find_targets, walk_tree
 from catalog.access.my_tools import find_my_tool
 from catalog.access.pages.access_forms import ExplainForm, SearchForm
 from catalog.models import Capability
@@ -36,7 +36,7 @@ MOST_PEOPLE = 30
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One place where the answer could come from, in the order in which they are asked."""
+    """A possible source of the decision, in order of precedence."""
 
     label: str
     kind: str  # gate, space, grant, default, own
@@ -46,16 +46,16 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class HolderRow:
-    """A holder, with the address of the explanation."""
+class HolderLink:
+    """A holder, with the URL of the explanation."""
 
     holder: Holder
     address: str
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
-    """Whom the page asks about: what was typed, and what there is to choose from."""
+class Subject:
+    """The person asked about, and the choices of group and space."""
 
     person: User | None
     group: Group | None
@@ -73,9 +73,9 @@ class Who:
 @admins_only
 @require_GET
 def explain_page(request: PageRequest) -> HttpResponse:
-    """A person, a group, a space, a capability; and the answer with the way to it."""
+    """Explain a decision for a person, group, space and capability."""
     form = ExplainForm(request.GET)
-    who = _who(form)
+    who = _resolve_subject(form)
     data = form.cleaned_data
     name = data.get("capability", "")
     told = explain(caller=who.caller, full_name=name) if who.caller and name else None
@@ -84,7 +84,7 @@ def explain_page(request: PageRequest) -> HttpResponse:
     context = {
         "form": form,
         "who": who,
-        "branches": list(flat(tree_of(who.group))) if who.group else [],
+        "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
         "people": _people(data.get("user", "")),
         "names": [one.full_name for one in find_targets(name, integrations=False).capabilities],
         "told": told,
@@ -99,17 +99,19 @@ def explain_page(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_GET
 def reach(request: PageRequest, pk: int) -> HttpResponse:
-    """Everything that a person reaches in a group and space, and through what."""
+    """List everything a person may use in a group and space, and why."""
     person = get_object_or_404(User, pk=pk)
     form = SearchForm(request.GET)
-    who = _who(ExplainForm({**request.GET.dict(), "user": person.username}))
+    who = _resolve_subject(ExplainForm({**request.GET.dict(), "user": person.username}))
     caller = who.caller
-    found = reach_of(caller=caller, words=form.words(), page=form.page_number()) if caller else None
+    found = (
+        list_reach(caller=caller, words=form.words(), page=form.page_number()) if caller else None
+    )
     _record_look(request, person, "reach")
     context = {
         "person": person,
         "who": who,
-        "branches": list(flat(tree_of(who.group))) if who.group else [],
+        "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
         "form": form,
         "found": found,
     }
@@ -119,14 +121,14 @@ def reach(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_GET
 def holders(request: PageRequest, full_name: str) -> HttpResponse:
-    """Who reaches one capability, where, and through what."""
+    """List who may use a capability, where, and why."""
     capability = get_object_or_404(
         Capability.objects.select_related("integration"), full_name=full_name
     )
     groups = list(Group.objects.order_by("name", "pk"))
     chosen = next((one for one in groups if str(one.pk) == request.GET.get("group")), None)
     page = SearchForm(request.GET).page_number()
-    found = who_can(capability=capability, group=chosen, page=page)
+    found = list_holders(capability=capability, group=chosen, page=page)
     context = {
         "capability": capability,
         "groups": groups,
@@ -140,7 +142,7 @@ def holders(request: PageRequest, full_name: str) -> HttpResponse:
 @login_required
 @require_GET
 def why(request: PageRequest, full_name: str) -> HttpResponse:
-    """Why one has a tool oneself, for everybody; what they do not have is not there."""
+    """Explain to a person why they have a tool; 404 for tools they do not have."""
     frame = frame_of(request)
     mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
     told = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
@@ -151,18 +153,20 @@ def why(request: PageRequest, full_name: str) -> HttpResponse:
 
 
 def rungs_of(told: Explanation) -> tuple[Rung, ...]:
-    """The ladder that the answer comes down: who asks, each space upwards, grants, the default,
-    and last the capability's own word, which is always asked."""
+    """Return the ladder of precedence: preconditions, spaces upwards, grants, default, own setting.
+
+    The capability's own setting is always considered.
+    """
     first = told.steps[0]
     rungs: list[Rung] = []
-    for label, kind, steps in _in_order(told):
+    for label, kind, steps in _list_rungs(told):
         found = any(rung.decides for rung in rungs)
         decides = any(step.decides for step in steps) if kind == "own" else first in steps
         rungs.append(Rung(label, kind, steps, decides, asked=not found or kind == "own"))
     return tuple(rungs)
 
 
-def _in_order(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
+def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
     def of(*kinds: str) -> tuple[Step, ...]:
         return tuple(step for step in told.steps if step.kind in kinds)
 
@@ -181,8 +185,8 @@ def _in_order(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
     return [*rungs, ("Its own setting", "own", own)] if own else rungs
 
 
-def _who(form: ExplainForm) -> Who:
-    """The person of this name; the group that is named, or their first; a space of that group."""
+def _resolve_subject(form: ExplainForm) -> Subject:
+    """Resolve the person; default to their first group."""
     form.full_clean()
     data = form.cleaned_data
     person = User.objects.filter(username=data.get("user") or "").first()
@@ -192,11 +196,11 @@ def _who(form: ExplainForm) -> Who:
     group = next((group for group in groups if group.pk == named), None)
     group = group or next((group for group in groups if group.pk in own), None)
     spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
-    return Who(person, group, spaces.first() if group else None, groups, own)
+    return Subject(person, group, spaces.first() if group else None, groups, own)
 
 
-def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderRow]:
-    """Each holder with the question that Explain answers about them."""
+def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderLink]:
+    """Add the URL of the explanation to each holder."""
     places = Space.objects.filter(
         group__name__in={one.group for one in holders}, slug__in={one.space for one in holders}
     ).select_related("group")
@@ -206,7 +210,7 @@ def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[H
         asked = {"user": holder.user, "capability": capability.full_name}
         if (place := keys.get((holder.group, holder.space))) is not None:
             asked |= {"group": str(place.group_id), "space": str(place.pk)}
-        rows.append(HolderRow(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
+        rows.append(HolderLink(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
     return rows
 
 

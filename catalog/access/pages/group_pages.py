@@ -11,13 +11,13 @@ from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, part_of, posted, render_access
 from catalog.access.change_preview import Change
 from catalog.access.group_overview import (
+    build_tree,
     find_targets,
-    flat,
-    grants_of,
+    list_grants,
     list_groups,
-    members_of,
-    rules_of,
-    tree_of,
+    list_members,
+    list_rules,
+    walk_tree,
 )
 from catalog.access.pages.access_forms import SearchForm, SpaceForm, TargetForm
 from catalog.access.pages.change_pages import render_preview
@@ -73,9 +73,9 @@ def give(request: PageRequest, pk: int) -> HttpResponse:
 def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpResponse:
     search = SearchForm(request.GET)
     words = search.words()
-    grants = grants_of(one, words=words, page=search.page_number())
-    members, member_count = members_of(one)
-    tree = tree_of(one)
+    grants = list_grants(one, words=words, page=search.page_number())
+    members, member_count = list_members(one)
+    tree = build_tree(one)
     policy = getattr(one, "policy", None)
     is_open = policy is not None and policy.open_default
     context = {
@@ -85,11 +85,11 @@ def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpRespon
         "members": members,
         "member_count": member_count,
         "tree": tree,
-        "branches": list(flat(tree)),
+        "branches": list(walk_tree(tree)),
         "grants": grants,
         "given": [_with_revocation(one, target) for target in grants.integrations],
         "given_singly": [_with_revocation(one, target) for target in grants.capabilities],
-        "rules": rules_of(one, words) if words else [],
+        "rules": list_rules(one, words) if words else [],
         "search": search,
         "form": form,
         "back": request.get_full_path(),

@@ -14,7 +14,7 @@ from acl.models import Space
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, posted, render_access
 from catalog.access.change_preview import Change
-from catalog.access.group_overview import Level, find_targets, levels_of
+from catalog.access.group_overview import Level, find_targets, list_levels
 from catalog.access.pages.access_forms import RuleForm
 from catalog.access.pages.change_pages import find_rule_warnings, render_preview
 from catalog.access.pages.change_text import find_things, write_change
@@ -82,8 +82,8 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
             return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
         messages.success(request, f"{one.name} hangs under {parent.name} now.")
         return redirect(_address(one))
-    before = _rules(levels_of(one)[1:])
-    after = _rules(levels_of(parent))
+    before = _rules(list_levels(one)[1:])
+    after = _rules(list_levels(parent))
     context = {
         "space": one,
         "parent": parent,
@@ -108,14 +108,14 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
         messages.success(request, f"{one.name} has been removed, and its rules with it.")
         return redirect("access-group", one.group_id)
     children = Space.objects.filter(parent=one).order_by("name", "pk")
-    context = {"space": one, "rules": levels_of(one)[0].rules, "children": children}
+    context = {"space": one, "rules": list_levels(one)[0].rules, "children": children}
     return render_access(request, "delete.html", context, tab="groups")
 
 
 def _space_page(
     request: PageRequest, one: Space, form: RuleForm, *, refused: str = ""
 ) -> HttpResponse:
-    levels = levels_of(one)
+    levels = list_levels(one)
     words = form.data.get("target_q", "")
     context = {
         "space": one,
