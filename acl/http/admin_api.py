@@ -1,4 +1,4 @@
-"""What the calls of admins share: who may make them, and how they are refused."""
+"""Base classes of the admin endpoints."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from acl.models import ApiKey
 
 
 class Conflict(exceptions.APIException):
-    """It is not as the request takes it to be."""
+    """HTTP 409: the resource is not in the state that the request expects."""
 
     status_code = 409
 
 
 class AdminView(APIView):
-    """A call for admins: in a session, or by an admin key that belongs to one."""
+    """Base view for admins: in a session, or with an admin's own key."""
 
     required_scope = ApiKey.Scope.ADMIN
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuses everybody else before anything is read."""
+        """Refuse everybody else before anything is read."""
         super().initial(request, *args, **kwargs)
         installation_admin(request)

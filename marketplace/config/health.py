@@ -26,7 +26,7 @@ from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import warm_embedder
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
-from marketplace.operate.roles.role_powers import REMEDY, powers_of_the_application
+from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 # Postgres needs some of it to end what it has begun: a segment of its log alone has 16 MB.
 LEAST_FREE_BYTES = 200 * 1024**2
@@ -111,7 +111,7 @@ def _migrations() -> Part:
 
 def _audit() -> Part:
     try:
-        powers, anchors = powers_of_the_application(), anchor_problem()
+        powers, anchors = list_excess_rights(), anchor_problem()
     except DATABASE_GONE:
         return Part("The database does not answer.")
     except DatabaseError:

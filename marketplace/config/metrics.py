@@ -34,7 +34,7 @@ from acl.http.scopes import HasScope, has_scope
 from acl.models import ApiKey
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Embedding
-from marketplace.operate.audit_anchor.anchor_state import entries_not_noted
+from marketplace.operate.audit_anchor.anchor_state import count_unanchored_entries
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(
@@ -73,7 +73,7 @@ class StateCollector(Collector):
             "pegboard_redis_failing", "1 while Redis does not answer.", int(redis_circuit.failing)
         )
         try:
-            counts, not_noted = embedding_counts(), entries_not_noted()
+            counts, not_noted = embedding_counts(), count_unanchored_entries()
         except DatabaseError:
             return
         if settings.PEGBOARD_AUDIT_ANCHOR:

@@ -1,5 +1,8 @@
-"""What a person confirms before anything is installed: the whole command of a program with what it
-may need, or the address of a server with the secrets and headers that are sent there."""
+"""Digests of what a person confirms before an installation.
+
+For a program that is the whole command with its requirements; for a remote server the address,
+with the secrets and headers that are sent there.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,10 +15,10 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError, command_
 
 
 @dataclass(frozen=True, slots=True)
-class ToConfirm:
-    """The command as it is to be shown, untruncated, and the digest that says it was seen.
+class CommandToConfirm:
+    """A complete command with its digest, by which a person confirms it.
 
-    Without an exact version there is no digest: it is looked up first, and then shown.
+    Without an exact version the digest is "": the version is looked up first.
     """
 
     command: tuple[str, ...]
@@ -23,26 +26,28 @@ class ToConfirm:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it can be confirmed as it is."""
+        """True if it names an exact version and can be confirmed."""
         return bool(self.digest)
 
 
-def to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> ToConfirm:
-    """What has to be shown for a program; CommandNotAllowedError for what is no command."""
+def to_confirm(
+    descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()
+) -> CommandToConfirm:
+    """Return the command of a program for confirmation; CommandNotAllowedError if it has none."""
     try:
         package = parse_package(descriptor.command)
     except NotAPackageError as problem:
         raise CommandNotAllowedError(str(problem)) from None
     pinned = package is None or package.version
     digest = digest_to_confirm(descriptor, constraints) if pinned else ""
-    return ToConfirm(descriptor.command, digest)
+    return CommandToConfirm(descriptor.command, digest)
 
 
 def digest_of_target(one: object) -> str:
-    """Return the digest that says that an integration's or a descriptor's target was seen."""
+    """Return the digest of the target of an integration or descriptor."""
     return hashlib.sha256(canonical_json(connection_facts(one)).encode()).hexdigest()
 
 
 def digest_to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> str:
-    """What a confirmation is bound to: package, version, arguments, variables, bounds."""
+    """Return the digest of package, version, arguments, variables and bounds."""
     return command_digest(descriptor.command, descriptor.required_secrets, constraints)

@@ -1,5 +1,7 @@
-"""What no row wants is removed: folders of packages, homes of servers, connections. Nobody has to
-be told what: whatever was missed once is found the next time."""
+"""Cleanup of package folders, home folders and connections that no row refers to.
+
+It is stateless, so anything missed is found at the next run.
+"""
 
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
@@ -8,23 +10,23 @@ from marketplace.installs.packages.package_folders import remove_all_but
 from marketplace.models import Installation
 
 State = Installation.State
-# The version that serves, and the one before it, which can be taken back to.
+# The version in use, and the one before it for a rollback.
 _KEPT_VERSIONS = 2
 
 
-def tidy() -> None:
-    """Remove and end what is left over."""
-    remove_all_but(wanted_folders)
+def clean_up() -> None:
+    """Remove unreferenced folders, and close unused connections."""
+    remove_all_but(referenced_folders)
     serving = Integration.objects.filter(enabled=True, state=ReviewState.APPROVED)
     close_all_but(set(serving.values_list("pk", flat=True)))
 
 
-def wanted_folders() -> set[str]:
-    """Names of the folders that a row speaks of."""
+def referenced_folders() -> set[str]:
+    """Return the names of folders that a row refers to."""
     homes = {f"home-{pk}" for pk in Integration.objects.values_list("pk", flat=True)}
-    under_way = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
+    in_progress = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
     with_place = Installation.objects.exclude(place="")
-    places = set(with_place.filter(state__in=under_way).values_list("place", flat=True))
+    places = set(with_place.filter(state__in=in_progress).values_list("place", flat=True))
     served: dict[int, list[str]] = {}
     ready = with_place.filter(state=State.READY).order_by("-pk")
     for integration, place in ready.values_list("integration", "place"):

@@ -1,4 +1,4 @@
-"""Keys of requests: the same request twice is one, as its key says; another one is refused."""
+"""Idempotency keys: a repeated request returns the first result, another one is refused."""
 
 import hashlib
 from typing import Any
@@ -11,33 +11,35 @@ from marketplace.models import Installation
 
 
 class OtherRequestError(Exception):
-    """The key was used for something else."""
+    """The key was used for a different request."""
 
 
 class InProgressError(Exception):
-    """A request with this key is being answered at this moment."""
+    """Another request with this key is in progress."""
 
 
 def request_digest(*parts: Any) -> str:
-    """What stands for what was asked for; no part of it may be a secret's value."""
+    """Hash the parameters of a request, which must not include values of secrets."""
     return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()
 
 
-def earlier_of(by: User, key: str, digest: str) -> Installation | None:
-    """What the key has begun before; None where it is new, and then it is held until the end of
-    the transaction."""
+def find_earlier(by: User, key: str, digest: str) -> Installation | None:
+    """Return the installation that this key has started, if any.
+
+    A new key is locked until the end of the transaction.
+    """
     if not key:
         return None
     earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is None:
-        _hold(by, key)
+        _lock_key(by, key)
         earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is not None and earlier.request_digest != digest:
         raise OtherRequestError("The key was used for another request.")
     return earlier
 
 
-def _hold(by: User, key: str) -> None:
+def _lock_key(by: User, key: str) -> None:
     number = int.from_bytes(hashlib.sha256(f"{by.pk} {key}".encode()).digest()[:8], signed=True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])

@@ -1,4 +1,4 @@
-"""What an installation would make of its integration: worked out beside the row that serves."""
+"""The integration as an installation would change it, separate from the row in use."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -13,20 +13,20 @@ from marketplace.models import Installation
 
 _FIELDS = [field.name for field in fields(IntegrationDescriptor)]
 _LISTS = ("command", "required_secrets")
-# What is written over the row; the slug is its name, and stays.
+# Columns that an installation overwrites; the slug identifies the row and stays.
 COLUMNS = [
     *(name for name in _FIELDS if name != "slug"),
     *("command_digest", "package", "listing", "unconfirmed", "updated_at"),
 ]
 
 
-def written(descriptor: IntegrationDescriptor) -> JSONObject:
-    """The descriptor as a row keeps it."""
+def to_json(descriptor: IntegrationDescriptor) -> JSONObject:
+    """Serialize a descriptor for a JSON column."""
     return asdict(descriptor) | {name: list(getattr(descriptor, name)) for name in _LISTS}
 
 
-def read_back(values: Mapping[str, Any]) -> IntegrationDescriptor:
-    """The descriptor that was written."""
+def from_json(values: Mapping[str, Any]) -> IntegrationDescriptor:
+    """Restore a descriptor from its JSON."""
     kept = {"slug": "", "kind": "mcp", "title": ""} | {
         name: values[name] for name in _FIELDS if name in values
     }
@@ -35,25 +35,25 @@ def read_back(values: Mapping[str, Any]) -> IntegrationDescriptor:
     )
 
 
-def candidate_of(installation: Installation) -> Integration:
-    """The integration as it would be, not saved: it may be tried, and nobody is served by it."""
+def build_candidate(installation: Installation) -> Integration:
+    """Return the unsaved integration that the installation would produce. It can be probed."""
     candidate = copy(installation.integration)
-    # A server is reached without any text about it, and those of a candidate nobody has reviewed.
+    # A probe needs no texts, and nobody has reviewed the candidate's.
     _put(candidate, installation, besides={"slug", *INTEGRATION_TEXTS})
     candidate.enabled = False
     return candidate
 
 
-def put_into(
+def apply_installation(
     integration: Integration, installation: Installation, reviewed: ReviewedIntegration
 ) -> None:
-    """Make the row say what the installation is about, in texts that have passed the gate."""
+    """Set the fields of the integration from the installation, with reviewed texts."""
     put_texts(integration, reviewed)
     _put(integration, installation, besides={"slug", *INTEGRATION_TEXTS})
 
 
 def put_texts(integration: Integration, reviewed: ReviewedIntegration) -> None:
-    """Give the row the integration's own texts."""
+    """Set the integration's reviewed texts."""
     for name in INTEGRATION_TEXTS:
         setattr(integration, name, getattr(reviewed.descriptor, name))
 
@@ -64,6 +64,6 @@ def _put(integration: Integration, installation: Installation, *, besides: set[s
             setattr(integration, name, value)
     integration.command_digest = installation.command_digest
     integration.package = installation.package
-    # Whoever began the installation has seen and confirmed what it reaches or starts.
+    # The person who started the installation has confirmed its target.
     integration.unconfirmed = False
     integration.listing = str(installation.descriptor.get("source_ref", {}).get("listing") or "")

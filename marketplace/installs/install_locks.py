@@ -1,19 +1,19 @@
-"""The order in which everybody locks: first one's turn, then rows.
+"""Lock order of installations: advisory locks first, then rows.
 
-Whoever moves an installation and writes elsewhere in the same transaction takes this first; two who
-did not would wait for each other. Twice the same row in one transaction counts, too: Postgres then
-looks at what it refers to, and so waits for whoever removes that.
+Every transaction that moves an installation and writes elsewhere must take these locks first, or
+two of them could deadlock. Updating a row twice in a transaction counts as well: Postgres then
+locks the rows it references, and waits for whoever deletes them.
 """
 
 from catalog.locks import lock_catalog, lock_definitions
 
 
 def lock_integration(integration_id: int) -> None:
-    """Wait for one's turn to begin something with it; it ends with the transaction."""
+    """Lock an integration against other operations until the transaction ends."""
     lock_definitions(integration_id)
 
 
 def lock_installed(integration_id: int) -> None:
-    """Wait for one's turn to change what is installed of it; it ends with the transaction."""
+    """Lock an integration and the catalogue until the transaction ends."""
     lock_integration(integration_id)
     lock_catalog()

@@ -1,4 +1,4 @@
-"""Before an installation: what somebody confirms, gives and chooses, and why it may not begin."""
+"""Preparing an installation: variables, command, confirmation digest, and reasons to refuse it."""
 
 import re
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.models import Listing, ListingVersion
 
 MOST_GROUPS = 50
-_GAP = re.compile(r"\{[A-Za-z_][\w .-]*\}")
-MAY_NOT = (
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")
+NOT_PERMITTED = (
     "You may not install what runs programs here. That takes the permission “Can install servers "
     "that run programs on this machine”, which an admin who has it can give you."
 )
@@ -28,36 +28,35 @@ MAY_NOT = (
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Something that it asks for, usually a secret."""
+    """A variable of the listing, usually a secret."""
 
     name: str
     description: str
     is_secret: bool
     is_required: bool
-    refusal: str = ""  # why Pegboard does not set it
+    refusal: str = ""  # reason why Pegboard refuses to set it
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is about to be installed. `digest` is what a person confirms of its command; without one
-    the exact version is looked up first, and confirmed then."""
+    """A listing as it would be installed. Without `digest` the exact version is looked up first."""
 
     descriptor: IntegrationDescriptor
     variables: tuple[Variable, ...]
-    gaps: tuple[str, ...] = ()  # of the command, to be filled before it can be shown
+    gaps: tuple[str, ...] = ()  # placeholders in the command, to be filled first
     digest: str = ""
-    problem: str = ""  # why it may not be installed
+    problem: str = ""  # reason why it may not be installed
 
     @property
     def target_digest(self) -> str:
-        """The digest that says that the address was seen; "" for what runs here."""
+        """Digest of a server's address; "" for local programs."""
         remote = self.descriptor.transport not in ("", "stdio")
         return digest_of_target(self.descriptor) if remote else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Receivers:
-    """Groups to choose from, each with its `places`: the spaces below its root."""
+    """Groups to choose from. `places` of each are its spaces below the root."""
 
     groups: tuple[Group, ...]
     ticked_groups: frozenset[int]
@@ -69,15 +68,17 @@ class Receivers:
 def prepare_install(
     *, by: User, listing: Listing, version: str = "", filled: Iterable[str] = ()
 ) -> Prepared | None:
-    """The listing, or the version of it that is named, as it would be installed now; `filled` goes
-    into the gaps of its command, in their order."""
+    """Prepare the listing, or the given version of it; None if there is no such version.
+
+    `filled` contains the values of the command's placeholders, in order.
+    """
     if version and not ListingVersion.objects.filter(listing=listing, version=version).exists():
         return None
-    descriptor = _filled(descriptor_of_listing(listing, version), filled)
+    descriptor = _fill_placeholders(descriptor_of_listing(listing, version), filled)
     variables = _variables(listing, descriptor)
-    gaps = tuple(part[1:-1] for part in descriptor.command if _GAP.fullmatch(part))
+    gaps = tuple(part[1:-1] for part in descriptor.command if _PLACEHOLDER.fullmatch(part))
     if descriptor.transport == "stdio" and not by.has_perm("marketplace.install_stdio"):
-        return Prepared(descriptor, variables, problem=MAY_NOT)
+        return Prepared(descriptor, variables, problem=NOT_PERMITTED)
     try:
         if descriptor.transport == "stdio":
             check_variables(descriptor.required_secrets)
@@ -91,20 +92,20 @@ def prepare_install(
 def find_receivers(
     *, words: str = "", groups: Iterable[int] = (), spaces: Iterable[int] = ()
 ) -> Receivers:
-    """The groups that are ticked, or of which a space is; then those whose name fits."""
-    ticked = frozenset(groups), frozenset(spaces)
+    """Return selected groups first, including those with a selected space, then groups by name."""
+    selected = frozenset(groups), frozenset(spaces)
     places = Space.objects.filter(parent__isnull=False).order_by("name", "pk")
     rows = Group.objects.prefetch_related(Prefetch("spaces", places, to_attr="places"))
-    with_ticks = Q(pk__in=ticked[0]) | Q(spaces__in=ticked[1])
-    first = list(rows.filter(with_ticks).distinct().order_by("name", "pk"))
+    with_selection = Q(pk__in=selected[0]) | Q(spaces__in=selected[1])
+    first = list(rows.filter(with_selection).distinct().order_by("name", "pk"))
     fitting = Group.objects.filter(Q(name__icontains=words) | Q(spaces__name__icontains=words))
     others = rows.filter(pk__in=fitting).exclude(pk__in=[group.pk for group in first])
     found = list(others.order_by("name", "pk")[: MOST_GROUPS + 1])
-    return Receivers((*first, *found[:MOST_GROUPS]), *ticked, words, len(found) > MOST_GROUPS)
+    return Receivers((*first, *found[:MOST_GROUPS]), *selected, words, len(found) > MOST_GROUPS)
 
 
 def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Variable, ...]:
-    """As the listing describes them; what only this version needs is a secret."""
+    """Return the variables with the listing's descriptions. Undescribed ones count as secret."""
     described = {str(one.get("name")): one for one in listing.needs.get("variables", ())}
     names = dict.fromkeys((*descriptor.required_secrets, *described))
     return tuple(
@@ -120,7 +121,7 @@ def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Var
 
 
 def _digest(descriptor: IntegrationDescriptor) -> str:
-    """What is to be confirmed, once it has been looked at whether it may be installed at all."""
+    """Check that it may be installed, and return the digest to confirm."""
     if descriptor.transport == "stdio":
         return check_program(descriptor).digest
     if descriptor.transport:
@@ -128,10 +129,12 @@ def _digest(descriptor: IntegrationDescriptor) -> str:
     return ""
 
 
-def _filled(descriptor: IntegrationDescriptor, values: Iterable[str]) -> IntegrationDescriptor:
+def _fill_placeholders(
+    descriptor: IntegrationDescriptor, values: Iterable[str]
+) -> IntegrationDescriptor:
     given = iter(values)
     command = (
-        (next(given, "").strip() or part) if _GAP.fullmatch(part) else part
+        (next(given, "").strip() or part) if _PLACEHOLDER.fullmatch(part) else part
         for part in descriptor.command
     )
     return replace(descriptor, command=tuple(command))

@@ -1,4 +1,4 @@
-"""How an installation is getting on: its steps, each with its state, its time and its log."""
+"""Progress of an installation: its steps, with state, duration and log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from marketplace.models import Installation, InstallationEvent
 
-PATIENCE = 20  # seconds; a worker that lives takes one in less
+LATE_AFTER_SECONDS = 20  # seconds until a queued installation counts as late
 State = Installation.State
 DONE, NOW, FAILED, STOPPED, AHEAD = "done", "now", "failed", "stopped", "ahead"
-# Steps as people know them, and the states that belong to each.
+# Steps as shown to people, and the states that belong to each.
 _STEPS: tuple[tuple[str, tuple[State, ...]], ...] = (
     ("Find the version", (State.CONFIGURE,)),
     ("Wait for a worker", (State.QUEUED,)),
@@ -24,13 +24,13 @@ _STEPS: tuple[tuple[str, tuple[State, ...]], ...] = (
     ("Embed", (State.EMBEDDING,)),
     ("Ready", (State.READY,)),
 )
-_ONLY_WHERE_NEEDED = {State.CONFIGURE, State.NEEDS_APPROVAL}
+_OPTIONAL = {State.CONFIGURE, State.NEEDS_APPROVAL}
 ENDED = (State.READY, State.FAILED, State.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the installation. `seconds` is how long it took, or has taken where it ended."""
+    """A step of an installation. `seconds` is its duration, or the duration until it failed."""
 
     label: str
     state: str  # done, now, failed, stopped, ahead
@@ -40,23 +40,23 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An installation with its steps. `version` changes whenever there is something new to see."""
+    """An installation with its steps. `version` changes whenever there is something new to show."""
 
     installation: Installation
     steps: tuple[Step, ...]
-    earlier: tuple[InstallationEvent, ...]  # of attempts before this one
+    earlier: tuple[InstallationEvent, ...]  # events of earlier attempts
     version: str
 
-    is_late: bool  # no worker has taken it for long
+    is_late: bool  # no worker has taken it in time
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more happens to it."""
+        """True if nothing more will happen."""
         return self.installation.state in ENDED
 
     @property
     def waits_for(self) -> str:
-        """What a person has to do before it goes on: confirm the command, or approve the tools."""
+        """ "confirm" or "approve" if a person has to act, else ""."""
         one = self.installation
         if one.state == State.CONFIGURE and one.command_digest:
             return "confirm"
@@ -64,55 +64,57 @@ class Progress:
 
     @property
     def now(self) -> str:
-        """The step that it is at, in words."""
+        """Label of the current step."""
         return next((step.label for step in self.steps if step.state in (NOW, FAILED, STOPPED)), "")
 
 
-def progress_of(installation: Installation) -> Progress:
-    """The steps of the latest attempt, worked out from the lines that workers have left."""
+def build_progress(installation: Installation) -> Progress:
+    """Build the steps of the latest attempt from the events that workers have logged."""
     events = list(installation.events.order_by("pk"))
     ended = [at for at, one in enumerate(events[:-1]) if one.state in ENDED]
     begun = ended[-1] + 1 if ended else 0
     earlier, latest = events[:begun], events[begun:]
     steps = tuple(_steps(installation, latest))
     waited = timezone.now() - installation.sent_at
-    is_late = installation.state == State.QUEUED and waited.total_seconds() > PATIENCE
+    is_late = installation.state == State.QUEUED and waited.total_seconds() > LATE_AFTER_SECONDS
     version = f"{events[-1].pk if events else 0}-{installation.state}-{is_late:d}"
     return Progress(installation, steps, tuple(earlier), version, is_late)
 
 
 def _steps(installation: Installation, events: Sequence[InstallationEvent]) -> list[Step]:
-    times = _seconds(installation, events)
-    at = _place(installation, events)
+    times = _state_durations(installation, events)
+    at = _current_index(installation, events)
     found = []
     for place, (label, states) in enumerate(_STEPS):
         log = tuple(event for event in events if event.state in states)
-        if not log and place != at and _ONLY_WHERE_NEEDED.intersection(states):
+        if not log and place != at and _OPTIONAL.intersection(states):
             continue
         ended = [event for event in events if event.state in (State.FAILED, State.CANCELLED)]
         if place == at:
             log = (*log, *ended)
         took = sum(times[state] for state in states if state in times) if log else None
-        found.append(Step(label, _state(installation, place, at), log, took))
+        found.append(Step(label, _step_state(installation, place, at), log, took))
     return found
 
 
-def _place(installation: Installation, events: Sequence[InstallationEvent]) -> int:
-    """The step that it is at, or was at when it ended."""
+def _current_index(installation: Installation, events: Sequence[InstallationEvent]) -> int:
+    """Return the index of the current step, or of the step at which it ended."""
     states = [installation.state, *(event.state for event in reversed(events))]
     at = next((state for state in states if state not in (State.FAILED, State.CANCELLED)), "")
     return next((place for place, (_, own) in enumerate(_STEPS) if at in own), 0)
 
 
-def _state(installation: Installation, place: int, at: int) -> str:
+def _step_state(installation: Installation, place: int, at: int) -> str:
     if place != at:
         return DONE if place < at else AHEAD
     ended = {State.READY: DONE, State.FAILED: FAILED, State.CANCELLED: STOPPED}
     return ended.get(State(installation.state), NOW)
 
 
-def _seconds(installation: Installation, events: Sequence[InstallationEvent]) -> dict[str, float]:
-    """How long it was in each state: from its line to the next."""
+def _state_durations(
+    installation: Installation, events: Sequence[InstallationEvent]
+) -> dict[str, float]:
+    """Return the seconds spent in each state: from its event to the next."""
     times: dict[str, float] = {}
     if events and events[0].state == State.FETCHING:
         waited = events[0].created_at - installation.created_at

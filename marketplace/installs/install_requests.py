@@ -1,4 +1,4 @@
-"""Installing, as people ask for it. Workers do what it takes; here only rows are written."""
+"""Requests to install. This module only writes rows; workers do the work."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from catalog.servers.client.launch_rules import (
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.secrets.secret_store import set_secret
 from marketplace.installs.command_confirmation import (
-    ToConfirm,
+    CommandToConfirm,
     digest_of_target,
     digest_to_confirm,
     to_confirm,
@@ -37,27 +37,26 @@ from marketplace.installs.command_confirmation import (
 from marketplace.installs.idempotency import (
     InProgressError,
     OtherRequestError,
-    earlier_of,
+    find_earlier,
     request_digest,
 )
-from marketplace.installs.install_candidate import read_back, written
+from marketplace.installs.install_candidate import from_json, to_json
 from marketplace.installs.install_locks import lock_installed, lock_integration
-from marketplace.installs.install_rollback import withdraw
-from marketplace.installs.install_state import move
+from marketplace.installs.install_rollback import undo_install
+from marketplace.installs.install_state import transition
 from marketplace.installs.store_step import approve_all
 from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_reviews import ListingHeldError, check_not_held
 from marketplace.models import Installation
 
 __all__ = [
-    "AlreadyThereError",
+    "AlreadyInstalledError",
+    "CommandToConfirm",
     "InProgressError",
     "ListingHeldError",
+    "NameTakenError",
     "NotPermittedError",
-    "OtherAddressError",
     "OtherRequestError",
-    "OtherThingError",
-    "ToConfirm",
     "approve_install",
     "cancel_install",
     "confirm_install",
@@ -68,28 +67,28 @@ __all__ = [
 ]
 log = structlog.get_logger(__name__)
 State = Installation.State
-TASK = "servers.install"
-TIDY = "servers.tidy"
-_GAP = re.compile(r"\{[A-Za-z_][\w .-]*\}")
+INSTALL_TASK = "servers.install"
+CLEANUP_TASK = "servers.tidy"
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")
 
 
-class AlreadyThereError(Exception):
-    """The integration is installed, or being installed, already."""
+class AlreadyInstalledError(Exception):
+    """The integration is already installed, or being installed."""
 
 
-class OtherThingError(AlreadyThereError):
-    """Something else has the name; the text names both. Its secrets are for it alone."""
+class NameTakenError(AlreadyInstalledError):
+    """Another integration has this name. The message names both."""
 
 
-class OtherAddressError(Exception):
-    """The address, or what is sent there, is not what the person was shown."""
+class TargetChangedError(Exception):
+    """Changed target: it differs from the one shown to the person."""
 
     def __init__(self) -> None:
         super().__init__("The address is another one by now. Look at it again.")
 
 
 class NotPermittedError(Exception):
-    """Who asks may not install this kind of server."""
+    """The user may not install this kind of server."""
 
 
 @transaction.atomic
@@ -103,34 +102,35 @@ def start_install(
     confirmed: str = "",
     idempotency_key: str = "",
 ) -> Installation:
-    """Begin to install. `confirmed` is the digest of the command or the address that the person was
-    shown; a package without an exact version is looked up first, and then waits to be confirmed.
+    """Start an installation.
 
-    With a key that was used before for the same, the installation that it began. Raises
-    ListingHeldError where the listing's text waits for a review and `by` is no admin.
+    `confirmed` is the digest of the command or address that the person was shown. A package without
+    an exact version is looked up first, and then waits for confirmation. A repeated idempotency key
+    returns the installation that it started. Raises ListingHeldError if the listing's text waits
+    for a review and `by` is no admin.
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
-    digest = request_digest(written(descriptor), *places, sorted(secrets), confirmed)
-    if earlier := earlier_of(by, idempotency_key, digest):
+    digest = request_digest(to_json(descriptor), *places, sorted(secrets), confirmed)
+    if earlier := find_earlier(by, idempotency_key, digest):
         return earlier
     check_not_held(by, descriptor)
-    shown = _checked(by, descriptor, confirmed)
+    to_show = _check_allowed(by, descriptor, confirmed)
     try:
         with transaction.atomic():
-            integration = _integration(descriptor)
+            integration = _prepare_integration(descriptor)
             installation = Installation.objects.create(
                 integration=integration,
-                descriptor=written(descriptor),
-                state=State.QUEUED if shown is None or shown.is_pinned else State.CONFIGURE,
+                descriptor=to_json(descriptor),
+                state=State.QUEUED if to_show is None or to_show.is_pinned else State.CONFIGURE,
                 by=by,
-                command_digest=shown.digest if shown else "",
+                command_digest=to_show.digest if to_show else "",
                 idempotency_key=idempotency_key,
                 request_digest=digest,
                 message="Waits for a worker.",
             )
     except IntegrityError:
-        raise AlreadyThereError(descriptor.slug) from None
+        raise AlreadyInstalledError(descriptor.slug) from None
     installation.groups.set(groups)
     installation.spaces.set(spaces)
     for name, value in secrets.items():
@@ -143,33 +143,33 @@ def start_install(
 
 @transaction.atomic
 def confirm_install(*, by: User, installation: Installation, confirmed: str) -> bool:
-    """Go on with the version that was found: `confirmed` is the digest of the command shown."""
+    """Continue with the version that was found. `confirmed` is the digest of its command."""
     installation.refresh_from_db()
     if installation.state != State.CONFIGURE or not installation.command_digest:
         return False
     if not _may_install(by, installation) or confirmed != installation.command_digest:
         raise NotPermittedError
-    if not move(installation, State.QUEUED, message="Waits for a worker."):
+    if not transition(installation, State.QUEUED, message="Waits for a worker."):
         return False
     details = {"command_digest": confirmed}
-    record(by=by, action="install.confirm", target=_target(installation), details=details)
+    record(by=by, action="install.confirm", target=_slug(installation), details=details)
     _send(installation)
     return True
 
 
 @transaction.atomic
 def cancel_install(*, by: User, installation: Installation) -> bool:
-    """Stop it, unless it is done: whatever a worker is about to write, it will not."""
+    """Cancel an installation, unless it has ended. Its worker writes nothing more."""
     lock_installed(installation.integration_id)
     installation.refresh_from_db()
     stoppable = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
-    if installation.state not in stoppable or _serves(installation):
+    if installation.state not in stoppable or _is_in_use(installation):
         return False
-    if not move(installation, State.CANCELLED, message="Cancelled."):
+    if not transition(installation, State.CANCELLED, message="Cancelled."):
         return False
-    withdraw(installation)
-    record(by=by, action="install.cancel", target=_target(installation))
-    transaction.on_commit(partial(send_task, TIDY), robust=True)
+    undo_install(installation)
+    record(by=by, action="install.cancel", target=_slug(installation))
+    transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
     return True
 
 
@@ -177,9 +177,9 @@ def cancel_install(*, by: User, installation: Installation) -> bool:
 def retry_install(
     *, by: User, installation: Installation, constraints: Iterable[str] | None = None
 ) -> bool:
-    """Begin again what failed or was cancelled; False where another one is under way.
+    """Restart a failed or cancelled installation. Return False if another one is in progress.
 
-    `constraints` are bounds on what the package needs, such as those that were offered.
+    `constraints` are bounds on the package's dependencies, such as those that were offered.
     """
     lock_integration(installation.integration_id)
     installation.refresh_from_db()
@@ -187,20 +187,20 @@ def retry_install(
         return False
     if not _may_install(by, installation):
         raise NotPermittedError
-    bounds = installation.constraints if constraints is None else _bounds(constraints)
-    descriptor = read_back(installation.descriptor)
-    shown = to_confirm(descriptor, bounds) if descriptor.transport == "stdio" else None
-    unresolved = shown is not None and not shown.is_pinned
+    bounds = installation.constraints if constraints is None else _check_bounds(constraints)
+    descriptor = from_json(installation.descriptor)
+    to_show = to_confirm(descriptor, bounds) if descriptor.transport == "stdio" else None
+    unresolved = to_show is not None and not to_show.is_pinned
     to = State.CONFIGURE if unresolved else State.QUEUED
     try:
         with transaction.atomic():
-            moved = move(installation, to, message="Waits for a worker.")
+            moved = transition(installation, to, message="Waits for a worker.")
     except IntegrityError:
         return False
     if not moved:
         return False
     installation.constraints, installation.offered = bounds, []
-    installation.command_digest = shown.digest if shown else ""
+    installation.command_digest = to_show.digest if to_show else ""
     Installation.objects.filter(pk=installation.pk).update(
         attempts=0,
         sent_at=Now(),
@@ -209,21 +209,21 @@ def retry_install(
         command_digest=installation.command_digest,
     )
     details = {"constraints": bounds, "command_digest": installation.command_digest}
-    record(by=by, action="install.retry", target=_target(installation), details=details)
+    record(by=by, action="install.retry", target=_slug(installation), details=details)
     _send(installation)
     return True
 
 
 @transaction.atomic
 def approve_install(*, by: User, installation: Installation) -> bool:
-    """Let an installation that waits for a person go on, with what that person saw and no other."""
+    """Approve the tools of a waiting installation, exactly as they are now."""
     lock_installed(installation.integration_id)
     installation.refresh_from_db()
     if installation.state != State.NEEDS_APPROVAL:
         return False
     first = installation.kind == Installation.Kind.INSTALL
     to = State.EMBEDDING if first else State.QUEUED
-    if not move(installation, to, message=f"Approved by {by}."):
+    if not transition(installation, to, message=f"Approved by {by}."):
         return False
     installation.approved_by = by
     installation.approved_tools = tools_digest(installation.tools)
@@ -231,13 +231,13 @@ def approve_install(*, by: User, installation: Installation) -> bool:
     if first:
         approve_all(installation)
     details = {"tools": installation.approved_tools}
-    record(by=by, action="install.approve", target=_target(installation), details=details)
+    record(by=by, action="install.approve", target=_slug(installation), details=details)
     _send(installation)
     return True
 
 
 def send_task(name: str, *arguments: int) -> None:
-    """Ask the process that goes out. Where the queue is away, the sweep asks later."""
+    """Queue a task for the outgoing worker. If the queue is down, the sweep sends it later."""
     if not attempt(lambda redis: bool(redis.ping()), default=False):
         return
     try:
@@ -246,30 +246,36 @@ def send_task(name: str, *arguments: int) -> None:
         log.warning("queue is away", task=name, arguments=arguments, exc_info=True)
 
 
-def check_program(descriptor: IntegrationDescriptor) -> ToConfirm:
-    """What is to be confirmed of a program; CommandNotAllowedError where it may not start."""
-    if gap := next((part for part in descriptor.command if _GAP.fullmatch(part)), ""):
-        raise CommandNotAllowedError(f"Say first what is to stand for {gap} in the command.")
+def check_program(descriptor: IntegrationDescriptor) -> CommandToConfirm:
+    """Return the command to confirm; CommandNotAllowedError if it may not start."""
+    if placeholder := next(
+        (part for part in descriptor.command if _PLACEHOLDER.fullmatch(part)), ""
+    ):
+        raise CommandNotAllowedError(
+            f"Say first what is to stand for {placeholder} in the command."
+        )
     check_variables(descriptor.required_secrets)
-    shown = to_confirm(descriptor)
+    to_show = to_confirm(descriptor)
     command, package = descriptor.command, parse_package(descriptor.command)
     if package is not None and not package.version:
-        # Its launcher has to be allowed before anybody is asked for a version.
+        # Check the launcher before asking an index for the version.
         example = package.at("1" if package.index == "pypi" else "1.0.0")
         command = (command[0], *example.command()[1:])
     check_command(command, Launchers.from_settings())
-    return shown
+    return to_show
 
 
 def check_target(descriptor: IntegrationDescriptor, confirmed: str) -> None:
-    """Raise OtherAddressError if the source has changed the address since it was shown. Scripts may
-    name a listing without having looked at it: they send no digest."""
+    """Raise TargetChangedError if the target has changed since it was shown."""
+    # Scripts may name a listing without having looked at it: they send no digest.
     if confirmed and confirmed != digest_of_target(descriptor):
-        raise OtherAddressError
+        raise TargetChangedError
 
 
-def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToConfirm | None:
-    """What may not be installed is refused before a row exists; the worker looks again."""
+def _check_allowed(
+    by: User, descriptor: IntegrationDescriptor, confirmed: str
+) -> CommandToConfirm | None:
+    """Check that it may be installed before a row exists. The worker checks again."""
     if descriptor.transport != "stdio":
         if descriptor.transport:
             check_address(descriptor.endpoint, AllowedHosts.from_settings())
@@ -279,26 +285,26 @@ def _checked(by: User, descriptor: IntegrationDescriptor, confirmed: str) -> ToC
         return None
     if not by.has_perm("marketplace.install_stdio"):
         raise NotPermittedError
-    shown = check_program(descriptor)
-    if shown.is_pinned and shown.digest != confirmed:
+    to_show = check_program(descriptor)
+    if to_show.is_pinned and to_show.digest != confirmed:
         raise NotPermittedError
-    return shown
+    return to_show
 
 
-def _integration(descriptor: IntegrationDescriptor) -> Integration:
-    """Its row, which nobody can use before the installation is ready."""
-    integration = _ones_turn(descriptor.slug)
+def _prepare_integration(descriptor: IntegrationDescriptor) -> Integration:
+    """Return the integration's row, which nobody can use until the installation is ready."""
+    integration = _lock_integration_named(descriptor.slug)
     listing = str(descriptor.source_ref.get("listing") or "")
     came_from = f"the listing {listing}" if listing else "admin"
     if integration and (
         reason := find_installation_clash(integration, descriptor, came_from=came_from)
     ):
-        raise OtherThingError(reason)
+        raise NameTakenError(reason)
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):
-        raise AlreadyThereError(descriptor.slug)
+        raise AlreadyInstalledError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
     (reviewed,) = review_integrations([descriptor])
-    for name, value in written(reviewed.descriptor).items():
+    for name, value in to_json(reviewed.descriptor).items():
         setattr(integration, name, value)
     integration.listing, integration.came_from = listing, came_from
     integration.unconfirmed = False
@@ -309,9 +315,11 @@ def _integration(descriptor: IntegrationDescriptor) -> Integration:
     return integration
 
 
-def _ones_turn(slug: str) -> Integration | None:
-    """The row of that name, once it is one's turn with it. Whoever had it before may have removed
-    it, and somebody else begun anew: then it is another row, whose turn is another, too."""
+def _lock_integration_named(slug: str) -> Integration | None:
+    """Lock and read the integration of that name.
+
+    It is read again after the lock: it may have been deleted and recreated while we waited.
+    """
     rows = Integration.objects.filter(slug=slug)
     row = rows.first()
     while row is not None:
@@ -322,7 +330,7 @@ def _ones_turn(slug: str) -> Integration | None:
     return row
 
 
-def _bounds(constraints: Iterable[str]) -> list[str]:
+def _check_bounds(constraints: Iterable[str]) -> list[str]:
     try:
         return sorted({check_constraint(one) for one in constraints})
     except NotAPackageError as problem:
@@ -334,17 +342,17 @@ def _may_install(by: User, installation: Installation) -> bool:
     return not is_program or by.has_perm("marketplace.install_stdio")
 
 
-def _serves(installation: Installation) -> bool:
-    """Whether an update has taken its place already, and only its vectors are still to come."""
+def _is_in_use(installation: Installation) -> bool:
+    """Return True for an update that is in use, with only its vectors missing."""
     is_update = installation.kind != Installation.Kind.INSTALL
     return is_update and installation.state == State.EMBEDDING
 
 
 def _send(installation: Installation) -> None:
-    transaction.on_commit(partial(send_task, TASK, installation.pk), robust=True)
+    transaction.on_commit(partial(send_task, INSTALL_TASK, installation.pk), robust=True)
 
 
-def _target(installation: Installation) -> str:
+def _slug(installation: Installation) -> str:
     return installation.integration.slug
 
 
@@ -358,8 +366,7 @@ def begin_update(
     idempotency_key: str = "",
     digest: str = "",
 ) -> Installation:
-    """Write the row of an update or of taking one back; AlreadyThereError where another is under
-    way."""
+    """Start an update or rollback; AlreadyInstalledError if another one is in progress."""
     lock_integration(integration.pk)
     confirmed = ""
     if descriptor.transport == "stdio":
@@ -369,7 +376,7 @@ def begin_update(
             installation = Installation.objects.create(
                 integration=integration,
                 kind=kind,
-                descriptor=written(descriptor),
+                descriptor=to_json(descriptor),
                 by=by,
                 command_digest=confirmed,
                 idempotency_key=idempotency_key,
@@ -378,7 +385,7 @@ def begin_update(
                 **values,
             )
     except IntegrityError:
-        raise AlreadyThereError(integration.slug) from None
+        raise AlreadyInstalledError(integration.slug) from None
     details = {"version": descriptor.version, "command_digest": confirmed}
     record(by=by, action=f"install.{kind}", target=integration.slug, details=details)
     _send(installation)

@@ -1,13 +1,13 @@
-"""Taking back what an installation that did not come to its end has written."""
+"""Undoing the writes of an unfinished installation."""
 
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from marketplace.models import Installation
 
 
-def withdraw(installation: Installation) -> None:
-    """Nothing half-installed stays: tools that nobody could use yet go, with all that hangs on
-    them. An update leaves what serves as it was. Whoever calls has taken `lock_installed`."""
+def undo_install(installation: Installation) -> None:
+    """Delete the tools of an unfinished first installation. Callers hold `lock_installed`."""
+    # An update is undone by not switching to it: the version in use stays as it is.
     if installation.kind != Installation.Kind.INSTALL:
         return
     pending = {"pk": installation.integration_id, "state": ReviewState.PENDING, "enabled": False}

@@ -1,5 +1,4 @@
-"""From one state of an installation to the next: whoever is second, late or cancelled moves
-nothing."""
+"""Installation state transitions, by compare-and-set. Stale or cancelled workers change nothing."""
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -10,8 +9,10 @@ State = Installation.State
 
 
 @transaction.atomic
-def move(installation: Installation, to: State, *, message: str = "", reason: str = "") -> bool:
-    """Move on from the state that the caller has seen; False where it is another by now."""
+def transition(
+    installation: Installation, to: State, *, message: str = "", reason: str = ""
+) -> bool:
+    """Change the state and log an event. Return False if the state is not what the caller read."""
     seen = Installation.objects.filter(pk=installation.pk, state=installation.state)
     now = Now()
     moved = seen.update(state=to, message=message, reason=reason, sent_at=now, updated_at=now)
@@ -23,10 +24,10 @@ def move(installation: Installation, to: State, *, message: str = "", reason: st
 
 
 class StoppedError(Exception):
-    """Somebody else has moved it: cancelled it, removed it, or works on it."""
+    """The installation was cancelled or removed, or another worker has taken it."""
 
 
-def go(installation: Installation, to: State, message: str) -> None:
-    """Move on, for a worker: StoppedError where it is not its turn any more."""
-    if not move(installation, to, message=message):
+def advance(installation: Installation, to: State, message: str) -> None:
+    """Change the state, for a worker; StoppedError if it may not continue."""
+    if not transition(installation, to, message=message):
         raise StoppedError

@@ -1,6 +1,6 @@
-"""What is installed, as people manage it: switched on and off, updated, taken back, removed.
+"""Managing installed integrations: enable, disable, update, roll back, repair, uninstall.
 
-Here only rows are written; the process that goes out ends connections and removes folders.
+This module only writes rows; the outgoing worker closes connections and removes folders.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -18,11 +18,11 @@ from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target, to_confirm
-from marketplace.installs.idempotency import earlier_of, request_digest
-from marketplace.installs.install_candidate import read_back
+from marketplace.installs.idempotency import find_earlier, request_digest
+from marketplace.installs.install_candidate import from_json
 from marketplace.installs.install_locks import lock_installed
 from marketplace.installs.install_requests import (
-    TIDY,
+    CLEANUP_TASK,
     NotPermittedError,
     begin_update,
     check_program,
@@ -35,29 +35,29 @@ from marketplace.models import Installation, Listing, ListingVersion
 
 
 class NotReadyError(Exception):
-    """The integration is not there, or something is under way that has to end first."""
+    """The integration does not exist, or another operation has to end first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A newer version of what is installed, as its listing has it."""
+    """A newer version of an installed integration, from its listing."""
 
     listing: Listing
     descriptor: IntegrationDescriptor
 
     @property
     def version(self) -> str:
-        """Its name, as the listing gives it."""
+        """The version of the listing."""
         return self.descriptor.version
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The whole command, which has to be shown; empty where it runs no program."""
+        """The whole command to show; empty for remote servers."""
         return self.descriptor.command
 
     @property
     def digest(self) -> str:
-        """The digest that says that the command or the address was seen; "" without either."""
+        """Digest of the command or address to confirm; "" if there is neither."""
         if self.descriptor.transport == "stdio":
             return to_confirm(self.descriptor).digest
         return digest_of_target(self.descriptor) if self.descriptor.transport else ""
@@ -65,9 +65,9 @@ class Update:
 
 @transaction.atomic
 def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
-    """Let it be used, or keep it for later; whether that changed anything.
+    """Enable or disable an integration. Return False if nothing changes.
 
-    What was never ready cannot be enabled: its installation does that.
+    An integration that was never ready can only be enabled by its installation.
     """
     row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
     if row is None or row.state != ReviewState.APPROVED:
@@ -78,32 +78,31 @@ def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
     integration.enabled = enabled
     record(by=by, action=f"integration.{'enable' if enabled else 'disable'}", target=row.slug)
     if not enabled:
-        transaction.on_commit(partial(send_task, TIDY), robust=True)
+        transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
     return True
 
 
 @transaction.atomic
 def uninstall(*, by: User, integration: Integration) -> None:
-    """Remove it with all that hangs on it: tools, vectors, words, grants, rules, secrets, history.
+    """Delete an integration with its tools, vectors, grants, rules, secrets and history.
 
-    It is gone from every answer at once. Processes and folders follow: what no row wants is
-    removed by the process that has them.
+    It disappears from every answer at once. Processes and folders are cleaned up afterwards.
     """
     lock_installed(integration.pk)
     row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
     if row is None:
         return
-    # Whoever writes something that hangs on them now waits, and then finds nothing.
-    for hangs_on in (row.capabilities, row.installations):
-        list(hangs_on.select_for_update().order_by("pk").values_list("pk", flat=True))
+    # Lock dependent rows, so that writers wait and then find nothing to write to.
+    for dependents in (row.capabilities, row.installations):
+        list(dependents.select_for_update().order_by("pk").values_list("pk", flat=True))
     details = {"version": row.version, "capabilities": row.capabilities.count()}
     record(by=by, action="integration.uninstall", target=row.slug, details=details)
     row.delete()
-    transaction.on_commit(partial(send_task, TIDY), robust=True)
+    transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
 
 
 def pending_update(integration: Integration) -> Update | None:
-    """What the listing has that is not the installed version; None where it has nothing else."""
+    """Return the listing's version if it differs from the installed one, else None."""
     listing = Listing.objects.filter(slug=integration.listing).exclude(slug="").first()
     if listing is None or integration.state != ReviewState.APPROVED:
         return None
@@ -121,14 +120,14 @@ def pending_update(integration: Integration) -> Update | None:
 def start_update(
     *, by: User, integration: Integration, confirmed: str = "", idempotency_key: str = ""
 ) -> Installation:
-    """Begin to install the newer version beside the one that serves, until it is ready.
+    """Start an update. The version in use stays until the new one is ready.
 
     `confirmed` is the digest of the command or the address that was shown. Raises NotReadyError,
-    NotPermittedError, OtherAddressError, and ListingHeldError where the listing's text waits for a
+    NotPermittedError, TargetChangedError, and ListingHeldError if the listing's text waits for a
     review and `by` is no admin.
     """
     digest = request_digest("update", integration.slug, confirmed)
-    if earlier := earlier_of(by, idempotency_key, digest):
+    if earlier := find_earlier(by, idempotency_key, digest):
         return earlier
     update = pending_update(integration)
     if update is None:
@@ -155,9 +154,8 @@ def start_update(
 
 @transaction.atomic
 def roll_back(*, by: User, integration: Integration) -> Installation:
-    """Begin to take back the last update: the version before it, from its own place, with the
-    tools that it had."""
-    before = version_before(integration)
+    """Start a rollback of the last update, from the previous version's own files and tools."""
+    before = previous_installation(integration)
     if before is None:
         raise NotReadyError("There is no version before this one.")
     if before.command:
@@ -165,7 +163,7 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
     return begin_update(
         by=by,
         integration=integration,
-        descriptor=read_back(before.descriptor),
+        descriptor=from_json(before.descriptor),
         kind=Installation.Kind.ROLL_BACK,
         values={
             "constraints": before.constraints,
@@ -179,8 +177,8 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
 
 @transaction.atomic
 def repair(*, by: User, integration: Integration) -> Installation:
-    """Begin to put the version that serves in place again, made of the very files that it was."""
-    now = version_now(integration)
+    """Start a reinstallation of the version in use, from files with the same hashes."""
+    now = current_installation(integration)
     if now is None:
         raise NotReadyError("It is not installed.")
     if now.command:
@@ -188,7 +186,7 @@ def repair(*, by: User, integration: Integration) -> Installation:
     return begin_update(
         by=by,
         integration=integration,
-        descriptor=read_back(now.descriptor),
+        descriptor=from_json(now.descriptor),
         kind=Installation.Kind.UPDATE,
         values={
             "constraints": now.constraints,
@@ -198,17 +196,17 @@ def repair(*, by: User, integration: Integration) -> Installation:
     )
 
 
-def version_now(integration: Integration) -> Installation | None:
-    """The installation that serves."""
-    return next(iter(_served(integration)[:1]), None)
+def current_installation(integration: Integration) -> Installation | None:
+    """Return the installation in use."""
+    return next(iter(_finished_installations(integration)[:1]), None)
 
 
-def version_before(integration: Integration) -> Installation | None:
-    """The installation that served before the one that serves now."""
-    return next(iter(_served(integration)[1:2]), None)
+def previous_installation(integration: Integration) -> Installation | None:
+    """Return the installation that was in use before the current one."""
+    return next(iter(_finished_installations(integration)[1:2]), None)
 
 
-def _served(integration: Integration) -> QuerySet[Installation]:
+def _finished_installations(integration: Integration) -> QuerySet[Installation]:
     if integration.state != ReviewState.APPROVED:
         return Installation.objects.none()
     ready = Installation.objects.filter(integration=integration, state=Installation.State.READY)
@@ -221,8 +219,8 @@ def _check_permission(by: User) -> None:
 
 
 def descriptor_of_listing(listing: Listing, version: str = "") -> IntegrationDescriptor:
-    """How the listing, or one version of it, is installed; it remembers where it came from."""
-    values: dict[str, Any] = {name: getattr(listing, name, None) for name in _SAME}
+    """Build the descriptor of a listing or of one version, with a reference to the listing."""
+    values: dict[str, Any] = {name: getattr(listing, name, None) for name in _COPIED_FIELDS}
     values["source_ref"] = listing.details
     if version and (row := ListingVersion.objects.filter(listing=listing, version=version).first()):
         values |= {name: row.descriptor[name] for name in _FIELDS if name in row.descriptor}
@@ -234,17 +232,17 @@ def descriptor_of_listing(listing: Listing, version: str = "") -> IntegrationDes
 
 
 _FIELDS = [field.name for field in fields(IntegrationDescriptor)]
-_SAME = [name for name in _FIELDS if name != "source_ref"]
+_COPIED_FIELDS = [name for name in _FIELDS if name != "source_ref"]
 __all__ = [
     "NotPermittedError",
     "NotReadyError",
     "Update",
     "descriptor_of_listing",
     "pending_update",
+    "previous_installation",
     "repair",
     "roll_back",
     "set_enabled",
     "start_update",
     "uninstall",
-    "version_before",
 ]

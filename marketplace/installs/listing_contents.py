@@ -1,5 +1,7 @@
-"""Capabilities of listings that are no servers: skills, extensions, channels, voices. Nothing of
-them is started; what lies in a skill's folder is read, and never run."""
+"""Capabilities of listings without a server: skills, extensions, channels, voices.
+
+None of them is executed; files of skills are only read.
+"""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -28,14 +30,14 @@ _KINDS: dict[str, Kind] = {
     "channel": "channel",
     "voice": "voice",
 }
-# Files beside a SKILL.md that are words; others are named, and left where they are.
-_WORDS = (".md", ".txt", ".rst")
+# Text files beside a SKILL.md are added to its content; of others only the names.
+_TEXT_SUFFIXES = (".md", ".txt", ".rst")
 
 
-def contents_of(integration: IntegrationDescriptor) -> Loaded:
-    """What the integration brings, from what its source has left here."""
+def read_contents(integration: IntegrationDescriptor) -> Loaded:
+    """Return the capabilities of an integration, from what its source has stored here."""
     if integration.kind == "skill":
-        return _skill(integration)
+        return _read_skill(integration)
     kind = _KINDS.get(integration.kind)
     if kind is None:
         reason = f"is a {integration.kind}, and there is nothing to install of it"
@@ -55,24 +57,26 @@ def contents_of(integration: IntegrationDescriptor) -> Loaded:
         category_inferred=inferred,
         tags=tuple(integration.source_ref.get("tags") or ()),
         required_secrets=integration.required_secrets,
-        # Whatever it does, it does to the world outside; nobody has said otherwise.
+        # It acts on the outside world, and its source does not say how.
         side_effect="write",
         source_ref=dict(integration.source_ref),
     )
     return Loaded((integration,), (capability,))
 
 
-def kept(loaded: Loaded) -> list[JSONObject]:
-    """The capabilities as a row keeps them, to be taken back to."""
+def capabilities_to_json(loaded: Loaded) -> list[JSONObject]:
+    """Serialize the capabilities for the installation's row, for a rollback."""
     return [asdict(one) for one in loaded.capabilities]
 
 
-def kept_before(integration: IntegrationDescriptor, capabilities: list[JSONObject]) -> Loaded:
-    """What was kept, as it was."""
-    return Loaded((integration,), tuple(_restored(one) for one in capabilities))
+def capabilities_from_json(
+    integration: IntegrationDescriptor, capabilities: list[JSONObject]
+) -> Loaded:
+    """Restore the capabilities from an installation's row."""
+    return Loaded((integration,), tuple(_parse_descriptor(one) for one in capabilities))
 
 
-def _restored(values: JSONObject) -> Descriptor:
+def _parse_descriptor(values: JSONObject) -> Descriptor:
     edges = tuple(EdgeDescriptor(**edge) for edge in values["edges"])
     plain: dict[str, Any] = {
         name: tuple(one) if isinstance(one, list) else one for name, one in values.items()
@@ -80,8 +84,8 @@ def _restored(values: JSONObject) -> Descriptor:
     return Descriptor(**(plain | {"edges": edges}))
 
 
-def _skill(integration: IntegrationDescriptor) -> Loaded:
-    """The SKILL.md of the listing's folder, with the words that lie beside it."""
+def _read_skill(integration: IntegrationDescriptor) -> Loaded:
+    """Read the listing's SKILL.md, with the text files beside it."""
     listing = str(integration.source_ref.get("listing") or "")
     files = {
         row.path: bytes(row.content)
@@ -97,17 +101,17 @@ def _skill(integration: IntegrationDescriptor) -> Loaded:
     except RefusedError as refused:
         defect = Defect(integration.slug, refused.field, refused.reason)
         return Loaded(defects=(defect,))
-    capabilities = tuple(_own(one, integration, files) for one in read.capabilities)
+    capabilities = tuple(_adapt_skill(one, integration, files) for one in read.capabilities)
     return Loaded((integration,), capabilities, tuple(document.defects))
 
 
-def _own(
+def _adapt_skill(
     read: Descriptor, integration: IntegrationDescriptor, files: dict[str, bytes]
 ) -> Descriptor:
-    """The skill by the name that its listing has here."""
+    """Return the skill under its listing's name, with the texts of the other files."""
     content, hidden = read.content, read.hidden_characters
     for path, raw in files.items():
-        if path.lower().endswith(_WORDS):
+        if path.lower().endswith(_TEXT_SUFFIXES):
             text, more = clean_text(raw.decode(errors="replace"))
             whole = f"{content}\n\n## {path}\n\n{text.strip()}"
             if len(whole) <= DEFAULT_LIMITS.content:

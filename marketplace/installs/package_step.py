@@ -1,5 +1,7 @@
-"""The first step of an installation: its package in a place of its own, at the version and made of
-the files that it was before."""
+"""The fetch step: puts the package into a folder of its own.
+
+The same version must consist of the same files as before.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,21 +11,21 @@ from django.db.models.functions import Now
 
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
-from marketplace.installs.install_state import StoppedError, go, move
+from marketplace.installs.install_state import StoppedError, advance, transition
 from marketplace.installs.packages import npm, pypi
 from marketplace.installs.packages.installed_package import Artefact, Installed
-from marketplace.installs.packages.package_client import NotWantedError, Watch, check_size
+from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, check_size
 from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_problem import PackageProblemError
 from marketplace.models import Installation
 
 State = Installation.State
-_TOLD_EVERY = 10  # packages
-_ROOM = BoundedSemaphore(6)
+_REPORT_EVERY = 10  # packages
+_SLOTS = BoundedSemaphore(6)
 
 
-def find_newest(installation: Installation) -> Package:
-    """The package that the command names, at the version that its index would give now."""
+def find_newest_version(installation: Installation) -> Package:
+    """Look up the newest version of the package in the command."""
     package = parse_package(installation.command)
     if package is None:
         raise PackageProblemError("no_package", "The command names no package.")
@@ -37,60 +39,60 @@ def find_newest(installation: Installation) -> Package:
     return package.at(version)
 
 
-def fetch(installation: Installation) -> None:
-    """Put the package into a place of its own; nothing where the command names none."""
+def fetch_package(installation: Installation) -> None:
+    """Fetch the package into its own folder. Does nothing if the command names no package."""
     package = parse_package(installation.command)
     if package is None:
-        go(installation, State.FETCHING, "Nothing has to be fetched.")
+        advance(installation, State.FETCHING, "Nothing has to be fetched.")
         return
     if is_in_place(installation):
-        go(installation, State.FETCHING, "Its package is in place.")
+        advance(installation, State.FETCHING, "Its package is in place.")
         return
-    with _room(), _begun(installation, package) as place:
+    with _take_slot(), _begin(installation, package) as place:
         installed = _install(package, place, installation)
-        _check_the_same(installed, installation)
+        _check_unchanged(installed, installation)
         place.finish()
         check_size(place)
-        _note(installation, place, installed)
-    told = (
+        _save_package(installation, place, installed)
+    message = (
         f"{package.name} {package.version} is in place, with {len(installed.artefacts)} packages."
     )
-    go(installation, State.FETCHING, told)
+    advance(installation, State.FETCHING, message)
 
 
-class NoRoomError(Exception):
-    """As many packages are being fetched as may be: the process has calls to make, too."""
+class NoFreeSlotError(Exception):
+    """Too many packages are being fetched. The process also has to make calls."""
 
 
 @contextmanager
-def _room() -> Iterator[None]:
-    if not _ROOM.acquire(blocking=False):
-        raise NoRoomError
+def _take_slot() -> Iterator[None]:
+    if not _SLOTS.acquire(blocking=False):
+        raise NoFreeSlotError
     try:
         yield
     finally:
-        _ROOM.release()
+        _SLOTS.release()
 
 
-def _begun(installation: Installation, package: Package) -> "_Attempt":
-    go(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
+def _begin(installation: Installation, package: Package) -> "_Attempt":
+    advance(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
     return _Attempt(installation, State.FETCHING)
 
 
 def is_in_place(installation: Installation) -> bool:
-    """Whether what was fetched before is still there, and nothing else."""
+    """Return True if the fetched package is still there, unchanged."""
     package = installation.package
     if not installation.place or package.get("place") != installation.place:
         return False
     return bool(package["digest"] == Place(installation.place).digest())
 
 
-def forget_place(installation: Installation) -> None:
-    """Remove the folder of an installation that did not come to its end."""
+def discard_place(installation: Installation) -> None:
+    """Remove the folder of an unfinished installation."""
     name, installation.place = installation.place, ""
     if not name:
         return
-    # First the row: whoever begins it again must not look at what is being removed.
+    # The row comes first: a retry must not see the folder that is being removed.
     Installation.objects.filter(pk=installation.pk, place=name).update(place="")
     serving = Integration.objects.filter(pk=installation.integration_id, package__place=name)
     if not serving.exists():
@@ -98,14 +100,14 @@ def forget_place(installation: Installation) -> None:
 
 
 class _Attempt:
-    """A new place that the row names before it is made; gone again where anything goes wrong."""
+    """A new folder, recorded in the row before it is created, and removed after any error."""
 
     def __init__(self, installation: Installation, state: State) -> None:
         self._installation, self._state = installation, state
         self._place = Place(new_name())
 
     def __enter__(self) -> Place:
-        forget_place(self._installation)
+        discard_place(self._installation)
         row = Installation.objects.filter(pk=self._installation.pk, state=self._state)
         if not row.update(place=self._place.name):
             raise StoppedError
@@ -118,8 +120,8 @@ class _Attempt:
 
     def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
         if kind is not None:
-            forget_place(self._installation)
-        if kind is NotWantedError:
+            discard_place(self._installation)
+        if kind is NoLongerWantedError:
             raise StoppedError
         if isinstance(problem, OSError):
             raise _unwritable(problem)
@@ -143,8 +145,8 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
     return pypi.install(package, place, watch, constraints=installation.constraints, held=held)
 
 
-def _check_the_same(installed: Installed, installation: Installation) -> None:
-    """The same version of the same package is the same file, whenever it is fetched."""
+def _check_unchanged(installed: Installed, installation: Installation) -> None:
+    """Refuse a file that differs from what the same version contained before."""
     known: dict[tuple[str, str], str] = {}
     for package in (installation.integration.package, installation.package):
         known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
@@ -154,7 +156,7 @@ def _check_the_same(installed: Installed, installation: Installation) -> None:
             raise PackageProblemError("package_changed", words)
 
 
-def _note(installation: Installation, place: Place, installed: Installed) -> None:
+def _save_package(installation: Installation, place: Place, installed: Installed) -> None:
     package = {
         "place": place.name,
         "launch": list(installed.launch),
@@ -171,22 +173,22 @@ def _note(installation: Installation, place: Place, installed: Installed) -> Non
 
 
 def _watch(installation: Installation, state: State) -> Watch:
-    """Tells of progress, and ends the client where the installation is somebody else's by now."""
+    """Report progress, and stop the client if the installation is no longer in this state."""
     collected = 0
 
-    def hears(line: str) -> None:
+    def on_line(line: str) -> None:
         nonlocal collected
         if line.startswith(("Collecting ", "Processing ")):
             collected += 1
-            if collected % _TOLD_EVERY == 0:
-                move(installation, state, message=f"{collected} packages so far.")
+            if collected % _REPORT_EVERY == 0:
+                transition(installation, state, message=f"{collected} packages so far.")
         elif line.startswith("Installing collected packages:"):
-            move(installation, state, message=f"Unpacks {line.count(',') + 1} packages.")
+            transition(installation, state, message=f"Unpacks {line.count(',') + 1} packages.")
 
-    def goes_on() -> bool:
+    def is_wanted() -> bool:
         mine = Installation.objects.filter(
             pk=installation.pk, state=state, place=installation.place
         )
         return bool(mine.update(sent_at=Now()))
 
-    return Watch(hears, goes_on)
+    return Watch(on_line, is_wanted)

@@ -1,4 +1,4 @@
-"""From a proposed server to an installation, when an admin says yes."""
+"""Installing a proposed server when an admin approves it."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -15,9 +15,9 @@ from marketplace.models import Installation
 def install_proposed(
     *, by: User, proposal: ServerProposal, for_group: bool, note: str = ""
 ) -> Installation:
-    """Begin to install it, for the group that asked or for nobody yet.
+    """Approve the proposal and start its installation, for the requesting group or nobody yet.
 
-    Raises AnsweredError, AlreadyThereError and EndpointNotAllowedError, and then nothing happened.
+    Raises AnsweredError, AlreadyInstalledError and EndpointNotAllowedError, with nothing changed.
     """
     answer_proposal(by=by, proposal=proposal, approve=True, note=note)
     return start_install(
@@ -28,7 +28,7 @@ def install_proposed(
 
 
 def descriptor_of(proposal: ServerProposal) -> IntegrationDescriptor:
-    """What would be installed."""
+    """Return the descriptor of the proposed server."""
     return IntegrationDescriptor(
         slug=slug_for(proposal.name),
         kind="mcp",

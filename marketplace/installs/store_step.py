@@ -1,7 +1,7 @@
-"""The step that writes: tools of a server, or what a listing without one brings.
+"""The storing step: writes the tools of a server, or the contents of another listing.
 
-A first installation writes what nobody can use while its integration is pending. An update puts
-the new version and its tools in the place of the old ones, in one transaction.
+A first installation writes rows that nobody can use while its integration is pending. An update
+replaces the old version and its tools in one transaction.
 """
 
 from collections.abc import Iterator
@@ -22,50 +22,54 @@ from catalog.registration.definition_review import (
 )
 from catalog.registration.register import register
 from catalog.trust.fingerprint import parse_definition
-from marketplace.installs.install_candidate import COLUMNS, put_into, read_back
+from marketplace.installs.install_candidate import COLUMNS, apply_installation, from_json
 from marketplace.installs.install_locks import lock_installed, lock_integration
-from marketplace.installs.install_state import StoppedError, go
-from marketplace.installs.listing_contents import contents_of, kept, kept_before
-from marketplace.installs.tool_differences import differences, tools_digest
+from marketplace.installs.install_state import StoppedError, advance
+from marketplace.installs.listing_contents import (
+    capabilities_from_json,
+    capabilities_to_json,
+    read_contents,
+)
+from marketplace.installs.tool_differences import compare_tools, tools_digest
 from marketplace.models import Installation
 
 State = Installation.State
 
 
 class NothingToInstallError(Exception):
-    """A listing that brings nothing; the text says why."""
+    """Listing without installable contents. The message says why."""
 
     code = "nothing_to_install"
 
 
-def needs_a_look(installation: Installation) -> bool:
-    """Whether a person has to see first how an update's tools differ from what is approved."""
+def request_tool_review(installation: Installation) -> bool:
+    """Wait for approval if an update's tools differ from the approved ones. Return True if so."""
     if installation.kind == Installation.Kind.INSTALL:
         return False
-    changes = differences(_approved(installation.integration), installation.tools)
+    changes = compare_tools(_approved_tools(installation.integration), installation.tools)
     seen = installation.approved_tools == tools_digest(installation.tools)
     if not changes or seen:
         return False
-    told = {
+    names_by_change = {
         what: [one["name"] for one in changes if one["what"] == what]
         for what in ("added", "changed", "removed")
     }
-    counts = ", ".join(f"{len(names)} {what}" for what, names in told.items() if names)
+    counts = ", ".join(f"{len(names)} {what}" for what, names in names_by_change.items() if names)
     with transaction.atomic():
         lock_integration(installation.integration_id)
         words = f"Its tools differ from those that are in use: {counts}. Look at them."
-        go(installation, State.NEEDS_APPROVAL, words)
+        advance(installation, State.NEEDS_APPROVAL, words)
         Installation.objects.filter(pk=installation.pk).update(changes=changes)
     return True
 
 
 def store_tools(installation: Installation, *, complete: bool) -> None:
-    """Its tools, held against what is approved; what needs a look waits for it."""
-    with _together(installation):
-        integration = _locked(installation)
-        # In one transaction with the move: who cancels now waits, or has cancelled all of it.
-        go(installation, State.STORING, "Writes its tools into the catalogue.")
-        _put_in_place(integration, installation)
+    """Store the tools of a server. Those that need a review wait for it."""
+    with _atomic_step(installation):
+        integration = _lock_integration(installation)
+        # In one transaction with the state: a concurrent cancel waits, or has undone everything.
+        advance(installation, State.STORING, "Writes its tools into the catalogue.")
+        _switch_version(integration, installation)
         stored = store_definitions(
             integration=integration, tools=installation.tools, by=installation.by, complete=complete
         )
@@ -76,14 +80,14 @@ def store_tools(installation: Installation, *, complete: bool) -> None:
                 faults = "; ".join(f"{one.field} {one.reason}" for one in stored.defects[:3])
                 raise NothingToInstallError(f"None of its tools can be used: {faults}")
             to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
-            go(installation, to, stored.told)
+            advance(installation, to, stored.told)
             return
         approve_all(installation)
-        go(installation, State.EMBEDDING, f"{len(installation.tools)} tools are stored.")
+        advance(installation, State.EMBEDDING, f"{len(installation.tools)} tools are stored.")
 
 
 def approve_all(installation: Installation) -> None:
-    """Pin what was seen with the installation; what is gone goes with its rights."""
+    """Approve what was reviewed with the installation, and remove tools that are gone."""
     integration, by = installation.integration, installation.approved_by or installation.by
     if by is None:
         return
@@ -99,18 +103,22 @@ def approve_all(installation: Installation) -> None:
 
 
 def store_contents(installation: Installation) -> None:
-    """Store what a listing without a server brings, as far as it passes the gate."""
-    descriptor = read_back(installation.descriptor)
+    """Store the contents of a listing without a server, as far as the gate admits them."""
+    descriptor = from_json(installation.descriptor)
     is_back = installation.kind == Installation.Kind.ROLL_BACK
-    loaded = kept_before(descriptor, installation.tools) if is_back else contents_of(descriptor)
+    loaded = (
+        capabilities_from_json(descriptor, installation.tools)
+        if is_back
+        else read_contents(descriptor)
+    )
     if not loaded.capabilities:
         reasons = "; ".join(str(defect) for defect in loaded.defects) or "It is empty."
         raise NothingToInstallError(reasons)
-    with _together(installation):
-        integration = _locked(installation)
-        go(installation, State.STORING, "Writes what it brings into the catalogue.")
-        _put_in_place(integration, installation)
-        Installation.objects.filter(pk=installation.pk).update(tools=kept(loaded))
+    with _atomic_step(installation):
+        integration = _lock_integration(installation)
+        advance(installation, State.STORING, "Writes what it brings into the catalogue.")
+        _switch_version(integration, installation)
+        Installation.objects.filter(pk=installation.pk).update(tools=capabilities_to_json(loaded))
         report = register(
             loaded,
             by=installation.by,
@@ -121,25 +129,27 @@ def store_contents(installation: Installation) -> None:
         )
         if not report.loaded:
             raise NothingToInstallError("; ".join(map(str, report.defects)))
-        told = f"{report.loaded} capabilities are stored."
+        message = f"{report.loaded} capabilities are stored."
         if report.held and _was_seen(installation, loaded):
             approve_all(installation)
         elif report.held:
-            told = f"{', '.join(report.held[:5])}: look at what was found in the text."
-            go(installation, State.NEEDS_APPROVAL, told)
+            message = f"{', '.join(report.held[:5])}: look at what was found in the text."
+            advance(installation, State.NEEDS_APPROVAL, message)
             return
-        go(installation, State.EMBEDDING, told)
+        advance(installation, State.EMBEDDING, message)
 
 
 def _was_seen(installation: Installation, loaded: Loaded) -> bool:
     """Return True if a person has approved exactly this content."""
     seen = installation.approved_tools
-    return installation.approved_by_id is not None and seen == tools_digest(kept(loaded))
+    return installation.approved_by_id is not None and seen == tools_digest(
+        capabilities_to_json(loaded)
+    )
 
 
 @contextmanager
-def _together(installation: Installation) -> Iterator[None]:
-    """All of it or nothing; where nothing, the installation is where it was."""
+def _atomic_step(installation: Installation) -> Iterator[None]:
+    """Run the block in a transaction; if it fails, restore the installation's state in memory."""
     before = installation.state
     try:
         with transaction.atomic():
@@ -149,9 +159,8 @@ def _together(installation: Installation) -> Iterator[None]:
         raise
 
 
-def _locked(installation: Installation) -> Integration:
-    """The integration's row, in the order in which everybody locks; StoppedError where it is
-    gone."""
+def _lock_integration(installation: Installation) -> Integration:
+    """Lock and return the integration, in the common lock order; StoppedError if it is gone."""
     lock_installed(installation.integration_id)
     row = Integration.objects.select_for_update().filter(pk=installation.integration_id).first()
     if row is None:
@@ -160,16 +169,16 @@ def _locked(installation: Installation) -> Integration:
     return row
 
 
-def _put_in_place(integration: Integration, installation: Installation) -> None:
-    """Overwrite the row. Texts of its own that are held wait, and the row keeps those it has."""
-    described = replace(read_back(installation.descriptor), slug=integration.slug)
+def _switch_version(integration: Integration, installation: Installation) -> None:
+    """Overwrite the row. While new texts are held for review, the row keeps its old ones."""
+    described = replace(from_json(installation.descriptor), slug=integration.slug)
     (reviewed,) = review_integrations([described])
-    put_into(integration, installation, reviewed)
+    apply_installation(integration, installation, reviewed)
     integration.save(update_fields=COLUMNS)
     origin = Definition.Origin.LISTING
     hold_integrations([described], {integration.slug: integration}, origin=origin)
 
 
-def _approved(integration: Integration) -> dict[str, dict[str, object]]:
+def _approved_tools(integration: Integration) -> dict[str, dict[str, object]]:
     rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
     return {row.name: parse_definition(row.approved) for row in rows.order_by("pk")}

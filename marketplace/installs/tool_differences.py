@@ -1,4 +1,4 @@
-"""How the tools of another version differ from those that are approved: pure."""
+"""Differences between the approved tools and those of another version."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,34 +7,34 @@ from catalog.formats.descriptors import JSONObject
 from catalog.trust.fingerprint import digest_text, pinned_part, serialize_definition
 
 
-def differences(
+def compare_tools(
     before: Mapping[str, JSONObject], after: Iterable[Mapping[str, Any]]
 ) -> list[JSONObject]:
-    """What is added, changed and removed, by name; of what is changed, the fields that are."""
+    """Return added, changed and removed tools by name, with the fields that changed."""
     offered = {str(tool.get("name", "")): pinned_part(tool) for tool in after}
-    told = []
+    found = []
     for name in sorted({*before, *offered}):
         old, new = before.get(name), offered.get(name)
         if old == new or (old and new and serialize_definition(old) == serialize_definition(new)):
             continue
         what = "added" if old is None else "removed" if new is None else "changed"
-        told.append(
+        found.append(
             {
                 "name": name,
                 "what": what,
-                "fields": _differing(old or {}, new or {}) if what == "changed" else [],
+                "fields": _changed_fields(old or {}, new or {}) if what == "changed" else [],
                 "before": old,
                 "after": new,
             }
         )
-    return told
+    return found
 
 
 def tools_digest(tools: Iterable[Mapping[str, Any]]) -> str:
-    """What an approval of a list of tools is bound to."""
+    """Return the digest to which the approval of a list of tools is bound."""
     parts = sorted(serialize_definition(pinned_part(tool)) for tool in tools)
     return digest_text("\n".join(parts))
 
 
-def _differing(old: JSONObject, new: JSONObject) -> list[str]:
+def _changed_fields(old: JSONObject, new: JSONObject) -> list[str]:
     return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))

@@ -23,7 +23,7 @@ from catalog.models import (
 from catalog.servers.client.server_problems import WORDS, Reason
 from catalog.servers.oauth.oauth_accounts import find_account
 from catalog.servers.secrets.secret_store import SecretState, list_secret_states
-from marketplace.installs.integration_management import version_before, version_now
+from marketplace.installs.integration_management import current_installation, previous_installation
 from marketplace.integrations.health_chart import Chart, chart_of
 from marketplace.integrations.integration_list import standing_of_row, update_of, with_installations
 from marketplace.integrations.integration_status import Standing
@@ -99,8 +99,8 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         standing=standing_of_row(row),
         update=update_of(row),
         last=installations.select_related("by").order_by("-created_at", "-pk").first(),
-        before=version_before(row),
-        now=version_now(row),
+        before=previous_installation(row),
+        now=current_installation(row),
         health=health_of(row),
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
         secrets=tuple(list_secret_states(row)),

@@ -1,17 +1,17 @@
-"""A bar for each step of a long piece of work."""
+"""Progress bars, one for each step of a long operation."""
 
 from collections.abc import Callable
 
 from rich.progress import Progress, TaskID
 
 
-def told_in(bars: Progress) -> Callable[[str, int, int], None]:
-    """Takes the name of a step, how much of it is done, and of how much."""
-    known: dict[str, TaskID] = {}
+def show_progress(bars: Progress) -> Callable[[str, int, int], None]:
+    """Return a callback that shows a step's progress: its name, done, and total."""
+    tasks: dict[str, TaskID] = {}
 
-    def tell(step: str, done: int, total: int) -> None:
-        if step not in known:
-            known[step] = bars.add_task(step, total=total)
-        bars.update(known[step], completed=done, total=total)
+    def update(step: str, done: int, total: int) -> None:
+        if step not in tasks:
+            tasks[step] = bars.add_task(step, total=total)
+        bars.update(tasks[step], completed=done, total=total)
 
-    return tell
+    return update

@@ -1,4 +1,4 @@
-"""`manage.py check --deploy`: whether the database still trusts the application with everything."""
+"""`manage.py check --deploy`: warn if the application's database role has too many rights."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DatabaseError
 
-from marketplace.operate.roles.role_powers import REMEDY, powers_of_the_application
+from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 
 @register(Tags.database, deploy=True)
 def check_database_role(
     app_configs: Any, databases: Sequence[str] | None = None, **options: Any
 ) -> list[CheckMessage]:
-    """A warning for each power that the application's role has beyond its work."""
+    """Return a warning for each right of the application's role that its work does not need."""
     try:
-        powers = powers_of_the_application()
+        powers = list_excess_rights()
     except DatabaseError:
-        return []  # that it does not answer is told by others
+        return []  # other checks report an unreachable database
     return [
         Warning(f"In the database, {power}.", hint=REMEDY, id="pegboard.W001") for power in powers
     ]

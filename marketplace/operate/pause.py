@@ -1,8 +1,8 @@
-"""A short pause of everything that asks the database, as when another one takes its place.
+"""A short pause of all requests, for example while databases are swapped.
 
-Whoever pauses says so in Redis, where every web process looks a few times a second. Requests that
-come meanwhile wait, and none of them fails. Where Redis is away nobody waits: requests get a 503
-with Retry-After for as long as the database is gone.
+A flag in Redis starts the pause; every web process polls it a few times a second. Requests that
+arrive meanwhile wait instead of failing. Without Redis nothing waits: requests get a 503 with
+Retry-After for as long as the database is gone.
 """
 
 import time
@@ -13,29 +13,31 @@ from django.http import HttpRequest, HttpResponse
 
 from acl.platform.redis_circuit import attempt
 
-LOOK_SECONDS = 0.25  # so much later, at the most, every process knows
+CHECK_INTERVAL_SECONDS = 0.25  # delay until every process has seen a pause
 _KEY = "pegboard:paused"
-_LONGEST_SECONDS = 60  # whoever pauses may die of it
+_LONGEST_SECONDS = 60  # expiry, in case the pausing process dies
 _POLL_SECONDS = 0.05
 _PROBES = frozenset({"/healthz", "/livez", "/readyz", "/metrics"})
 
 
 @contextmanager
-def paused() -> Iterator[bool]:
-    """Let new requests wait; whether they do."""
-    told = attempt(lambda redis: bool(redis.set(_KEY, b"1", ex=_LONGEST_SECONDS)), default=False)
+def pause_requests() -> Iterator[bool]:
+    """Pause new requests; yield False if Redis is unavailable and nothing waits."""
+    is_pausing = attempt(
+        lambda redis: bool(redis.set(_KEY, b"1", ex=_LONGEST_SECONDS)), default=False
+    )
     try:
-        yield told
+        yield is_pausing
     finally:
         attempt(lambda redis: redis.delete(_KEY), default=None)
 
 
 class PauseMiddleware:
-    """Holds a request while there is a pause; probes are answered always."""
+    """Holds requests back during a pause, except probes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path not in _PROBES:
@@ -43,12 +45,12 @@ class PauseMiddleware:
         return self._get_response(request)
 
     def _wait(self) -> None:
-        if time.monotonic() < self._looked_at + LOOK_SECONDS:
+        if time.monotonic() < self._checked_at + CHECK_INTERVAL_SECONDS:
             return
         until = time.monotonic() + _LONGEST_SECONDS
         while _is_paused() and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
 
 def _is_paused() -> bool:

@@ -1,9 +1,8 @@
-"""Traces by OpenTelemetry, where the deployment's OTEL_* variables say where they go.
+"""OpenTelemetry traces, configured by the OTEL_* variables.
 
-It talks to the collector at OTEL_EXPORTER_OTLP_ENDPOINT and to nothing else; without that variable
-no part of it that could tell anything is imported. Of a span only the attributes named here leave:
-no words of messages, no arguments, no query strings, no text of errors. Statements are written with
-placeholders, and their values are not told.
+Spans go only to the collector at OTEL_EXPORTER_OTLP_ENDPOINT. Without that variable the SDK is not
+even imported. Only the span attributes named here leave the machine: no message texts, arguments,
+query strings or error texts. SQL is exported with placeholders, without its values.
 """
 
 import os
@@ -16,7 +15,7 @@ import structlog
 log = structlog.get_logger(__name__)
 _PLACEHOLDER = re.compile(r"%[sbt(]|\$\d")
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_TOLD = frozenset({
+_ALLOWED_ATTRIBUTES = frozenset({
     "http.method", "http.request.method", "http.route", "http.status_code",
     "http.response.status_code", "db.system", "db.system.name", "db.query.text",
     "celery.action", "celery.state", "celery.task_name", "messaging.destination",
@@ -25,7 +24,7 @@ _TOLD = frozenset({
 
 
 def is_wanted(environ: Mapping[str, str]) -> bool:
-    """Whether the variables name a collector, and none of them switches traces off."""
+    """Return True if the variables name a collector and do not disable traces."""
     off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
     if off or environ.get("OTEL_TRACES_EXPORTER", "otlp") == "none":
         return False
@@ -33,16 +32,16 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
 
 
 def start() -> None:
-    """Begin to tell of requests, tasks, statements and Redis commands; once in a process."""
+    """Trace requests, tasks, SQL statements and Redis commands. Call once per process."""
     os.environ.setdefault("OTEL_SERVICE_NAME", "pegboard")
     try:
         _start()
     except ImportError as problem:
-        log.warning("no traces: install pegboard[otel]", reason=str(problem))
+        log.warning("tracing disabled: install pegboard[otel]", reason=str(problem))
 
 
 def _start() -> None:
-    # Imported only where traces are wanted: it takes a tenth of a second and some megabytes.
+    # Imported only if traces are wanted: that takes 0.1 s and some megabytes.
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.instrumentation.celery import CeleryInstrumentor
@@ -51,32 +50,37 @@ def _start() -> None:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
-    class DiscreetExporter(OTLPSpanExporter):
-        """Sends spans without what nobody outside is to read."""
+    class RedactingExporter(OTLPSpanExporter):
+        """Exports spans with the allowed attributes only."""
 
         def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-            return super().export([_discreet(span) for span in spans])
+            return super().export([_redact(span) for span in spans])
 
     provider = TracerProvider()
-    provider.add_span_processor(BatchSpanProcessor(DiscreetExporter()))
+    provider.add_span_processor(BatchSpanProcessor(RedactingExporter()))
     trace.set_tracer_provider(provider)
     DjangoInstrumentor().instrument()
     RedisInstrumentor().instrument()
     CeleryInstrumentor().instrument()  # type: ignore[no-untyped-call]
-    _tell_of_statements(trace.get_tracer(__name__))
+    _trace_statements(trace.get_tracer(__name__))
 
 
-def _discreet(span: Any) -> Any:
+def _redact(span: Any) -> Any:
+    # Rebuilt, because a finished span is read-only; events and error texts are left out as well.
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import Status
 
-    told = {name: value for name, value in (span.attributes or {}).items() if name in _TOLD}
+    attributes = {
+        name: value
+        for name, value in (span.attributes or {}).items()
+        if name in _ALLOWED_ATTRIBUTES
+    }
     return ReadableSpan(
         name=span.name,
         context=span.context,
         parent=span.parent,
         resource=span.resource,
-        attributes=told,
+        attributes=attributes,
         kind=span.kind,
         instrumentation_scope=span.instrumentation_scope,
         status=Status(span.status.status_code),
@@ -85,8 +89,9 @@ def _discreet(span: Any) -> Any:
     )
 
 
-def _tell_of_statements(tracer: Any) -> None:
-    """A span for each statement, also of cursors that Django does not make: the selection's."""
+def _trace_statements(tracer: Any) -> None:
+    """Create a span for every statement."""
+    # Patched in psycopg, not Django, because the selection opens its own cursors.
     from psycopg import Cursor
 
     execute: Callable[..., Any] = Cursor.execute
@@ -95,7 +100,7 @@ def _tell_of_statements(tracer: Any) -> None:
         text = query if isinstance(query, str) else ""
         with tracer.start_as_current_span(_first_word(text), record_exception=False) as span:
             span.set_attribute("db.system.name", "postgresql")
-            if _PLACEHOLDER.search(text):  # without one, values may be in the text
+            if _PLACEHOLDER.search(text):  # without placeholders, the text may contain values
                 span.set_attribute("db.query.text", " ".join(text.split())[:2000])
             return execute(cursor, query, *values, **options)
 

@@ -22,7 +22,7 @@ from acl.audit.recorder import record
 from acl.models import AuditHead
 from marketplace.models import AuditAnchor
 from marketplace.operate.audit_anchor import anchor_targets
-from marketplace.operate.audit_anchor.anchor_sender import note_head
+from marketplace.operate.audit_anchor.anchor_sender import record_head
 from tests.databases import as_superuser
 
 pytestmark = pytest.mark.django_db
@@ -52,12 +52,12 @@ def audit_part() -> dict[str, object]:
 
 def test_head_is_noted_when_it_has_moved_and_once_a_day(file: Path) -> None:
     write("one", "two")
-    note_head()
-    note_head()
+    record_head()
+    record_head()
     write("three")
-    note_head()
+    record_head()
     AuditAnchor.objects.update(noted_at=timezone.now() - timedelta(days=2))
-    note_head()
+    record_head()
 
     assert numbers(file) == [2, 3, 3]
     assert json.loads(file.read_text().splitlines()[-1])["digest"] == AuditHead.objects.get().digest
@@ -67,10 +67,10 @@ def test_head_is_noted_when_it_has_moved_and_once_a_day(file: Path) -> None:
 def test_what_could_not_be_noted_is_told_and_noted_later(file: Path) -> None:
     write("one")
     file.mkdir()
-    note_head()
+    record_head()
     failed = audit_part()
     file.rmdir()
-    note_head()
+    record_head()
 
     assert failed["ok"] is False
     assert "the file cannot be written" in str(failed["problem"])
@@ -80,7 +80,7 @@ def test_what_could_not_be_noted_is_told_and_noted_later(file: Path) -> None:
 
 def test_entries_that_nobody_noted_for_long_are_told(file: Path) -> None:
     write("one", "two")
-    note_head()
+    record_head()
     write("three")
     before = audit_part()
     as_superuser(
@@ -92,7 +92,7 @@ def test_entries_that_nobody_noted_for_long_are_told(file: Path) -> None:
     after = audit_part()
 
     assert before["ok"] is True
-    assert after["problem"] == "The audit log since entry 3 has not been noted elsewhere."
+    assert after["problem"] == "Audit entries since number 3 have no anchor yet."
     assert "pegboard_audit_entries_not_noted 1.0" in Client().get("/metrics").content.decode()
 
 
@@ -101,7 +101,7 @@ def test_no_link_is_followed(file: Path, tmp_path: Path) -> None:
     file.symlink_to(tmp_path / "elsewhere")
     write("one")
 
-    note_head()
+    record_head()
 
     assert (tmp_path / "elsewhere").read_text() == ""
     assert AuditAnchor.objects.get().failure
@@ -112,15 +112,15 @@ def test_the_systems_log_takes_it(settings: Settings, monkeypatch: pytest.Monkey
     write("one")
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setattr(anchor_targets, "_DEVICE", f"{folder}/log")
-        note_head()
+        record_head()
         without = AuditAnchor.objects.get().failure
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
             log.bind(f"{folder}/log")
             log.settimeout(60)
-            note_head()
+            record_head()
             line = log.recv(10_000).decode()
 
-    assert "the system's log does not take it" in without
+    assert "syslog did not accept it" in without
     assert line.startswith("<109>pegboard-audit: {")
     assert [anchor.number for anchor in read_anchors([line])] == [1]
 
@@ -162,7 +162,7 @@ def test_address_is_sent_the_head(
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
     write("one")
 
-    note_head()
+    record_head()
 
     (body,) = sent
     assert json.loads(body)["digest"] == AuditHead.objects.get().digest
@@ -181,7 +181,7 @@ def test_address_that_takes_nothing_is_told_without_the_address(
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)] if allowed else []
     write("one")
 
-    note_head()
+    record_head()
 
     failure = AuditAnchor.objects.get().failure
     assert failure
@@ -227,9 +227,9 @@ def test_log_that_was_written_anew_is_found_by_what_was_noted(
     file: Path, statement: str, told: str
 ) -> None:
     write("one", "two")
-    note_head()
+    record_head()
     write("three", "four", "five")
-    note_head()
+    record_head()
     write("six")
     fits = verify("--anchor", str(file))
 

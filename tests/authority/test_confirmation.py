@@ -24,7 +24,7 @@ from catalog.servers.oauth.oauth_accounts import CannotSignInError, begin_sign_i
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.tasks import check_integrations, sync_integrations
 from marketplace.config.celery_servers import PACKAGES
-from marketplace.installs.install_requests import OtherAddressError
+from marketplace.installs.install_requests import TargetChangedError
 from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.integrations.health_check_request import check_now
 from marketplace.integrations.import_confirmation import target_to_confirm
@@ -260,7 +260,7 @@ def test_an_update_to_an_address_that_was_not_shown_does_not_begin(grace: User) 
     shown = pending_update(row)
     Listing.objects.update(endpoint="https://evil.example/mcp")
 
-    with pytest.raises(OtherAddressError):
+    with pytest.raises(TargetChangedError):
         start_update(by=grace, integration=row, confirmed=shown.digest if shown else "")
 
     assert not Installation.objects.exists()

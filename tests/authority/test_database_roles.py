@@ -21,7 +21,7 @@ from marketplace.operate.roles.role_names import (
     OWNER,
     READ_ONLY,
 )
-from marketplace.operate.roles.role_powers import powers_of_the_application
+from marketplace.operate.roles.role_powers import list_excess_rights
 from tests.databases import as_superuser, superuser_conninfo
 from tests.factories import UserFactory
 
@@ -146,7 +146,7 @@ def test_application_has_no_attribute_and_no_other_role() -> None:
 
     assert attributes == [(APP, False, False, False, False, False)]
     assert (roles, owned) == ([(APP,)], [])
-    assert powers_of_the_application() == []
+    assert list_excess_rights() == []
 
 
 RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN")
@@ -232,7 +232,7 @@ def test_chain_goes_on_by_the_application_and_a_superusers_change_is_found() -> 
     [
         (f"ALTER TABLE {AUDIT_ENTRIES} OWNER TO {APP}", "owns the audit log"),
         (f"GRANT {OWNER} TO {APP}", "owns the audit log"),
-        (f"ALTER ROLE {APP} CREATEROLE", "can make other roles"),
+        (f"ALTER ROLE {APP} CREATEROLE", "can create other roles"),
         (f"ALTER ROLE {APP} SUPERUSER", "is a superuser"),
     ],
 )
@@ -241,7 +241,7 @@ def test_powers_that_an_operator_left_to_the_application_are_told(change: str, t
         as_superuser(f"REVOKE {APP} FROM {OWNER}")
     as_superuser(change)
 
-    (power,) = powers_of_the_application()
+    (power,) = list_excess_rights()
 
     assert told in power
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.operate.embedded.fair_turns import MOST_WAITING, Turns
+from marketplace.operate.embedded.fair_turns import MAX_WAITING, FairQueue
 from marketplace.operate.embedded.intake import (
     BODY_SECONDS,
     HEAD_SECONDS,
@@ -174,7 +174,7 @@ def test_body_beyond_the_limit_is_refused_before_it_is_sent() -> None:
 
 
 def test_turns_go_to_those_who_wait_in_their_order() -> None:
-    turns: Turns[str] = Turns(2)
+    turns: FairQueue[str] = FairQueue(2)
 
     begun = [turns.begin("a") for _ in range(3)]
     others = turns.begin("b")
@@ -186,12 +186,12 @@ def test_turns_go_to_those_who_wait_in_their_order() -> None:
 
 
 def test_waiting_ends_and_is_bounded() -> None:
-    turns: Turns[int] = Turns(1)
+    turns: FairQueue[int] = FairQueue(1)
     turns.begin("a")
 
-    taken = [turns.wait("a", number, now=float(number)) for number in range(MOST_WAITING + 1)]
+    taken = [turns.wait("a", number, now=float(number)) for number in range(MAX_WAITING + 1)]
 
-    assert taken == [True] * MOST_WAITING + [False]
+    assert taken == [True] * MAX_WAITING + [False]
     assert list(turns.expired(30.5)) == [0]
 
 

@@ -17,8 +17,8 @@ from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
 from marketplace.installs.command_confirmation import to_confirm
 from marketplace.installs.install_requests import (
-    AlreadyThereError,
-    OtherThingError,
+    AlreadyInstalledError,
+    NameTakenError,
     cancel_install,
     start_install,
 )
@@ -87,7 +87,7 @@ def installed(by: User, descriptor: IntegrationDescriptor) -> str:
     shown = to_confirm(descriptor).digest if descriptor.command else ""
     try:
         begun = start_install(by=by, descriptor=descriptor, confirmed=shown)
-    except AlreadyThereError as problem:
+    except AlreadyInstalledError as problem:
         return str(problem)
     Integration.objects.filter(pk=begun.integration_id).update(enabled=True, state="approved")
     Installation.objects.filter(pk=begun.pk).update(state="ready")
@@ -112,7 +112,7 @@ def as_extension(by: User, _: Path) -> str:
     descriptor = listed("extension", transport="", description="Adds a panel.")
     try:
         begun = start_install(by=by, descriptor=descriptor)
-    except AlreadyThereError as problem:
+    except AlreadyInstalledError as problem:
         return str(problem)
     install(begun.pk)
     return installed_for_good(begun)
@@ -130,7 +130,7 @@ def proposed(by: User, _: Path) -> str:
     )
     try:
         begun = install_proposed(by=by, proposal=proposal, for_group=False)
-    except AlreadyThereError as problem:
+    except AlreadyInstalledError as problem:
         proposal.refresh_from_db()
         assert proposal.state == ServerProposal.State.OPEN
         return str(problem)
@@ -181,7 +181,7 @@ def test_what_failed_keeps_its_name_and_its_secrets_until_it_is_removed(root: Us
     begun = start_install(by=root, descriptor=described("first"), secrets=secrets)
     cancel_install(by=root, installation=begun)
 
-    with pytest.raises(OtherThingError) as refused:
+    with pytest.raises(NameTakenError) as refused:
         start_install(by=root, descriptor=described("second"))
 
     assert "https://first.example/mcp" in str(refused.value)

@@ -7,7 +7,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.accounts.spaces import create_space
 from acl.models import Space
-from marketplace.installs.install_state import move
+from marketplace.installs.install_state import transition
 from marketplace.listings.listing_store import built_in_source
 from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
@@ -80,13 +80,15 @@ def world(time: Listing) -> tuple[Installation, Installation]:
     )
     failed = Installation.objects.create(integration=integration, state=State.QUEUED)
     for state in (State.FETCHING, State.CHECKING, State.CONNECTING):
-        move(failed, state, message="Looks at it.")
+        transition(failed, state, message="Looks at it.")
     words = f"The server ended before it answered; another version may work.\nImportError {LONG}"
-    move(failed, State.FAILED, reason="crashed", message=words)
+    transition(failed, State.FAILED, reason="crashed", message=words)
     other = IntegrationFactory.create(
         slug="everything", title=LONG, listing="everything", state="pending", enabled=False
     )
     under_way = Installation.objects.create(integration=other)
-    move(under_way, State.FETCHING, message="The launcher fetches the package.")
-    move(under_way, State.CHECKING, message="Looks at the command, the address and the secrets.")
+    transition(under_way, State.FETCHING, message="The launcher fetches the package.")
+    transition(
+        under_way, State.CHECKING, message="Looks at the command, the address and the secrets."
+    )
     return failed, under_way

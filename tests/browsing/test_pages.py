@@ -8,7 +8,7 @@ from acl.accounts.spaces import create_space
 from acl.models import Space
 from catalog.models import Integration, Secret
 from catalog.servers.client.launch_rules import command_digest
-from marketplace.installs.install_state import move
+from marketplace.installs.install_state import transition
 from marketplace.listings.search_index import describe_listings
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, SourceFactory, UserFactory
@@ -194,12 +194,12 @@ def test_steps_say_how_far_it_is_and_what_failed(
 ) -> None:
     one = begun(as_admin, time)
     path = f"/marketplace/installations/{one.public_id}/"
-    move(one, State.FETCHING, message="Fetches it.")
-    move(one, State.CONNECTING, message="Starts it.")
+    transition(one, State.FETCHING, message="Fetches it.")
+    transition(one, State.CONNECTING, message="Starts it.")
     under_way = as_admin.get(path)
     seen = under_way.context["progress"].version
     again = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
-    move(one, State.FAILED, reason="crashed", message="It crashed: another version may work.")
+    transition(one, State.FAILED, reason="crashed", message="It crashed: another version may work.")
     failed = as_admin.get(path, {"seen": seen}, headers={"HX-Request": "true"})
     Installation.objects.update(reason="sign_in_needed")
     signed_out = as_admin.get(path).content.decode()
@@ -239,7 +239,7 @@ def test_offered_bounds_are_tried_and_a_version_that_was_found_is_confirmed(
 ) -> None:
     one = begun(as_admin, time)
     path = f"/marketplace/installations/{one.public_id}/"
-    move(one, State.FAILED, reason="crashed", message="It crashed.")
+    transition(one, State.FAILED, reason="crashed", message="It crashed.")
     Installation.objects.update(offered=["mcp<2"])
     offered = words(as_admin, path)
     as_admin.post(path + "retry/", {"offered": "1"})

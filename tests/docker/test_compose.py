@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from marketplace.config.env import SETTINGS
-from marketplace.operate.embedded.embedded_redis import MAY
+from marketplace.operate.embedded.embedded_redis import ALLOWED_COMMANDS
 
 PROJECT = Path(__file__).parents[2]
 COMPOSE = PROJECT / "docker" / "compose.yaml"
@@ -161,7 +161,7 @@ def test_each_service_has_only_the_passwords_that_it_needs(services: dict[str, A
 def test_redis_is_limited_as_the_embedded_one_is(services: dict[str, Any]) -> None:
     (script,) = services["redis"]["command"]
 
-    assert f'may="{MAY}"' in script
+    assert f'may="{ALLOWED_COMMANDS}"' in script
     assert "user default on #$$digest" in script
 
 

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.data_folder import Lock, key_in, open_data_folder, run_folder
+from marketplace.operate.embedded.data_folder import (
+    Lock,
+    open_data_folder,
+    read_or_create_key,
+    run_folder,
+)
 
 
 def test_second_lock_on_a_folder_is_refused(tmp_path: Path) -> None:
@@ -56,9 +61,9 @@ def test_what_an_earlier_version_left_open_is_closed(tmp_path: Path) -> None:
 
 
 def test_key_is_made_once_and_private(tmp_path: Path) -> None:
-    key = key_in(tmp_path, "secret_key")
+    key = read_or_create_key(tmp_path, "secret_key")
 
-    assert key_in(tmp_path, "secret_key") == key
+    assert read_or_create_key(tmp_path, "secret_key") == key
     assert len(key) >= 50
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
 

@@ -69,7 +69,7 @@ def test_number_of_a_dead_server_may_be_anybodys_now(start: Start) -> None:
 
     again = start()
 
-    assert again.answers()
+    assert again.is_ready()
 
 
 def test_interrupted_first_start_is_begun_anew(data: Path, start: Start) -> None:
@@ -78,14 +78,16 @@ def test_interrupted_first_start_is_begun_anew(data: Path, start: Start) -> None
 
     server = start()
 
-    assert server.answers()
+    assert server.is_ready()
 
 
 def test_data_of_another_postgres_is_refused(data: Path, start: Start) -> None:
     (data / "postgres").mkdir()
     (data / "postgres" / "PG_VERSION").write_text("16\n")
 
-    with pytest.raises(CannotRun, match=r"is of Postgres 16, and this Pegboard has Postgres 18"):
+    with pytest.raises(
+        CannotRun, match=r"belongs to Postgres 16, but this Pegboard includes Postgres 18"
+    ):
         start()
 
 
@@ -94,7 +96,7 @@ def test_failed_start_tells_what_the_server_said(start: Start) -> None:
     server.stop()
     (server.folder / "postgresql.conf").write_text("shared_buffers = plenty\n")
 
-    with pytest.raises(CannotRun, match=r"Postgres ended at its start \(.*"):
+    with pytest.raises(CannotRun, match=r"Postgres failed to start \(.*"):
         start()
 
 

@@ -6,7 +6,7 @@ import redis
 from kombu.connection import Connection
 
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
-from marketplace.operate.embedded.server_passwords import make_redis_password
+from marketplace.operate.embedded.server_passwords import read_or_create_redis_password
 
 pytestmark = pytest.mark.processes
 
@@ -54,7 +54,7 @@ def test_nobody_gets_in_without_the_password(queue: EmbeddedRedis) -> None:
 
 
 def test_password_is_nowhere_for_others_to_read(queue: EmbeddedRedis) -> None:
-    password = make_redis_password(queue.folder.parent)
+    password = read_or_create_redis_password(queue.folder.parent)
     assert queue.process is not None
     server = psutil.Process(queue.process.pid)
 

@@ -13,14 +13,19 @@ import psycopg
 import pytest
 from django.db import connection
 
-from marketplace.operate.embedded.child_processes import BARE, start_child, stop_child, wait_until
+from marketplace.operate.embedded.child_processes import (
+    MINIMAL_ENVIRONMENT,
+    start_child,
+    stop_child,
+    wait_until,
+)
 from marketplace.operate.embedded.embedded_postgres import (
     _CLUSTER,
     EmbeddedPostgres,
     postgres_programs,
 )
 from marketplace.operate.embedded.server_account import server_account
-from marketplace.operate.embedded.server_passwords import make_password
+from marketplace.operate.embedded.server_passwords import read_or_create_password
 from marketplace.operate.roles.role_names import APP, OWNER, TEMPLATE
 from tests.databases import superuser_conninfo
 
@@ -86,7 +91,7 @@ def test_application_comes_to_its_own_database_alone(start: Start) -> None:
 
 def test_passwords_are_in_files_of_their_owner_and_nowhere_else(data: Path, start: Start) -> None:
     server = start()
-    passwords = [make_password(data, role) for role in (APP, OWNER)]
+    passwords = [read_or_create_password(data, role) for role in (APP, OWNER)]
 
     assert server.process is not None
     process = psutil.Process(server.process.pid)
@@ -122,7 +127,10 @@ def earlier(data: Path, django_db_setup: None) -> Path:
     trusting = [word.replace("--auth=reject", "--auth=trust") for word in _CLUSTER]
     initdb: list[str | Path] = [programs / "initdb", f"--pgdata={folder}", *trusting, "--no-sync"]
     assert (
-        start_child(initdb, log=data / "initdb.log", account=account, environment=BARE).wait() == 0
+        start_child(
+            initdb, log=data / "initdb.log", account=account, environment=MINIMAL_ENVIRONMENT
+        ).wait()
+        == 0
     )
     command: list[str | Path] = [
         programs / "postgres",
@@ -133,7 +141,7 @@ def earlier(data: Path, django_db_setup: None) -> Path:
         "--listen_addresses=",
     ]
     log = data / "earlier.log"
-    server = start_child(command, log=log, account=account, environment=BARE)
+    server = start_child(command, log=log, account=account, environment=MINIMAL_ENVIRONMENT)
     where = f"host={run} user=postgres dbname=postgres"
     try:
         wait_until(lambda: _attempt(where) == "", child=server, name="Postgres", log=log)
@@ -196,7 +204,7 @@ def _attempt(conninfo: str) -> str:
     """What another process is told that connects; nothing where it gets in."""
     answer = subprocess.run(  # noqa: S603 - ourselves
         [sys.executable, "-c", TRY, conninfo],
-        env=BARE,
+        env=MINIMAL_ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,

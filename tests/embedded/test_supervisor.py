@@ -8,7 +8,7 @@ import pytest
 
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.child_processes import start_child, stop_child
-from marketplace.operate.embedded.supervisor import RESTARTS, Supervisor, how_it_ended
+from marketplace.operate.embedded.supervisor import RESTARTS, Supervisor, describe_exit
 
 pytestmark = pytest.mark.processes
 
@@ -80,4 +80,4 @@ def test_log_of_the_run_before_is_kept(tmp_path: Path) -> None:
 
 
 def test_signal_is_named_in_words() -> None:
-    assert how_it_ended(-signal.SIGKILL) == "was ended by SIGKILL"
+    assert describe_exit(-signal.SIGKILL) == "was ended by SIGKILL"

@@ -19,9 +19,13 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.locks import _DEFINITIONS
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
-from marketplace.installs.disk_cleanup import tidy
-from marketplace.installs.install_requests import AlreadyThereError, cancel_install, retry_install
-from marketplace.installs.install_state import move
+from marketplace.installs.disk_cleanup import clean_up
+from marketplace.installs.install_requests import (
+    AlreadyInstalledError,
+    cancel_install,
+    retry_install,
+)
+from marketplace.installs.install_state import transition
 from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from marketplace.installs.packages.package_folders import servers_folder
@@ -40,7 +44,7 @@ def at_once(times: int, what: Callable[[], Any]) -> list[Any]:
     def asked(_: int) -> Any:
         try:
             return what()
-        except AlreadyThereError:
+        except AlreadyInstalledError:
             return "already there"
         finally:
             connection.close()
@@ -68,7 +72,7 @@ def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(
 
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
-            assert move(installation, Installation.State.FETCHING)
+            assert transition(installation, Installation.State.FETCHING)
             removed = threads.submit(remove, alice, installation.integration)
             wait_for_somebody_who_waits()
         removed.result()
@@ -151,7 +155,7 @@ def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
             for _ in range(4):
                 try:
                     press_one(random, alice, random.choice(offered), group)
-                except (AlreadyThereError, NotReadyError, Integration.DoesNotExist):
+                except (AlreadyInstalledError, NotReadyError, Integration.DoesNotExist):
                     pass
                 except Exception as problem:
                     problems.append(repr(problem))
@@ -161,7 +165,7 @@ def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
 
     with ThreadPoolExecutor(PEOPLE) as threads:
         problems = [one for some in threads.map(press_buttons, range(PEOPLE)) for one in some]
-    tidy()
+    clean_up()
     in_the_middle = leftovers()
     for installation in Installation.objects.filter(state__in=Installation.WORKING):
         install(installation.pk)
@@ -171,7 +175,7 @@ def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
     in_the_end = leftovers()
     for integration in Integration.objects.all():
         uninstall(by=alice, integration=integration)
-    tidy()
+    clean_up()
 
     assert problems == []
     assert in_the_middle == in_the_end == []

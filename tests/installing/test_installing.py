@@ -21,15 +21,15 @@ from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.install_requests import (
-    AlreadyThereError,
+    AlreadyInstalledError,
     NotPermittedError,
     approve_install,
     cancel_install,
     retry_install,
     start_install,
 )
-from marketplace.installs.install_state import move
-from marketplace.installs.install_worker import MOST_ATTEMPTS, install, overdue
+from marketplace.installs.install_state import transition
+from marketplace.installs.install_worker import MOST_ATTEMPTS, find_overdue, install
 from marketplace.models import Installation
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
@@ -170,7 +170,7 @@ def test_cancelled_installation_moves_no_further(alice: User) -> None:
     cancelled = cancel_install(by=alice, installation=installation)
 
     assert cancelled
-    assert not move(of_a_worker, State.FETCHING)
+    assert not transition(of_a_worker, State.FETCHING)
     assert not install(installation.pk)
     assert not cancel_install(by=alice, installation=installation)
     assert list(installation.events.values_list("state", flat=True)) == ["cancelled"]
@@ -239,7 +239,7 @@ def test_private_address_is_refused_before_a_row_exists(alice: User) -> None:
 def test_installing_twice_gives_one(alice: User) -> None:
     first = begin(alice, evil(), idempotency_key="k")
     again = begin(alice, evil(), idempotency_key="k")
-    with pytest.raises(AlreadyThereError):
+    with pytest.raises(AlreadyInstalledError):
         begin(alice, evil())
 
     assert first == again
@@ -249,9 +249,9 @@ def test_installing_twice_gives_one(alice: User) -> None:
 def test_lost_installation_is_found_and_not_for_ever(alice: User, settings: Settings) -> None:
     settings.PEGBOARD_SWEEP_AFTER_SECONDS = 0
     installation = begin(alice, evil())
-    found = overdue()
+    found = find_overdue()
     Installation.objects.update(state=State.CONNECTING)
-    within_a_step = overdue()
+    within_a_step = find_overdue()
     Installation.objects.update(attempts=MOST_ATTEMPTS)
 
     install(installation.pk)

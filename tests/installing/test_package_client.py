@@ -9,7 +9,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from marketplace.installs.packages import package_client
-from marketplace.installs.packages.package_client import NotWantedError, Watch, run_client
+from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, run_client
 from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_problem import PackageProblemError
 from tests.mcp_client.test_stdio import our_children
@@ -67,7 +67,7 @@ def test_who_takes_too_long_is_ended_with_all_that_it_started(
 def test_who_is_not_wanted_any_more_is_ended_with_all_that_it_started(place: Place) -> None:
     heard: list[str] = []
 
-    with pytest.raises(NotWantedError):
+    with pytest.raises(NoLongerWantedError):
         run(place, LASTING, Watch(heard.append, lambda: not heard))
 
     assert heard == ["fetching"]

@@ -22,7 +22,7 @@ from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import Connections
 from marketplace.installs import package_step
-from marketplace.installs.disk_cleanup import tidy
+from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_requests import (
     NotPermittedError,
     approve_install,
@@ -42,7 +42,7 @@ from marketplace.installs.integration_management import (
 from marketplace.installs.package_step import is_in_place
 from marketplace.installs.packages.package_client import client_environment
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.suggested_bounds import bounds_that_may_help
+from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
@@ -142,7 +142,7 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
 
     approve_install(by=alice, installation=update)
     worked(update)
-    tidy()
+    clean_up()
     served.refresh_from_db()
 
     assert (update.state, served.version) == (State.READY, "2.0.0"), update.message
@@ -158,7 +158,7 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
     assert served.package["place"] == old
 
     uninstall(by=alice, integration=served)
-    tidy()
+    clean_up()
     assert folders(settings) == []
     assert probe.close_all_but(()) == []  # none is left to be closed
 
@@ -262,7 +262,7 @@ def test_who_finds_no_room_waits_and_loses_no_attempt(
     add_library(index, "1.0")
     add_server(index, "1.0.0", HELLO)
     room = BoundedSemaphore(1)
-    monkeypatch.setattr(package_step, "_ROOM", room)
+    monkeypatch.setattr(package_step, "_SLOTS", room)
     pk = begin(alice, tiny()).pk
 
     with room:
@@ -312,7 +312,7 @@ def test_package_clients_get_the_index_and_nothing_else() -> None:
 def test_bounds_are_for_what_was_taken_later_than_asked_for(
     needs: list[str], versions: dict[str, str], said: str, offered: list[str]
 ) -> None:
-    assert bounds_that_may_help(needs, versions, said) == offered
+    assert suggest_bounds(needs, versions, said) == offered
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from catalog.models import Integration
 from catalog.servers.connections import probe, server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from marketplace.installs.disk_cleanup import tidy
+from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_requests import retry_install, start_install, to_confirm
 from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import uninstall
@@ -88,7 +88,7 @@ def test_real_servers_are_installed_and_called(
 
     for integration in Integration.objects.all():
         uninstall(by=alice, integration=integration)
-    tidy()
+    clean_up()
     assert list(servers.iterdir()) == []
     assert [
         one.pid for one in psutil.Process().children(recursive=True) if is_in(one, servers)

@@ -24,14 +24,18 @@ def deployment(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Ite
 def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A database of the test's own, made from the tests'; Django is on it."""
     with django_db_blocker.unblock():
-        template = database_swap.name_in_use()
+        template = database_swap.current_database()
         own = f"{template}_own"
         connections.close_all()
-        with as_owner(), database_swap._administering() as cursor:
-            cursor.execute(database_swap._END, [[template]])
-            cursor.execute(database_swap._named("DROP DATABASE IF EXISTS {} WITH (FORCE)", own))
-            cursor.execute(database_swap._named("CREATE DATABASE {} TEMPLATE {}", own, template))
-        with database_swap.working_on(own):
+        with as_owner(), database_swap._administrative_cursor() as cursor:
+            cursor.execute(database_swap._END_SESSIONS, [[template]])
+            cursor.execute(
+                database_swap._with_names("DROP DATABASE IF EXISTS {} WITH (FORCE)", own)
+            )
+            cursor.execute(
+                database_swap._with_names("CREATE DATABASE {} TEMPLATE {}", own, template)
+            )
+        with database_swap.connected_to(own):
             yield own
         with as_owner():
             for name in _named_like(own):
@@ -40,7 +44,7 @@ def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> 
 
 
 def _named_like(own: str) -> list[str]:
-    with database_swap._administering() as cursor:
+    with database_swap._administrative_cursor() as cursor:
         found = cursor.execute(
             "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [own]
         )

@@ -49,9 +49,11 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     made = command("backup", file)
     refuse("There is a file", "backup", file)
     Integration.objects.all().delete()
-    refuse("is not empty: with --yes", "restore", file)
+    refuse("is not empty. Replace it with --yes", "restore", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)
-    refuse("1 sealed secrets of the backup need a key that is not here", "restore", file, "--yes")
+    refuse(
+        "1 sealed secrets of the backup need a key that is not configured", "restore", file, "--yes"
+    )
     assert not Secret.objects.exists()  # what was refused has changed nothing
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER, KEY)
     restored = command("restore", file, "--yes")
@@ -63,7 +65,7 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert made["keys_inside"] is False
     assert KEY.encode() not in file.read_bytes()
-    with database_swap.working_on(restored["kept_as"]):
+    with database_swap.connected_to(restored["kept_as"]):
         assert not Integration.objects.exists()  # as it was just before
     call_command("verify_audit", verbosity=0)
 
@@ -74,9 +76,9 @@ def test_empty_database_is_filled_and_lost_secrets_are_told(
     command("backup", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)
     with as_owner():
-        database_swap.make_database(f"{own_database}_empty")
+        database_swap.create_database(f"{own_database}_empty")
 
-    with database_swap.working_on(f"{own_database}_empty"):
+    with database_swap.connected_to(f"{own_database}_empty"):
         restored = command("restore", file, "--lose-secrets")
 
         assert Integration.objects.count() == 1
@@ -91,7 +93,9 @@ def test_damaged_file_is_not_restored(file: Path) -> None:
     for damaged in (bytes(content), bytes(content[:-4000]), b"no backup", b""):
         file.write_bytes(damaged)
 
-        with pytest.raises(CommandError, match=r"is not what was written|is no backup"):
+        with pytest.raises(
+            CommandError, match=r"does not match its checksum|is not a complete Pegboard backup"
+        ):
             call_command("restore", str(file), "--yes", "--json")
 
     assert Integration.objects.exists()
@@ -103,7 +107,7 @@ def test_backup_of_a_later_pegboard_is_refused(file: Path, own_database: str) ->
 
     command("backup", file)
 
-    refuse("has tables that this one does not know (catalog.9999_later)", "restore", file, "--yes")
+    refuse("has tables unknown to this version (catalog.9999_later)", "restore", file, "--yes")
 
 
 def command(*words: Any) -> Any:

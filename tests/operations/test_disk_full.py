@@ -83,7 +83,7 @@ def on_small_disk(
         place = disk.folder / "tablespace"
         place.mkdir(mode=0o700)
         os.chown(place, postgres.stat().st_uid, postgres.stat().st_gid)
-        template, name = database_swap.name_in_use(), f"small_{os.getpid()}"
+        template, name = database_swap.current_database(), f"small_{os.getpid()}"
         names = {"name": sql.Identifier(name), "place": sql.Literal(str(place))}
         owner = superuser.execute(_OWNER, [template]).fetchone()
         names |= {"template": sql.Identifier(template), "owner": sql.Identifier(str(owner[0]))}  # type: ignore[index]
@@ -91,9 +91,9 @@ def on_small_disk(
             connections.close_all()
             superuser.execute(sql.SQL("CREATE TABLESPACE {name} LOCATION {place}").format(**names))
             try:
-                superuser.execute(database_swap._END, [[template]])
+                superuser.execute(database_swap._END_SESSIONS, [[template]])
                 superuser.execute(sql.SQL(_COPY).format(**names))
-                with database_swap.working_on(name):
+                with database_swap.connected_to(name):
                     yield disk
             finally:
                 disk.free()

@@ -1,5 +1,4 @@
-"""Installing by API, for admins: in a session, or by an admin key that belongs to one. What is done
-to one installation, step by step, is in `installation_steps.py`."""
+"""REST endpoints of installations, for admins. `installation_steps` has the further steps."""
 
 from typing import Any
 from uuid import UUID
@@ -17,14 +16,14 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
+    PREVIEW_FIELDS,
     PROBLEMS,
-    SHOWN,
     all_installations,
-    key_of,
-    one,
-    refusals_as_problems,
-    told,
-    valid,
+    get_installation,
+    installation_response,
+    map_refusals,
+    read_idempotency_key,
+    validate,
 )
 from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.listings.listing_reviews import review_of
@@ -32,14 +31,14 @@ from marketplace.models import Installation, Listing, ListingVersion
 
 MOST_EVENTS = 500
 MOST_INSTALLATIONS = 200
-_OVER = (
+_ENDED = (
     *(Installation.State.READY, Installation.State.FAILED, Installation.State.CANCELLED),
     Installation.State.NEEDS_APPROVAL,
 )
 
 
 class InstallationsView(AdminView):
-    """All installations, and new ones."""
+    """Installations: list and start."""
 
     @extend_schema(
         operation_id="list_installations",
@@ -48,7 +47,7 @@ class InstallationsView(AdminView):
         responses={200: bodies.InstallationSerializer(many=True)},
     )
     def get(self, request: Request) -> Response:
-        """The newest first."""
+        """Return installations, newest first."""
         rows = all_installations()[:MOST_INSTALLATIONS]
         return Response(bodies.InstallationSerializer(rows, many=True).data)
 
@@ -61,10 +60,11 @@ class InstallationsView(AdminView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request) -> Response:
-        """Begins it; its state and its events tell how it goes. A program needs the permission to
-        install programs, and `confirmed`. 409 where the address is not the one of `confirmed`."""
-        wanted = valid(bodies.StartSerializer, request.data)
-        with refusals_as_problems():
+        """Start an installation, whose state and events show its progress. A program requires the
+        permission to install programs, and `confirmed`. 409 if the address has changed since it was
+        shown."""
+        wanted = validate(bodies.StartSerializer, request.data)
+        with map_refusals():
             installation = install_requests.start_install(
                 by=installation_admin(request),
                 descriptor=integration_management.descriptor_of_listing(*_listing(wanted)),
@@ -72,13 +72,13 @@ class InstallationsView(AdminView):
                 spaces=_spaces(wanted["spaces"]),
                 secrets=wanted["secrets"],
                 confirmed=wanted["confirmed"],
-                idempotency_key=key_of(request),
+                idempotency_key=read_idempotency_key(request),
             )
-        return told(installation, status=202)
+        return installation_response(installation, status=202)
 
 
 class PreviewView(AdminView):
-    """What has to be seen first."""
+    """Preview of an installation, for confirmation."""
 
     @extend_schema(
         operation_id="preview_installation",
@@ -88,12 +88,12 @@ class PreviewView(AdminView):
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
     def get(self, request: Request) -> Response:
-        """The whole command, or the address, with its digest."""
-        wanted = valid(bodies.WhichSerializer, request.query_params.dict())
+        """Return the whole command or the address, with its digest."""
+        wanted = validate(bodies.WhichSerializer, request.query_params.dict())
         listing, version = _listing(wanted)
         descriptor = integration_management.descriptor_of_listing(listing, version)
         digest = ""
-        with refusals_as_problems():
+        with map_refusals():
             if descriptor.transport == "stdio":
                 digest = install_requests.check_program(descriptor).digest
             elif descriptor.transport:
@@ -102,13 +102,13 @@ class PreviewView(AdminView):
             "integration": descriptor.slug,
             "digest": digest,
             "review": review_of(listing),
-            **{name: getattr(descriptor, name) for name in SHOWN},
+            **{name: getattr(descriptor, name) for name in PREVIEW_FIELDS},
         }
         return Response(bodies.PreviewSerializer(preview).data)
 
 
 class InstallationView(AdminView):
-    """One installation, and what it has installed."""
+    """An installation, and the integration that it installed."""
 
     @extend_schema(
         operation_id="get_installation",
@@ -117,8 +117,8 @@ class InstallationView(AdminView):
         responses={200: bodies.InstallationSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        """With the version and the files that it is made of."""
-        return told(one(pk))
+        """Return the installation with its version and files."""
+        return installation_response(get_installation(pk))
 
     @extend_schema(
         operation_id="change_installation",
@@ -128,16 +128,16 @@ class InstallationView(AdminView):
         responses={200: bodies.InstallationSerializer, **PROBLEMS},
     )
     def patch(self, request: Request, pk: UUID) -> Response:
-        """Disabled, it serves nobody, from the next request on."""
-        wanted = valid(bodies.ChangeSerializer, request.data)
-        installation = one(pk)
-        with refusals_as_problems():
+        """Enable or disable the integration, with effect from the next request."""
+        wanted = validate(bodies.ChangeSerializer, request.data)
+        installation = get_installation(pk)
+        with map_refusals():
             integration_management.set_enabled(
                 by=installation_admin(request),
                 integration=installation.integration,
                 enabled=wanted["enabled"],
             )
-        return told(one(pk))
+        return installation_response(get_installation(pk))
 
     @extend_schema(
         operation_id="uninstall",
@@ -146,14 +146,14 @@ class InstallationView(AdminView):
         responses={204: None},
     )
     def delete(self, request: Request, pk: UUID) -> Response:
-        """Removes it with all its traces: tools, rights, secrets, files, and its installations."""
-        integration = one(pk).integration
+        """Remove the integration with its tools, rights, secrets, files and installations."""
+        integration = get_installation(pk).integration
         integration_management.uninstall(by=installation_admin(request), integration=integration)
         return Response(status=204)
 
 
 class EventsView(AdminView):
-    """The progress of one installation."""
+    """Progress events of an installation."""
 
     @extend_schema(
         operation_id="list_installation_events",
@@ -163,13 +163,12 @@ class EventsView(AdminView):
         responses={200: bodies.EventsSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        """The lines after the one whose id is `after`: ask again with the last id, until it is
-        over."""
-        after = valid(bodies.EventsQuerySerializer, request.query_params.dict())["after"]
-        installation = one(pk)
+        """Return the events after the id `after`. Poll with the last id until `is_over`."""
+        after = validate(bodies.EventsQuerySerializer, request.query_params.dict())["after"]
+        installation = get_installation(pk)
         progress = {
             "state": installation.state,
-            "is_over": installation.state in _OVER,
+            "is_over": installation.state in _ENDED,
             "events": installation.events.filter(pk__gt=after).order_by("pk")[:MOST_EVENTS],
         }
         return Response(bodies.EventsSerializer(progress).data)

@@ -1,4 +1,4 @@
-"""What the calls about installations share: reading a request, refusing it, telling of one."""
+"""Helpers of the installation endpoints: parsing requests, mapping errors, building responses."""
 
 import re
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.models import Installation
 
-# What a preview shows of a descriptor.
-SHOWN = ("version", "transport", "endpoint", "command", "required_secrets")
+# Fields of a descriptor that a preview shows.
+PREVIEW_FIELDS = ("version", "transport", "endpoint", "command", "required_secrets")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409, 422)}
 IDEMPOTENCY = OpenApiParameter(
@@ -38,19 +38,19 @@ IDEMPOTENCY = OpenApiParameter(
 
 
 class Unprocessable(exceptions.APIException):
-    """The request contradicts an earlier one, or what is allowed."""
+    """HTTP 422: the request contradicts an earlier one, or is not allowed."""
 
     status_code = 422
 
 
 @contextmanager
-def refusals_as_problems() -> Iterator[None]:
-    """What the services refuse, as the statuses that clients know."""
+def map_refusals() -> Iterator[None]:
+    """Map refusals of the services to HTTP errors."""
     try:
         yield
-    except (install_requests.AlreadyThereError, install_requests.InProgressError) as problem:
+    except (install_requests.AlreadyInstalledError, install_requests.InProgressError) as problem:
         raise Conflict(str(problem) or None) from problem
-    except (integration_management.NotReadyError, install_requests.OtherAddressError) as problem:
+    except (integration_management.NotReadyError, install_requests.TargetChangedError) as problem:
         raise Conflict(str(problem)) from problem
     except install_requests.OtherRequestError as problem:
         raise Unprocessable(str(problem)) from problem
@@ -66,29 +66,29 @@ def refusals_as_problems() -> Iterator[None]:
 
 
 def all_installations() -> QuerySet[Installation]:
-    """The newest first."""
+    """Return all installations, newest first."""
     return Installation.objects.select_related("integration", "by").order_by("-created_at", "-pk")
 
 
-def one(pk: UUID) -> Installation:
-    """The one of that id, or a 404."""
+def get_installation(pk: UUID) -> Installation:
+    """Return the installation with this id, or raise 404."""
     return get_object_or_404(all_installations(), public_id=pk)
 
 
-def told(installation: Installation, *, status: int = 200) -> Response:
-    """An installation as an answer."""
+def installation_response(installation: Installation, *, status: int = 200) -> Response:
+    """Build the response for an installation."""
     return Response(bodies.InstallationSerializer(installation).data, status=status)
 
 
-def valid(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    """What was sent, as the serializer reads it; or a 400."""
+def validate(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    """Validate the data and return it; 400 if it is invalid."""
     checked = serializer(data=data)
     checked.is_valid(raise_exception=True)
     return dict(checked.validated_data)
 
 
-def key_of(request: Request) -> str:
-    """Its idempotency key; "" without one."""
+def read_idempotency_key(request: Request) -> str:
+    """Return the idempotency key of the request, or ""."""
     key = request.headers.get("Idempotency-Key", "")
     if key and not _KEY.fullmatch(key):
         reason = "It has 1 to 255 characters, without blanks."

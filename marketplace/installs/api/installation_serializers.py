@@ -1,4 +1,4 @@
-"""Installations as the API takes and tells them."""
+"""Serializers of the installation endpoints."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MOST = 100
 
 
 class PlaceSerializer(StrictSerializer):
-    """A space of a group."""
+    """A space, by its group and slug."""
 
     group = Text(max_length=150)
     space = Text(max_length=60)
@@ -26,7 +26,7 @@ class WhichSerializer(StrictSerializer):
 
 
 class StartSerializer(WhichSerializer):
-    """What is installed, for whom, and with what."""
+    """A new installation: the listing, who gets it, and its secrets."""
 
     groups = serializers.ListField(child=Text(max_length=150), max_length=MOST, default=list)
     spaces = serializers.ListField(child=PlaceSerializer(), max_length=MOST, default=list)
@@ -45,13 +45,13 @@ class StartSerializer(WhichSerializer):
 
 
 class ConfirmSerializer(StrictSerializer):
-    """That a command was seen."""
+    """Confirmation of a command."""
 
     confirmed = Text(max_length=64)
 
 
 class RetrySerializer(StrictSerializer):
-    """How it is tried again."""
+    """Options of a retry."""
 
     constraints = serializers.ListField(
         child=Text(max_length=200),
@@ -62,25 +62,25 @@ class RetrySerializer(StrictSerializer):
 
 
 class ChangeSerializer(StrictSerializer):
-    """What can be changed of something that is installed."""
+    """Settings of an installed integration that can be changed."""
 
     enabled = Flag()
 
 
 class UpdateSerializer(StrictSerializer):
-    """That the newer version's command was seen; empty for what runs no program."""
+    """Confirmation of the newer version's command; empty for remote servers."""
 
     confirmed = Text(max_length=64, required=False, default="", allow_blank=True)
 
 
 class EventsQuerySerializer(StrictSerializer):
-    """From where on."""
+    """Position in the list of events."""
 
     after = serializers.IntegerField(min_value=0, default=0)
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
-    """What has to be shown before it is installed."""
+    """Preview of an installation, for confirmation."""
 
     integration = serializers.CharField()
     version = serializers.CharField()
@@ -96,7 +96,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
 
 
 class InstallationSerializer(serializers.ModelSerializer[Installation]):
-    """How an installation stands."""
+    """An installation with its state."""
 
     id = serializers.UUIDField(source="public_id")
     integration = serializers.CharField(source="integration.slug")
@@ -126,12 +126,12 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         read_only_fields = fields
 
     def get_packages(self, installation: Installation) -> list[list[str]]:
-        """As they were recorded when they were fetched."""
+        """Return the files as they were recorded when they were fetched."""
         return list(installation.package.get("artefacts", ()))
 
 
 class EventSerializer(serializers.ModelSerializer[InstallationEvent]):
-    """A line of progress."""
+    """A progress event."""
 
     class Meta:
         model = InstallationEvent
@@ -140,7 +140,7 @@ class EventSerializer(serializers.ModelSerializer[InstallationEvent]):
 
 
 class EventsSerializer(serializers.Serializer[Any]):
-    """Lines of progress, and whether there will be more."""
+    """Progress events, and whether more will follow."""
 
     state = serializers.CharField()
     is_over = serializers.BooleanField(help_text="Nothing happens by itself any more.")

@@ -1,4 +1,4 @@
-"""What is done to one installation by API, step by step."""
+"""REST endpoints of the steps of an installation: cancel, retry, approve, update, and others."""
 
 from uuid import UUID
 
@@ -13,28 +13,30 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
+    PREVIEW_FIELDS,
     PROBLEMS,
-    SHOWN,
-    key_of,
-    one,
-    refusals_as_problems,
-    told,
-    valid,
+    get_installation,
+    installation_response,
+    map_refusals,
+    read_idempotency_key,
+    validate,
 )
 
 
 class StepView(AdminView):
-    """What a person can do to an installation that is not over, or did not go well."""
+    """Base view for steps of an installation that has not ended well yet."""
 
-    def done(self, happened: bool, pk: UUID) -> Response:
-        """How it stands now; 409 where it was not in a state for this."""
-        if not happened:
-            raise Conflict(f"It is {one(pk).get_state_display()}, so this cannot be done.")
-        return told(one(pk), status=202)
+    def build_response(self, is_done: bool, pk: UUID) -> Response:
+        """Return the installation, or 409 if it was not in a suitable state."""
+        if not is_done:
+            raise Conflict(
+                f"It is {get_installation(pk).get_state_display()}, so this cannot be done."
+            )
+        return installation_response(get_installation(pk), status=202)
 
 
 class CancelView(StepView):
-    """Stopping it."""
+    """Cancel an installation."""
 
     @extend_schema(
         operation_id="cancel_installation",
@@ -44,13 +46,15 @@ class CancelView(StepView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Nothing of it stays."""
-        by, installation = installation_admin(request), one(pk)
-        return self.done(install_requests.cancel_install(by=by, installation=installation), pk)
+        """Cancel the installation and remove what it has written."""
+        by, installation = installation_admin(request), get_installation(pk)
+        return self.build_response(
+            install_requests.cancel_install(by=by, installation=installation), pk
+        )
 
 
 class RetryView(StepView):
-    """Trying again."""
+    """Retry an installation."""
 
     @extend_schema(
         operation_id="retry_installation",
@@ -60,18 +64,18 @@ class RetryView(StepView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """From the beginning, with bounds on what its package needs, where they are given."""
-        wanted = valid(bodies.RetrySerializer, request.data)
-        by, installation = installation_admin(request), one(pk)
-        with refusals_as_problems():
-            happened = install_requests.retry_install(
+        """Start over, optionally with bounds on the package's dependencies."""
+        wanted = validate(bodies.RetrySerializer, request.data)
+        by, installation = installation_admin(request), get_installation(pk)
+        with map_refusals():
+            is_done = install_requests.retry_install(
                 by=by, installation=installation, constraints=wanted.get("constraints")
             )
-        return self.done(happened, pk)
+        return self.build_response(is_done, pk)
 
 
 class ApproveView(StepView):
-    """Letting it go on."""
+    """Approve an installation's tools."""
 
     @extend_schema(
         operation_id="approve_installation",
@@ -81,13 +85,15 @@ class ApproveView(StepView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """The tools as they are told, and no others."""
-        by, installation = installation_admin(request), one(pk)
-        return self.done(install_requests.approve_install(by=by, installation=installation), pk)
+        """Approve exactly the tools that the installation lists."""
+        by, installation = installation_admin(request), get_installation(pk)
+        return self.build_response(
+            install_requests.approve_install(by=by, installation=installation), pk
+        )
 
 
 class ConfirmView(StepView):
-    """Confirming the version that was found."""
+    """Confirm the version that was found."""
 
     @extend_schema(
         operation_id="confirm_installation",
@@ -97,18 +103,18 @@ class ConfirmView(StepView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """`confirmed` is the `command_digest` of the command that was shown."""
-        wanted = valid(bodies.ConfirmSerializer, request.data)
-        by, installation = installation_admin(request), one(pk)
-        with refusals_as_problems():
-            happened = install_requests.confirm_install(
+        """Confirm a command. `confirmed` is the `command_digest` that was shown."""
+        wanted = validate(bodies.ConfirmSerializer, request.data)
+        by, installation = installation_admin(request), get_installation(pk)
+        with map_refusals():
+            is_done = install_requests.confirm_install(
                 by=by, installation=installation, confirmed=wanted["confirmed"]
             )
-        return self.done(happened, pk)
+        return self.build_response(is_done, pk)
 
 
 class UpdateView(AdminView):
-    """The newer version."""
+    """Update an installed integration."""
 
     @extend_schema(
         operation_id="preview_update",
@@ -117,11 +123,11 @@ class UpdateView(AdminView):
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        """404 where there is no newer version."""
-        update = integration_management.pending_update(one(pk).integration)
+        """Preview the update; 404 if there is no newer version."""
+        update = integration_management.pending_update(get_installation(pk).integration)
         if update is None:
             raise exceptions.NotFound("There is no newer version.")
-        shown = {name: getattr(update.descriptor, name) for name in SHOWN}
+        shown = {name: getattr(update.descriptor, name) for name in PREVIEW_FIELDS}
         preview = {"integration": update.descriptor.slug, "digest": update.digest, **shown}
         return Response(bodies.PreviewSerializer(preview).data)
 
@@ -134,21 +140,21 @@ class UpdateView(AdminView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Beside the version that serves, which goes on until the new one is ready. Where its tools
-        differ it waits to be approved."""
-        wanted = valid(bodies.UpdateSerializer, request.data)
-        with refusals_as_problems():
+        """Start the update. The current version stays in use until the new one is ready. An update
+        with different tools waits for approval."""
+        wanted = validate(bodies.UpdateSerializer, request.data)
+        with map_refusals():
             installation = integration_management.start_update(
                 by=installation_admin(request),
-                integration=one(pk).integration,
+                integration=get_installation(pk).integration,
                 confirmed=wanted["confirmed"],
-                idempotency_key=key_of(request),
+                idempotency_key=read_idempotency_key(request),
             )
-        return told(installation, status=202)
+        return installation_response(installation, status=202)
 
 
 class RollBackView(AdminView):
-    """The version before."""
+    """Roll back the last update."""
 
     @extend_schema(
         operation_id="roll_back",
@@ -158,16 +164,16 @@ class RollBackView(AdminView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """To the version before this one, from its own files, with the tools that it had."""
-        with refusals_as_problems():
+        """Start a rollback to the previous version, with its own files and tools."""
+        with map_refusals():
             installation = integration_management.roll_back(
-                by=installation_admin(request), integration=one(pk).integration
+                by=installation_admin(request), integration=get_installation(pk).integration
             )
-        return told(installation, status=202)
+        return installation_response(installation, status=202)
 
 
 class RepairView(AdminView):
-    """The same version again."""
+    """Repair an installed integration."""
 
     @extend_schema(
         operation_id="repair",
@@ -177,9 +183,9 @@ class RepairView(AdminView):
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """From the index, where its files were changed or lost: made of the very same ones."""
-        with refusals_as_problems():
+        """Fetch the same files again, for example after they were changed or lost."""
+        with map_refusals():
             installation = integration_management.repair(
-                by=installation_admin(request), integration=one(pk).integration
+                by=installation_admin(request), integration=get_installation(pk).integration
             )
-        return told(installation, status=202)
+        return installation_response(installation, status=202)

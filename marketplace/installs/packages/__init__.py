@@ -1,8 +1,8 @@
-"""Packages from PyPI and npm, each installation's in a place of its own.
+"""Packages from PyPI and npm, each in a folder of its own.
 
-Only the process that goes out imports this: package clients speak with the indexes that the machine
-is set up for, and what they fetch is somebody else's. Nothing of a package runs before its server
-is started: no build, no install script.
+Only the outgoing worker imports this: package clients connect to indexes, and what
+they fetch is untrusted. No code of a package runs before its server starts: no build, no install
+script.
 """
 
 __all__ = [

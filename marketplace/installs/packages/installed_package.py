@@ -1,11 +1,11 @@
-"""What became of a package: how it is started, and of which files it is made."""
+"""Result of a package installation: the launch command, and the files it consists of."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Artefact:
-    """One file that an index gave; `digest` is `sha256:…` in hex, or npm's integrity."""
+    """A file from an index. `digest` is `sha256:…` in hex, or npm's integrity value."""
 
     name: str
     version: str
@@ -14,7 +14,7 @@ class Artefact:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The command inside the place, and every file that was taken for it; `lock` is npm's own."""
+    """The launch command, and every file that was fetched. `lock` is npm's lock file."""
 
     launch: tuple[str, ...]
     artefacts: tuple[Artefact, ...]

@@ -1,4 +1,4 @@
-"""Packages from npm: a folder for each, filled by npm, which runs no script of any package."""
+"""Packages from npm. npm runs no scripts of packages."""
 
 import re
 import shutil
@@ -22,15 +22,15 @@ _MISSING = (
 )
 
 
-def newest(package: Package, place: Place, watch: Watch) -> str:
-    """The version that the registry would give now."""
-    told = _npm(place, watch, ["view", package.name, "version", "--json"])
-    found = re.search(r'"(\d[\w.+-]*)"', told)
+def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
+    """Return the version that the registry offers now, or ""."""
+    output = _npm(place, watch, ["view", package.name, "version", "--json"])
+    found = re.search(r'"(\d[\w.+-]*)"', output)
     return found.group(1) if found else ""
 
 
 def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> Installed:
-    """Put the package and all that it needs into the place; `lock` holds the very files to take."""
+    """Install the package with its dependencies. `lock` pins the exact files."""
     node, _ = _clients()
     wanted = {"private": True, "dependencies": {package.name: package.version}}
     _write(place, "package.json", write_json(wanted))
@@ -48,14 +48,14 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
 
 def _npm(place: Place, watch: Watch, arguments: Sequence[str]) -> str:
     node, npm = _clients()
-    code, told = run_client([node, npm, *arguments], place, watch)
+    code, output = run_client([node, npm, *arguments], place, watch)
     if code:
-        raise _explained(told)
-    return told
+        raise _explain(output)
+    return output
 
 
 def _clients() -> tuple[str, str]:
-    """Node, and npm as the file that Node runs: beside the npx that an operator has named."""
+    """Return the paths of Node and npm's script, beside the npx that an operator has configured."""
     named = next((one for one in settings.PEGBOARD_LAUNCHERS if Path(one).name == "npx"), "npx")
     found = named if "/" in named else shutil.which(named) or shutil.which("npm") or ""
     folder = Path(found).parent
@@ -69,16 +69,16 @@ def _clients() -> tuple[str, str]:
     return str((folder / "node").resolve()), str(npm)
 
 
-def _explained(told: str) -> PackageProblemError:
-    errors = "\n".join(line for line in told.splitlines() if "error" in line.lower())
-    for pattern, reason, words in _WORDS:
-        if pattern.search(told):
+def _explain(output: str) -> PackageProblemError:
+    errors = "\n".join(line for line in output.splitlines() if "error" in line.lower())
+    for pattern, reason, words in _KNOWN_ERRORS:
+        if pattern.search(output):
             return PackageProblemError(reason, words, errors)
     return PackageProblemError("package_failed", "npm could not install it.", errors)
 
 
 def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
-    """Every package of the lock file. What comes inside another one's file is held with that."""
+    """Return the packages of a lock file. Bundled ones are part of another package's file."""
     found = []
     for path, entry in lock.get("packages", {}).items():
         if not path or entry.get("inBundle"):
@@ -92,7 +92,7 @@ def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
 
 
 def _program(package: Package, place: Place) -> str:
-    """The file that Node runs."""
+    """Return the JavaScript file that Node runs."""
     folder = place.folder / "node_modules" / package.name
     about = read_json((folder / "package.json").read_text(encoding="utf-8"), "package.json")
     programs = about.get("bin") or {}
@@ -115,7 +115,7 @@ def _write(place: Place, name: str, text: str) -> None:
     (place.folder / name).write_text(text, encoding="utf-8")
 
 
-_WORDS = (
+_KNOWN_ERRORS = (
     (
         re.compile(r"EINTEGRITY"),
         "package_changed",

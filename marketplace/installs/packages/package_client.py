@@ -1,5 +1,8 @@
-"""Runs a package client: within limits, told nothing of ours but which index to use, and ended with
-all that it started when it takes too long, too much room, or nobody waits for it any more."""
+"""Runs package clients with limits and a minimal environment.
+
+A client and everything it started is stopped if it takes too long or too much space, or if its
+result is no longer wanted.
+"""
 
 import json
 import os
@@ -29,15 +32,15 @@ _LIMITS = {
     "file_bytes": 1024**3,
     "open_files": 4_096,
 }
-# Which index the machine uses, and how it is reached. Nothing else of our environment goes along.
-_PASSED = re.compile(
+# Variables that select the index and how to reach it. No others are passed on.
+_PASSED_VARIABLES = re.compile(
     r"PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|TRUSTED_HOST|CERT|CLIENT_CERT|PROXY"
     r"|CONFIG_FILE|DEFAULT_TIMEOUT|TIMEOUT|RETRIES)"
     r"|NPM_CONFIG_(?:REGISTRY|USERCONFIG|GLOBALCONFIG|CAFILE|PROXY|HTTPS_PROXY|NOPROXY)"
     r"|(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS",
     re.IGNORECASE,
 )
-_BARE = {
+_BASE_ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "PIP_NO_CACHE_DIR": "1",
@@ -51,22 +54,22 @@ _BARE = {
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who waits for the client: hears its lines, and says whether to go on."""
+    """Callbacks of the caller: receives output lines, and decides whether to continue."""
 
-    hears: Callable[[str], None] = lambda line: None
-    goes_on: Callable[[], bool] = lambda: True
+    on_line: Callable[[str], None] = lambda line: None
+    is_wanted: Callable[[], bool] = lambda: True
 
 
-class NotWantedError(Exception):
-    """Nobody waits for the package any more."""
+class NoLongerWantedError(Exception):
+    """The package is no longer wanted."""
 
 
 def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int, str]:
-    """The exit code and the last lines; PackageProblemError where it went too far."""
-    held = {**_LIMITS, "parent": os.getpid()}
-    # The keeper's parent is the thread that starts it, which waits here until it has ended.
+    """Return the exit code and last lines of a client; PackageProblemError beyond its limits."""
+    limits = {**_LIMITS, "parent": os.getpid()}
+    # The guard's parent is the thread that starts it, which waits here until it has ended.
     process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
-        [sys.executable, "-I", "-S", process_guard.__file__, json.dumps(held), "--", *command],
+        [sys.executable, "-I", "-S", process_guard.__file__, json.dumps(limits), "--", *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -74,22 +77,22 @@ def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int,
         cwd=place.scratch,
         start_new_session=True,
     )
-    heard = _Heard(process)
+    output = _OutputReader(process)
     try:
-        _wait(process, place, watch, heard)
+        _wait(process, place, watch, output)
     finally:
         _end(process)
-        heard.join()
+        output.join()
     if process.returncode == process_guard.TOO_MUCH_MEMORY:
         raise PackageProblemError("package_too_large", "Fetching it took too much memory.")
-    return process.returncode, heard.text
+    return process.returncode, output.text
 
 
 def client_environment(
     place: Place, environ: Mapping[str, str], *, program: str = ""
 ) -> dict[str, str]:
-    """All that a package client gets to know."""
-    passed = {name: value for name, value in environ.items() if _PASSED.fullmatch(name)}
+    """Build the environment of a package client."""
+    passed = {name: value for name, value in environ.items() if _PASSED_VARIABLES.fullmatch(name)}
     upper = {name.upper() for name in passed}
     home = Path(environ.get("HOME", "/nonexistent"))
     own = {
@@ -102,7 +105,7 @@ def client_environment(
     scratch = str(place.scratch)
     folders = dict.fromkeys((str(Path(program).parent), "/usr/local/bin", "/usr/bin", "/bin"))
     return {
-        **_BARE,
+        **_BASE_ENVIRONMENT,
         **passed,
         "HOME": scratch,
         "TMPDIR": scratch,
@@ -111,8 +114,8 @@ def client_environment(
     }
 
 
-class _Heard:
-    """What the client says, read in a thread so that it never waits for us."""
+class _OutputReader:
+    """Reads the client's output in a thread, so that its pipe never fills up."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -123,18 +126,18 @@ class _Heard:
 
     @property
     def text(self) -> str:
-        """Its last lines."""
+        """The last lines."""
         return "\n".join(self._last)
 
     def new_lines(self) -> list[str]:
-        """What it has said since the last look."""
+        """Return the lines since the last call."""
         lines = []
         while self._new:
             lines.append(self._new.popleft())
         return lines
 
     def join(self) -> None:
-        """Wait until the pipe is empty; whoever still holds it open was ended by the keeper."""
+        """Wait until the pipe is drained. The guard has ended everything that held it open."""
         self._thread.join(5)
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -148,7 +151,9 @@ class _Heard:
                 self._new.append(text)
 
 
-def _wait(process: subprocess.Popen[bytes], place: Place, watch: Watch, heard: _Heard) -> None:
+def _wait(
+    process: subprocess.Popen[bytes], place: Place, watch: Watch, output: _OutputReader
+) -> None:
     deadline = time.monotonic() + settings.PEGBOARD_PACKAGE_SECONDS
     measured = time.monotonic()
     while process.poll() is None:
@@ -159,17 +164,17 @@ def _wait(process: subprocess.Popen[bytes], place: Place, watch: Watch, heard: _
                 raise PackageProblemError(
                     "package_too_slow", "Fetching it took too long. Try again later."
                 ) from None
-        for line in heard.new_lines():
-            watch.hears(line)
-        if not watch.goes_on():
-            raise NotWantedError
+        for line in output.new_lines():
+            watch.on_line(line)
+        if not watch.is_wanted():
+            raise NoLongerWantedError
         if time.monotonic() - measured > _MEASURE_EVERY:
             check_size(place)
             measured = time.monotonic()
 
 
 def check_size(place: Place) -> None:
-    """PackageProblemError where it is larger than a package may be."""
+    """Raise PackageProblemError if the package exceeds the size limit."""
     most = settings.PEGBOARD_PACKAGE_MEGABYTES
     if place.bytes() > most * 1024**2:
         words = f"With all that it needs it has more than {most:,} MB"
@@ -177,7 +182,7 @@ def check_size(place: Place) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The keeper ends whatever the client started."""
+    """Stop the guard, which ends whatever the client started."""
     if process.poll() is None:
         process.terminate()
         try:

@@ -1,4 +1,4 @@
-"""Folders of installed packages: made, looked at, removed. Each has a name that nobody has used."""
+"""Folders of installed packages. Each has a unique name that is never reused."""
 
 import os
 import shutil
@@ -13,61 +13,60 @@ from catalog.servers.client.package_digest import code_digest, files_below
 
 
 def servers_folder() -> Path:
-    """Where all of them are."""
+    """Return the parent of all package folders."""
     return Path(settings.PEGBOARD_DATA_DIR) / "servers"
 
 
 def new_name() -> str:
-    """A name for a place."""
+    """Return a new unique folder name."""
     return str(uuid.uuid4())
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The folder of one installed package. `scratch` is the package client's, for as long as it
-    works."""
+    """The folder of an installed package. `scratch` exists while a package client runs."""
 
     name: str
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The path of the folder."""
         return servers_folder() / self.name
 
     @property
     def scratch(self) -> Path:
-        """What the client thinks is its home."""
+        """The home folder of the package client."""
         return self.folder / ".fetching"
 
     def make(self) -> None:
-        """An empty place; whatever was half there is gone."""
+        """Create the folder, empty."""
         self.remove()
         self.scratch.mkdir(parents=True, mode=0o700)
 
     def finish(self) -> None:
-        """Without what only the client needed."""
+        """Remove the client's home folder."""
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def remove(self) -> None:
-        """Nothing of it is left."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def bytes(self) -> int:
-        """How large it is now."""
+        """Return the size in bytes."""
         return sum(_size(entry) for entry in files_below(self.folder))
 
     def digest(self) -> str:
-        """Of every file in it that could be run; empty where it is not there."""
+        """Return the digest of all files that could be executed, or "" if there is no folder."""
         return code_digest(self.folder)
 
 
 def remove_all_but(wanted: Callable[[], Iterable[str]]) -> list[str]:
-    """Remove the folders that nobody wants any more; their names."""
+    """Remove folders that are no longer wanted, and return their names."""
     try:
         there = [entry.name for entry in os.scandir(servers_folder()) if entry.is_dir()]
     except FileNotFoundError:
         return []
-    # Asked for after looking: a row names its folder before that is made.
+    # Read after listing: rows name their folder before it is created.
     kept = set(wanted())
     gone = sorted(name for name in there if name not in kept)
     for name in gone:

@@ -1,4 +1,4 @@
-"""Why a package could not be installed, in words that say what to do."""
+"""Errors of installing packages, with messages that say what to do."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _MOST_CHARACTERS = 1_000
 
 
 class PackageProblemError(Exception):
-    """A package that is not in place; `code` is for machines."""
+    """The package could not be installed. `code` is for machines."""
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
         shown = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
@@ -19,7 +19,7 @@ class PackageProblemError(Exception):
 
 
 def read_json(text: str, name: str) -> Any:
-    """Parse a file that a package client or a package has written."""
+    """Parse JSON that a package client or a package has written."""
     try:
         return parse_json(text, max_depth=128, any_text=True)
     except StrictJSONError as problem:

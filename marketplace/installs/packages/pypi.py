@@ -1,4 +1,4 @@
-"""Packages from PyPI: a virtual environment for each, filled by pip from ready-made files only."""
+"""Packages from PyPI: one virtual environment each, filled by pip from wheels only."""
 
 import importlib.metadata
 import re
@@ -10,16 +10,16 @@ from typing import Any
 
 from catalog.formats.package_names import Package
 from marketplace.installs.packages.installed_package import Artefact, Installed
-from marketplace.installs.packages.package_client import NotWantedError, Watch, run_client
+from marketplace.installs.packages.package_client import Watch, run_client
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_problem import PackageProblemError, read_json
 
-__all__ = ["NotWantedError", "install", "newest", "wanted_by"]
+__all__ = ["find_newest_version", "install", "read_requirements"]
 _REPORT = "report.json"
 
 
-def newest(package: Package, place: Place, watch: Watch) -> str:
-    """The version that the index would give now."""
+def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
+    """Return the version that the index offers now, or ""."""
     _make_environment(package, place, watch)
     _pip(place, watch, ["--dry-run", "--no-deps", package.name])
     return next(iter(_artefacts(place)), Artefact("", "", "")).version
@@ -33,38 +33,38 @@ def install(
     constraints: Sequence[str] = (),
     held: Sequence[Artefact] = (),
 ) -> Installed:
-    """Put the package and all that it needs into the place; `held` are the very files to take."""
+    """Install the package with its dependencies. `held` pins the exact files."""
     _make_environment(package, place, watch)
     if held:
         lines = [f"{one.name}=={one.version} --hash={one.digest}" for one in held]
-        wanted = ["--require-hashes", "--no-deps", "-r", _written(place, "held.txt", lines)]
+        wanted = ["--require-hashes", "--no-deps", "-r", _write_file(place, "held.txt", lines)]
     else:
         wanted = [f"{package.name}{package.extras}=={package.version}"]
         if constraints:
-            wanted += ["-c", _written(place, "constraints.txt", constraints)]
+            wanted += ["-c", _write_file(place, "constraints.txt", constraints)]
     _pip(place, watch, wanted)
     artefacts = _artefacts(place)
     launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
     return Installed((*launch, *package.arguments), tuple(artefacts))
 
 
-def wanted_by(package: Package, place: Place) -> list[str]:
-    """What the package itself says that it needs, as it says it."""
+def read_requirements(package: Package, place: Place) -> list[str]:
+    """Return the package's declared requirements."""
     own = _distribution(package, place)
     return list(own.requires or ()) if own else []
 
 
 def _make_environment(package: Package, place: Place, watch: Watch) -> None:
-    code, told = run_client(
+    code, output = run_client(
         [_python(package), "-I", "-m", "venv", "--without-pip", str(place.folder)], place, watch
     )
     if code:
         words = "No Python environment can be made. Debian has it in the package python3-venv."
-        raise PackageProblemError("client_missing", words, told)
+        raise PackageProblemError("client_missing", words, output)
 
 
 def _python(package: Package) -> str:
-    """The worker's own, unless the command asks for another one."""
+    """Return the worker's own Python, or the version that the command asks for."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if package.python in ("", own):
         return sys.executable
@@ -76,27 +76,27 @@ def _python(package: Package) -> str:
 
 
 def _pip(place: Place, watch: Watch, wanted: Sequence[str]) -> None:
-    # No package is built: to build one is to run its code. No file of ours decides what is taken.
+    # Only wheels: building a source package would run its code. No file of ours affects the choice.
     command = [
         sys.executable, "-I", "-m", "pip", "--python", str(_bin(place) / "python"), "install",
         "--only-binary", ":all:", "--no-input", "--progress-bar", "off",
         "--report", str(place.scratch / _REPORT), *wanted,
     ]  # fmt: skip
-    code, told = run_client(command, place, watch)
+    code, output = run_client(command, place, watch)
     if code:
-        raise _explained(told)
+        raise _explain(output)
 
 
-def _explained(told: str) -> PackageProblemError:
-    for pattern, reason, words in _WORDS:
-        if pattern.search(told):
-            return PackageProblemError(reason, words, _errors(told))
-    return PackageProblemError("package_failed", "pip could not install it.", _errors(told))
+def _explain(output: str) -> PackageProblemError:
+    for pattern, reason, words in _KNOWN_ERRORS:
+        if pattern.search(output):
+            return PackageProblemError(reason, words, _errors(output))
+    return PackageProblemError("package_failed", "pip could not install it.", _errors(output))
 
 
-def _errors(told: str) -> str:
-    lines = [line for line in told.splitlines() if line.startswith("ERROR:")]
-    return "\n".join(lines or told.splitlines()[-5:])
+def _errors(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.startswith("ERROR:")]
+    return "\n".join(lines or output.splitlines()[-5:])
 
 
 def _artefacts(place: Place) -> list[Artefact]:
@@ -114,7 +114,7 @@ def _artefact(entry: Mapping[str, Any]) -> Artefact:
 
 
 def _program(package: Package, place: Place) -> str:
-    """The script that starts it."""
+    """Return the script that starts the package."""
     own = _distribution(package, place)
     scripts = [
         point.name
@@ -147,13 +147,13 @@ def _bin(place: Place) -> Path:
     return place.folder / "bin"
 
 
-def _written(place: Place, name: str, lines: Sequence[str]) -> str:
+def _write_file(place: Place, name: str, lines: Sequence[str]) -> str:
     path = place.scratch / name
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(path)
 
 
-_WORDS = (
+_KNOWN_ERRORS = (
     (
         re.compile(r"DO NOT MATCH THE HASHES"),
         "package_changed",

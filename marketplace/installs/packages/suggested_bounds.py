@@ -1,7 +1,7 @@
-"""What may help a package that is in place and crashes: bounds on what it needs. Pure.
+"""Suggested bounds on dependencies of a package that crashes at its start.
 
-Many packages ask for a library from some version on and set no upper bound. When that library's
-next great version comes they are installed with it, and crash.
+Many packages require a minimum version of a library without an upper bound. They crash when the
+library's next major version is installed with them.
 """
 
 import re
@@ -13,12 +13,12 @@ _UPPER = re.compile(r"<|==|~=")
 _LOWER = re.compile(r">=?\s*(\d+)")
 
 
-def bounds_that_may_help(
-    requirements: Iterable[str], versions: Mapping[str, str], last_words: str
+def suggest_bounds(
+    requirements: Iterable[str], versions: Mapping[str, str], output: str
 ) -> list[str]:
-    """Bounds such as `name<2` for what was taken in a later great version than was asked for.
+    """Return bounds such as `name<2` for libraries in a later major version than required.
 
-    Where the last words name some of them, these; else all of them, three at most.
+    If the last output names some of them, only these; else up to three.
     """
     found: dict[str, str] = {}
     for requirement in requirements:
@@ -28,18 +28,18 @@ def bounds_that_may_help(
         name = _normal(match.group(1))
         if bound := _bound(name, match.group(2), versions):
             found[name] = bound
-    named = [name for name in found if _is_named(name, last_words)]
+    named = [name for name in found if _is_named(name, output)]
     return [found[name] for name in named or found][:_MOST]
 
 
 def _bound(name: str, asked: str, versions: Mapping[str, str]) -> str:
     taken = {_normal(other): version for other, version in versions.items()}.get(name, "")
-    great = re.match(r"\d+", taken)
-    if great is None:
+    major = re.match(r"\d+", taken)
+    if major is None:
         return ""
     lower = _LOWER.search(asked)
-    least = int(lower.group(1)) if lower else int(great.group()) - 1
-    return f"{name}<{least + 1}" if 0 <= least < int(great.group()) else ""
+    major_required = int(lower.group(1)) if lower else int(major.group()) - 1
+    return f"{name}<{major_required + 1}" if 0 <= major_required < int(major.group()) else ""
 
 
 def _is_named(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The form that begins an installation."""
+"""Form for starting an installation."""
 
 import uuid
 from typing import Any
@@ -13,7 +13,7 @@ LONGEST_SECRET = 8_000
 
 
 class InstallForm(forms.Form):
-    """What it needs, who gets it, and the confirmed command. `key` makes two clicks one."""
+    """Values of variables, receivers, and the confirmed command. `key` makes submits idempotent."""
 
     key = forms.UUIDField()
     groups = forms.ModelMultipleChoiceField(Group.objects.order_by("name", "pk"), required=False)
@@ -28,14 +28,13 @@ class InstallForm(forms.Form):
         self.settable = [one for one in prepared.variables if not one.refusal]
         self.refused = [one for one in prepared.variables if one.refusal]
         for variable in self.settable:
-            self.fields[_field(variable)] = forms.CharField(
+            self.fields[_field_name(variable)] = forms.CharField(
                 required=False, max_length=LONGEST_SECRET, strip=True
             )
         self.new_key = self.data.get("key") or str(uuid.uuid4())
 
     def clean_confirmed(self) -> str:
-        """A program starts only as it was shown; another one has to be looked at again. So does
-        another address, which the service compares."""
+        """Require the digest of the command as it was shown. The service compares addresses."""
         confirmed: str = self.cleaned_data["confirmed"]
         if self.prepared.target_digest:
             return confirmed
@@ -48,14 +47,14 @@ class InstallForm(forms.Form):
         return confirmed
 
     def secrets(self) -> dict[str, str]:
-        """The values that were given, by name."""
-        given = {one.name: self.cleaned_data[_field(one)] for one in self.settable}
+        """Return the values that were entered, by name."""
+        given = {one.name: self.cleaned_data[_field_name(one)] for one in self.settable}
         return {name: value for name, value in given.items() if value}
 
     def asked(self) -> list[tuple[Variable, forms.BoundField]]:
-        """What it needs, each with its field. What was typed is never shown again."""
-        return [(one, self[_field(one)]) for one in self.settable]
+        """Return the variables with their fields. Entered values are never rendered again."""
+        return [(one, self[_field_name(one)]) for one in self.settable]
 
 
-def _field(variable: Variable) -> str:
+def _field_name(variable: Variable) -> str:
     return f"variable-{variable.name}"

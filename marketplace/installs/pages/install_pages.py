@@ -1,4 +1,4 @@
-"""Beginning an installation: look at what it needs and does, choose who gets it, confirm."""
+"""Page that starts an installation: shows its needs and effects, receivers, and the command."""
 
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -15,13 +15,13 @@ from marketplace.installs.install_preparation import (
     prepare_install,
 )
 from marketplace.installs.install_requests import (
-    AlreadyThereError,
+    AlreadyInstalledError,
     InProgressError,
     ListingHeldError,
+    NameTakenError,
     NotPermittedError,
-    OtherAddressError,
     OtherRequestError,
-    OtherThingError,
+    TargetChangedError,
     start_install,
 )
 from marketplace.installs.pages.install_forms import InstallForm
@@ -30,12 +30,12 @@ from marketplace.listings.listing_reviews import review_of
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Installation
 
-MOST_GAPS = 20
-_REFUSED = (
+MAX_PLACEHOLDERS = 20
+_REFUSALS = (
     CommandNotAllowedError,
     EndpointNotAllowedError,
     ListingHeldError,
-    OtherAddressError,
+    TargetChangedError,
     OtherRequestError,
 )
 
@@ -43,7 +43,7 @@ _REFUSED = (
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def install(request: PageRequest, slug: str) -> HttpResponse:
-    """Configure it; a POST begins. Sent twice with one key, it is one installation."""
+    """Show the form, or start the installation. Submitting it twice starts only one."""
     details = listing_details(viewer=Viewer(is_admin=True), slug=slug)
     if details is None:
         raise Http404
@@ -51,25 +51,25 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         by=request.user,
         listing=details.listing,
         version=request.GET.get("version", "")[:80],
-        filled=request.GET.getlist("fill")[:MOST_GAPS],
+        filled=request.GET.getlist("fill")[:MAX_PLACEHOLDERS],
     )
     if prepared is None:
         raise Http404
     if request.method != "POST" and details.is_taken:
         return redirect("listing", slug)
     form = InstallForm(posted(request), prepared=prepared)
-    # Without scripts, looking for groups sends the form.
+    # Without JavaScript, the search for groups submits the form.
     sent = request.method == "POST" and "find" not in request.POST
     if sent and form.is_valid():
         try:
             return redirect("installation", _begin(request, prepared, form).public_id)
-        except OtherThingError as other:
+        except NameTakenError as other:
             form.add_error(None, str(other))
-        except AlreadyThereError:
+        except AlreadyInstalledError:
             form.add_error(None, "It is installed already, or being installed by somebody.")
         except NotPermittedError:
             form.add_error(None, "You may not install this. Nothing has begun.")
-        except _REFUSED as refused:
+        except _REFUSALS as refused:
             form.add_error(None, str(refused))
         except InProgressError:
             return redirect("listing", slug)
@@ -88,17 +88,17 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_GET
 def receivers(request: PageRequest) -> HttpResponse:
-    """The groups and spaces whose names fit, for the form; what is ticked stays."""
+    """Render the groups and spaces that match the search; selected ones stay."""
     context = {"receivers": _receivers(request.GET)}
     return render_page(request, "installs/_receivers.html", context, frame=frame_of(request))
 
 
 def _receivers(sent: QueryDict) -> Receivers:
-    ticked = {
+    selected = {
         name: [int(pk) for pk in sent.getlist(name) if pk.isdecimal() and len(pk) < 12]
         for name in ("groups", "spaces")
     }
-    return find_receivers(words=sent.get("group_q", "")[:150], **ticked)
+    return find_receivers(words=sent.get("group_q", "")[:150], **selected)
 
 
 def _begin(request: PageRequest, prepared: Prepared, form: InstallForm) -> Installation:

@@ -1,4 +1,4 @@
-"""Watching an installation, and what can be done about it on the way."""
+"""Progress page of an installation, and the actions on it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
-from marketplace.installs.install_progress import ENDED, progress_of
+from marketplace.installs.install_progress import ENDED, build_progress
 from marketplace.installs.install_requests import (
     NotPermittedError,
     approve_install,
@@ -25,8 +25,8 @@ from marketplace.models import Installation
 @admins_only
 @require_GET
 def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
-    """How far it is. htmx asks again and again, and gets nothing while nothing is new."""
-    progress = progress_of(_find(public_id))
+    """Show the progress. htmx polls, and gets 204 while nothing is new."""
+    progress = build_progress(_find(public_id))
     if request.htmx and request.GET.get("seen") == progress.version:
         return HttpResponse(status=204)
     template = "installs/progress.html" + ("#progress" if request.htmx else "")
@@ -37,9 +37,9 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
 @admins_only
 @require_POST
 def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
-    """The version that was found may be installed, with the command that was shown."""
+    """Confirm the command of the version that was found."""
     confirmed = request.POST.get("confirmed", "")
-    return _told(
+    return _act_and_show(
         request,
         public_id,
         partial(confirm_install, confirmed=confirmed),
@@ -50,16 +50,16 @@ def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
 @admins_only
 @require_POST
 def approve(request: PageRequest, public_id: UUID) -> HttpResponse:
-    """What was shown of its tools may be used."""
-    return _told(request, public_id, approve_install, "It waits for nobody any longer.")
+    """Approve the tools that were shown."""
+    return _act_and_show(request, public_id, approve_install, "It waits for nobody any longer.")
 
 
 @admins_only
 @require_POST
 def retry(request: PageRequest, public_id: UUID) -> HttpResponse:
-    """Begin again what failed or was cancelled; with the bounds that were offered, if asked to."""
+    """Restart a failed or cancelled installation, optionally with the offered bounds."""
     offered = _find(public_id).offered if "offered" in request.POST else None
-    return _told(
+    return _act_and_show(
         request,
         public_id,
         partial(retry_install, constraints=offered),
@@ -70,7 +70,7 @@ def retry(request: PageRequest, public_id: UUID) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
-    """Stop it, once somebody has said so twice."""
+    """Ask for confirmation, then cancel the installation."""
     one = _find(public_id)
     if request.method == "POST":
         if not cancel_install(by=request.user, installation=one):
@@ -82,10 +82,10 @@ def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
     return render_page(request, "installs/cancel.html", context, frame=frame_of(request))
 
 
-def _told(
+def _act_and_show(
     request: PageRequest, public_id: UUID, act: Callable[..., bool], otherwise: str
 ) -> HttpResponse:
-    """Do it, or say that it could not be done, and show how the installation stands."""
+    """Run the action, warn if it was not possible, and return to the progress page."""
     try:
         done = act(by=request.user, installation=_find(public_id))
     except NotPermittedError:

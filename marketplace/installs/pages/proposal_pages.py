@@ -1,4 +1,4 @@
-"""Servers that assistants have proposed: an admin installs one, or says why not."""
+"""Pages of servers that assistants have proposed: an admin installs or declines them."""
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -17,9 +17,9 @@ from catalog.servers.server_proposals import (
     list_open_proposals,
 )
 from marketplace.installs.install_requests import (
-    AlreadyThereError,
+    AlreadyInstalledError,
     InProgressError,
-    OtherThingError,
+    NameTakenError,
 )
 from marketplace.installs.proposal_install import install_proposed
 
@@ -30,14 +30,14 @@ TAKEN = "A server of this name is installed already, or being installed."
 @admins_only
 @require_GET
 def proposals(request: PageRequest) -> HttpResponse:
-    """Those that wait, the oldest first; or those that have an answer."""
+    """Show open proposals, oldest first, or answered ones."""
     return _show(request)
 
 
 @admins_only
 @require_POST
 def answer(request: PageRequest, pk: int) -> HttpResponse:
-    """Install it, or say no with a note."""
+    """Install the server, or decline it with a note."""
     proposal = get_object_or_404(ServerProposal.objects.select_related("user", "group"), pk=pk)
     note = request.POST.get("note", "").replace("\x00", "")
     try:
@@ -50,9 +50,9 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         answer_proposal(by=request.user, proposal=proposal, approve=False, note=note)
     except AnsweredError:
         return _show(request, problem="Somebody else has answered it.", status=409)
-    except OtherThingError as other:
+    except NameTakenError as other:
         return _show(request, problem=str(other), status=409)
-    except (AlreadyThereError, InProgressError):
+    except (AlreadyInstalledError, InProgressError):
         return _show(request, problem=TAKEN, status=409)
     except EndpointNotAllowedError as refused:
         return _show(request, problem=str(refused), status=409)

@@ -15,9 +15,9 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs import integration_management
 from marketplace.installs.install_requests import (
-    AlreadyThereError,
+    AlreadyInstalledError,
     NotPermittedError,
-    OtherAddressError,
+    TargetChangedError,
     retry_install,
 )
 from marketplace.integrations.health_check_request import check_now
@@ -29,10 +29,10 @@ from marketplace.models import Installation
 _REFUSED = (
     integration_management.NotReadyError,
     NotPermittedError,
-    AlreadyThereError,
+    AlreadyInstalledError,
     CommandNotAllowedError,
     EndpointNotAllowedError,
-    OtherAddressError,
+    TargetChangedError,
 )
 
 
@@ -137,7 +137,7 @@ def repair(request: PageRequest, slug: str) -> HttpResponse:
     """Says what is put in place again, and begins it."""
     row = get_object_or_404(Integration, slug=slug)
     if request.method != "POST":
-        context = {"integration": row, "now": integration_management.version_now(row)}
+        context = {"integration": row, "now": integration_management.current_installation(row)}
         return render_page(request, "integrations/repair.html", context, frame=frame_of(request))
     try:
         integration_management.repair(by=request.user, integration=row)

@@ -1,4 +1,4 @@
-"""`manage.py backup FILE`: the whole database in one file, while Pegboard runs."""
+"""`manage.py backup FILE`: write the whole database to a file, while Pegboard runs."""
 
 import json
 from argparse import ArgumentParser
@@ -9,20 +9,20 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from marketplace.management.steps import told_in
+from marketplace.management.steps import show_progress
 from marketplace.operate.backups.backup_service import make_backup
 from marketplace.operate.backups.postgres_programs import ProgramFailedError
 
-KEYS = "The keys of sealed secrets are not inside: keep encryption_keys and secret_key elsewhere."
+KEYS = "The file contains no encryption keys: keep encryption_keys and secret_key elsewhere."
 
 
 class Command(BaseCommand):
-    help = "Write the database to a file, with checksums; the keys of secrets are not inside."
+    help = "Write the database to a file, with checksums; the keys of secrets are not included."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--replace", action="store_true", help="the file, if there is one")
-        parser.add_argument("--json", action="store_true", help="for scripts")
+        parser.add_argument("--replace", action="store_true", help="overwrite an existing file")
+        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         if file.exists() and not options["replace"]:
@@ -30,15 +30,14 @@ class Command(BaseCommand):
         console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
         try:
             with Progress(console=console) as bars:
-                manifest = make_backup(file, progress=told_in(bars))
+                manifest = make_backup(file, progress=show_progress(bars))
         except (ProgramFailedError, OSError) as problem:
-            raise CommandError(f"There is no backup: {problem}") from problem
+            raise CommandError(f"The backup failed: {problem}") from problem
         report = manifest | {"file": str(file), "keys_inside": False}
         if options["json"]:
             self.stdout.write(json.dumps(report, indent=1))
         else:
             rows = sum(manifest["rows"].values())
             self.stdout.write(
-                f"{file}: {rows:,} rows in {manifest['dump']['bytes']:,} bytes, read again and "
-                f"right.\n{KEYS}"
+                f"{file}: {rows:,} rows in {manifest['dump']['bytes']:,} bytes, verified.\n{KEYS}"
             )

@@ -1,4 +1,4 @@
-"""Loads a file or a folder into the catalogue."""
+"""`manage.py import_catalog PATH`: load a file or folder into the catalogue."""
 
 import json
 from argparse import ArgumentParser
@@ -24,17 +24,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--integration", help="the slug for what names no integration itself")
+        parser.add_argument("--integration", help="the slug for entries that name no integration")
         parser.add_argument(
             "--source",
             default="",
-            help="the name of where it comes from, which has to stay the same (default: PATH)",
+            help="a name for this source, the same at every import (default: PATH)",
         )
-        parser.add_argument("--group", help="may use what is loaded; made if there is none")
         parser.add_argument(
-            "--prune", action="store_true", help="remove what the integrations no longer have"
+            "--group", help="a group that may use the imported tools; created if missing"
         )
-        parser.add_argument("--json", action="store_true", help="for scripts")
+        parser.add_argument(
+            "--prune",
+            action="store_true",
+            help="remove capabilities that the integrations no longer have",
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         if not path.exists():
@@ -51,23 +55,23 @@ class Command(BaseCommand):
                 by=None,
                 source="import",
                 came_from=options["source"] or str(path.resolve()),
-                group=_group(options["group"]),
+                group=_find_or_create_group(options["group"]),
                 prune=options["prune"],
                 progress=lambda done, total: bars.update(storing, completed=done, total=total),
             )
         if options["json"]:
-            self.stdout.write(json.dumps(_report(imported), indent=1))
+            self.stdout.write(json.dumps(_summarize(imported), indent=1))
         else:
-            _show(imported, console)
+            _print_summary(imported, console)
         if not imported.loaded:
             raise SystemExit(1)
 
 
-def _group(name: str | None) -> Group | None:
+def _find_or_create_group(name: str | None) -> Group | None:
     return Group.objects.get_or_create(name=name)[0] if name else None
 
 
-def _report(imported: Imported) -> dict[str, Any]:
+def _summarize(imported: Imported) -> dict[str, Any]:
     registered, listings = asdict(imported.registered), asdict(imported.listings)
     del registered["defects"], listings["defects"]
     return {
@@ -79,7 +83,7 @@ def _report(imported: Imported) -> dict[str, Any]:
     }
 
 
-def _show(imported: Imported, console: Console) -> None:
+def _print_summary(imported: Imported, console: Console) -> None:
     for defect in imported.defects:
         console.print(f"[yellow]not loaded[/] {escape(str(defect))}")
     registered, listings = imported.registered, imported.listings

@@ -1,4 +1,4 @@
-"""Loads the starter collection, which comes with the install."""
+"""`manage.py load_starter`: load the starter collection that comes with Pegboard."""
 
 import json
 from argparse import ArgumentParser
@@ -15,11 +15,13 @@ from marketplace.sources.kinds.starter_source import starter_collection, starter
 
 
 class Command(BaseCommand):
-    help = "Load the starter collection and its listings; what is there and unchanged stays."
+    help = "Load the starter collection and its listings; unchanged entries stay."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--group", default="everyone", help="may use the collection")
-        parser.add_argument("--json", action="store_true", help="for scripts")
+        parser.add_argument(
+            "--group", default="everyone", help="a group that may use the collection"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
     def handle(self, *args: Any, group: str, **options: Any) -> None:
         first_group, _ = Group.objects.get_or_create(name=group)

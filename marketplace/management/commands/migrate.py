@@ -1,8 +1,7 @@
-"""`manage.py migrate`, which never keeps the requests of a running Pegboard waiting for a lock.
+"""`manage.py migrate`, with a lock timeout, so that it never blocks a running Pegboard.
 
-A change of a table waits for those who use it, and all who come later wait behind it. So a
-migration gives up after a short while and lets them pass, and is tried again.
-
+A schema change waits for everybody who uses the table, and later requests queue behind it. So a
+migration that gets no lock within a second gives up, lets them pass, and tries again.
 It runs as the owner of the tables, and then sets the rights of the application's role.
 """
 
@@ -25,7 +24,7 @@ class Command(migrate.Command):
     help = migrate.Command.help
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        if connections[options["database"]].in_atomic_block:  # its owner's limits hold
+        if connections[options["database"]].in_atomic_block:  # the caller's timeouts apply
             return super().handle(*args, **options)
         with as_owner(options["database"]):
             return self._migrate(*args, **options)
@@ -44,11 +43,11 @@ class Command(migrate.Command):
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(_PAUSE_SECONDS)
             finally:
-                connection.close()  # nobody else is to work with this limit
+                connection.close()  # the timeout must not outlive the migration
         return None
 
     def _migrate_and_grant(self, *args: Any, **options: Any) -> Any:
-        told = super().handle(*args, **options)
+        result = super().handle(*args, **options)
         if not (options["plan"] or options["check_unapplied"]):
             grant_rights(options["database"])
-        return told
+        return result

@@ -1,4 +1,4 @@
-"""`manage.py prepare_database`: the roles of a Postgres server of one's own, made or printed."""
+"""`manage.py prepare_database`: create or print the roles for your own Postgres server."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from marketplace.operate.roles.role_names import TEMPLATE
 from marketplace.operate.roles.role_preparation import (
-    Account,
+    LoginRole,
     Statement,
-    as_script,
+    create_database_statement,
     database_statements,
-    make_database,
+    format_script,
     prepare_server,
     server_statements,
 )
@@ -30,30 +30,33 @@ class Command(BaseCommand):
         "Make the roles of DATABASE_URL and DATABASE_OWNER_URL and their database, as the "
         "superuser of DATABASE_SUPERUSER_URL; existing tables change hands. It may be repeated."
     )
-    requires_system_checks: list[str] = []  # the roles may not be there yet
+    requires_system_checks: list[str] = []  # the roles may not exist yet
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--print", action="store_true", dest="only_print", help="the SQL, for psql; do nothing"
+            "--print",
+            action="store_true",
+            dest="only_print",
+            help="print the SQL for psql instead of running it",
         )
 
     def handle(self, *args: Any, only_print: bool, **options: Any) -> None:
-        app, name = _account(settings.DATABASE_URL, "DATABASE_URL")
-        owner, owners = _account(settings.DATABASE_OWNER_URL, "DATABASE_OWNER_URL")
+        app, name = _parse_role(settings.DATABASE_URL, "DATABASE_URL")
+        owner, owners = _parse_role(settings.DATABASE_OWNER_URL, "DATABASE_OWNER_URL")
         if app.name == owner.name or name != owners:
             raise CommandError(
                 "DATABASE_URL and DATABASE_OWNER_URL need two roles and one database, as in "
                 f"{_EXAMPLE}."
             )
         if only_print:
-            for line in as_script(list(_statements(app.name, owner.name, name))):
+            for line in format_script(list(_statements(app.name, owner.name, name))):
                 self.stdout.write(line)
             self.stdout.write(f"\\password {app.name}\n\\password {owner.name}")
             return
         self._prepare(app, owner, name)
 
-    def _prepare(self, app: Account, owner: Account, name: str) -> None:
+    def _prepare(self, app: LoginRole, owner: LoginRole, name: str) -> None:
         superuser = settings.DATABASE_SUPERUSER_URL
         if not superuser:
             raise CommandError("DATABASE_SUPERUSER_URL is not set: name a superuser, or --print.")
@@ -71,13 +74,13 @@ class Command(BaseCommand):
 
 def _statements(app: str, owner: str, name: str) -> Iterator[Statement]:
     yield from server_statements(app=app, owner=owner)
-    yield make_database(name, owner=owner)
+    yield create_database_statement(name, owner=owner)
     yield from database_statements(TEMPLATE, owner=owner)
     yield from database_statements(name, owner=owner)
 
 
-def _account(url: str, setting: str) -> tuple[Account, str]:
+def _parse_role(url: str, setting: str) -> tuple[LoginRole, str]:
     if not url:
         raise CommandError(f"{setting} is not set: two roles are needed, as in {_EXAMPLE}.")
     parts = dj_database_url.parse(url)
-    return Account(parts["USER"], parts["PASSWORD"]), parts["NAME"]
+    return LoginRole(parts["USER"], parts["PASSWORD"]), parts["NAME"]

@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: get back to a backup, while Pegboard runs or before it ever did."""
+"""`manage.py restore FILE`: restore a backup, while Pegboard runs or before its first start."""
 
 import json
 from argparse import ArgumentParser
@@ -11,54 +11,56 @@ from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import Progress
 
-from marketplace.management.steps import told_in
+from marketplace.management.steps import show_progress
 from marketplace.operate.backups.backup_archive import BackupDamagedError
 from marketplace.operate.backups.backup_service import (
-    Restored,
     RestoreRefusedError,
+    RestoreResult,
     check_backup,
     restore_backup,
 )
-from marketplace.operate.backups.database_swap import MayNotMakeError
+from marketplace.operate.backups.database_swap import CreateDatabaseDeniedError
 from marketplace.operate.backups.postgres_programs import ProgramFailedError
 
-_REFUSALS = (BackupDamagedError, MayNotMakeError, RestoreRefusedError)
+_REFUSED = (BackupDamagedError, CreateDatabaseDeniedError, RestoreRefusedError)
 
 
 class Command(BaseCommand):
     help = "Restore a backup; a database that is in use is replaced in one step, and kept."
-    requires_system_checks: list[str] = []  # the tables may not be there yet
+    requires_system_checks: list[str] = []  # the tables may not exist yet
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--yes", action="store_true", help="replace a database with data")
-        parser.add_argument("--check", action="store_true", help="only compare the checksums")
+        parser.add_argument(
+            "--yes", action="store_true", help="replace a database that is not empty"
+        )
+        parser.add_argument("--check", action="store_true", help="only verify the checksums")
         parser.add_argument(
             "--lose-secrets", action="store_true", help="restore without the keys of its secrets"
         )
-        parser.add_argument("--json", action="store_true", help="for scripts")
+        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
         try:
             with Progress(console=console) as bars:
-                restored = _run(file, options, told_in(bars))
-        except _REFUSALS as problem:
+                restored = _run(file, options, show_progress(bars))
+        except _REFUSED as problem:
             raise CommandError(str(problem)) from problem
         except (ProgramFailedError, DatabaseError, OSError) as problem:
             raise CommandError(f"Nothing was replaced: {problem}") from problem
         if options["json"]:
             self.stdout.write(json.dumps({"file": str(file), **asdict(restored)}, indent=1))
         elif options["check"]:
-            self.stdout.write(f"{file} is as it was written.")
+            self.stdout.write(f"{file} is intact: all checksums match.")
         else:
-            self.stdout.write(_sentences(restored))
+            self.stdout.write(_describe(restored))
 
 
-def _run(file: Path, options: dict[str, Any], progress: Any) -> Restored:
+def _run(file: Path, options: dict[str, Any], progress: Any) -> RestoreResult:
     if options["check"]:
-        return Restored(check_backup(file, progress=progress))
+        return RestoreResult(check_backup(file, progress=progress))
     return restore_backup(
         file,
         overwrite=options["yes"],
@@ -67,16 +69,16 @@ def _run(file: Path, options: dict[str, Any], progress: Any) -> Restored:
     )
 
 
-def _sentences(restored: Restored) -> str:
-    told = [f"Restored to {restored.manifest['made_at']}."]
+def _describe(restored: RestoreResult) -> str:
+    lines = [f"Restored to {restored.manifest['made_at']}."]
     if restored.kept_as:
-        told.append(
-            f"What was in use before is kept as the database {restored.kept_as}; requests waited "
+        lines.append(
+            f"The previous database is kept as {restored.kept_as}; requests waited "
             f"{restored.waited_seconds:.1f} s."
         )
     if restored.migrated:
-        told.append(f"{len(restored.migrated)} migrations that the backup had not were run.")
-    told.append(
+        lines.append(f"{len(restored.migrated)} migrations were run that the backup did not have.")
+    lines.append(
         f"{restored.secrets_readable} sealed secrets can be read, {restored.secrets_lost} cannot."
     )
-    return "\n".join(told)
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`manage.py set_up`: files and database made ready, for `up` and for the container."""
+"""`manage.py set_up`: prepare files and database, for `up` and for the container."""
 
 import sys
 from argparse import ArgumentParser
@@ -18,25 +18,25 @@ from marketplace.operate.embedded.first_setup import (
     fill_empty_catalogue,
 )
 from marketplace.operate.embedded.supervisor import Supervisor
-from marketplace.operate.roles.role_powers import REMEDY, powers_of_the_application
+from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 
 class Command(BaseCommand):
     help = (
         "Makes files and database ready; a new database gets the starter collection and an admin."
     )
-    requires_system_checks: list[str] = []  # the tables may not be there yet
+    requires_system_checks: list[str] = []  # the tables may not exist yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--only", choices=["files", "database"], help="one half of it")
+        parser.add_argument("--only", choices=["files", "database"], help="run only this half")
 
     def handle(self, *args: Any, only: str | None, **options: Any) -> None:
         supervisor = Supervisor(self._write)
         try:
             if only != "database":
-                _files(supervisor)
+                _prepare_files(supervisor)
             if only != "files":
-                _database(supervisor)
+                _prepare_database(supervisor)
         except CannotRun as problem:
             sys.exit(f"Pegboard cannot run: {problem}")
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _files(supervisor: Supervisor) -> None:
+def _prepare_files(supervisor: Supervisor) -> None:
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
     if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
@@ -54,11 +54,11 @@ def _files(supervisor: Supervisor) -> None:
         collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
 
 
-def _database(supervisor: Supervisor) -> None:
+def _prepare_database(supervisor: Supervisor) -> None:
     check_database()
     with supervisor.step("Database tables"):
         call_command("migrate", interactive=False, verbosity=0)
-    for power in powers_of_the_application():
+    for power in list_excess_rights():
         supervisor.say(f"Note: in the database, {power}. {REMEDY}")
     with supervisor.step("Starter collection"):
         fill_empty_catalogue()

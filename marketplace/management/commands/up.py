@@ -1,4 +1,4 @@
-"""`manage.py up`: all of Pegboard by one command, with its own Postgres and Redis if need be."""
+"""`manage.py up`: run all of Pegboard, with embedded Postgres and Redis if none are configured."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 
 from catalog.servers.secrets.encryption_keys import add_key, key_file
 from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.data_folder import Lock, key_in, open_data_folder
+from marketplace.operate.embedded.data_folder import Lock, open_data_folder, read_or_create_key
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.pegboard_programs import (
@@ -24,14 +24,18 @@ from marketplace.operate.embedded.pegboard_programs import (
     check_port,
     set_up,
 )
-from marketplace.operate.embedded.supervisor import Supervisor, stopping_on_signals, undisturbed
+from marketplace.operate.embedded.supervisor import (
+    Supervisor,
+    ignoring_signals,
+    stopping_on_signals,
+)
 
-_POWERFUL = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
+_OWNER_VARIABLES = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
 
 
 class Command(BaseCommand):
     help = "Starts Pegboard: database, queue, web and worker; Ctrl-C stops them all."
-    requires_system_checks: list[str] = []  # the database may not be there yet
+    requires_system_checks: list[str] = []  # the database may not exist yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
@@ -43,7 +47,7 @@ class Command(BaseCommand):
         data = Path(settings.PEGBOARD_DATA_DIR).resolve()
         lock = Lock(data)
         supervisor = Supervisor(self._write)
-        # Celery's schedule and the like are made with whatever mode is left to them.
+        # Files that set no mode themselves, such as Celery's schedule, become private.
         os.umask(0o077)
         with stopping_on_signals():
             try:
@@ -56,7 +60,7 @@ class Command(BaseCommand):
             except CannotRun as problem:
                 sys.exit(f"Pegboard cannot run: {problem}")
             finally:
-                with undisturbed():
+                with ignoring_signals():
                     supervisor.stop()
                     lock.release()
 
@@ -67,19 +71,22 @@ class Command(BaseCommand):
 
 def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     if not os.environ.get("PEGBOARD_SECRET_KEY"):
-        key_in(data, "secret_key")
+        read_or_create_key(data, "secret_key")
     if not settings.PEGBOARD_ENCRYPTION_KEYS and not key_file().exists():
         add_key(key_file())
-    set_up_by = {
+    setup_environment = {
         **os.environ,
         "PEGBOARD_DATA_DIR": str(data),
         "PYTHONPATH": str(settings.BASE_DIR),
-        **(_database() or _postgres(supervisor, data)),
-        "REDIS_URL": _checked(os.environ.get("REDIS_URL", "")) or _redis(supervisor, data),
+        **(_configured_database() or _start_postgres(supervisor, data)),
+        "REDIS_URL": _check_redis(os.environ.get("REDIS_URL", ""))
+        or _start_redis(supervisor, data),
     }
-    set_up(set_up_by)
-    # What serves has the address of its own role alone.
-    environment = {name: value for name, value in set_up_by.items() if name not in _POWERFUL}
+    set_up(setup_environment)
+    # Serving programs get only the application's own database role.
+    environment = {
+        name: value for name, value in setup_environment.items() if name not in _OWNER_VARIABLES
+    }
     supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
     supervisor.start(Worker(data=data, environment=environment))
     supervisor.start(Connections(logs=data / "logs", environment=environment))
@@ -88,27 +95,27 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     supervisor.watch()
 
 
-def _database() -> dict[str, str]:
-    """The database that the environment names, if it does."""
+def _configured_database() -> dict[str, str]:
+    """Return the DATABASE_URL of the environment, if it is set."""
     url = os.environ.get("DATABASE_URL")
     return {"DATABASE_URL": url} if url else {}
 
 
-def _postgres(supervisor: Supervisor, data: Path) -> dict[str, str]:
+def _start_postgres(supervisor: Supervisor, data: Path) -> dict[str, str]:
     server = EmbeddedPostgres(data)
     supervisor.start(server)
     server.create_database()
     return {"DATABASE_URL": server.url(), "DATABASE_OWNER_URL": server.owner_url()}
 
 
-def _redis(supervisor: Supervisor, data: Path) -> str:
+def _start_redis(supervisor: Supervisor, data: Path) -> str:
     server = EmbeddedRedis(data)
     supervisor.start(server)
     return server.url
 
 
-def _checked(url: str) -> str:
-    """The URL, once its Redis has answered."""
+def _check_redis(url: str) -> str:
+    """Return the URL after its Redis has answered; CannotRun otherwise."""
     try:
         if url:
             with redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:

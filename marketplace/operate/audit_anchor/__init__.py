@@ -1,3 +1,3 @@
-"""The audit anchor: the head of the audit log, noted outside of the database."""
+"""The audit anchor: copies of the audit log's head, kept outside the database."""
 
 __all__ = ["anchor_state"]

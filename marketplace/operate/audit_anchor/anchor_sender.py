@@ -1,7 +1,7 @@
-"""Noting the head of the audit log outside of the database, where its owner cannot change it.
+"""Recording the head of the audit log outside the database, out of reach of the database's owner.
 
-The process that goes out does it, every PEGBOARD_AUDIT_ANCHOR_SECONDS if there are new entries. One
-that could not be noted is noted the next time.
+The outgoing worker does this every PEGBOARD_AUDIT_ANCHOR_SECONDS if there are new entries. A
+failed attempt is repeated at the next interval.
 """
 
 from datetime import timedelta
@@ -14,13 +14,13 @@ from acl.audit.audit_anchors import Anchor
 from acl.models import AuditHead
 from catalog.servers.net.outgoing_errors import OutgoingError
 from marketplace.models import AuditAnchor
-from marketplace.operate.audit_anchor.anchor_targets import NotNotedError, note
+from marketplace.operate.audit_anchor.anchor_targets import AnchorFailedError, record_anchor
 
-_AGAIN = timedelta(days=1)  # although nothing is new: somebody notices when it stays away
+_REPEAT_AFTER = timedelta(days=1)  # even if nothing is new, so that a missing anchor is noticed
 
 
-def note_head() -> None:
-    """Note the head if it has moved, or was not noted for a day."""
+def record_head() -> None:
+    """Record the head if it has moved, or was not recorded for a day."""
     place = settings.PEGBOARD_AUDIT_ANCHOR
     if not place:
         return
@@ -32,8 +32,8 @@ def note_head() -> None:
             return
         now = timezone.now()
         try:
-            note(Anchor(head.number, head.digest), place=place, at=now.isoformat())
-        except (NotNotedError, OutgoingError) as problem:
+            record_anchor(Anchor(head.number, head.digest), place=place, at=now.isoformat())
+        except (AnchorFailedError, OutgoingError) as problem:
             row.failure = str(problem)[:200]
         else:
             row.number, row.noted_at, row.failure = head.number, now, ""
@@ -41,6 +41,8 @@ def note_head() -> None:
 
 
 def _is_due(row: AuditAnchor, head: AuditHead) -> bool:
-    # A head that is behind what was noted is noted, too: that the log was cut off, or restored.
+    # A head behind the recorded one is recorded as well: the log was truncated or restored.
     moved = head.number != row.number
-    return bool(moved or row.failure or not row.noted_at or row.noted_at < timezone.now() - _AGAIN)
+    return bool(
+        moved or row.failure or not row.noted_at or row.noted_at < timezone.now() - _REPEAT_AFTER
+    )

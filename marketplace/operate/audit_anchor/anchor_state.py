@@ -1,4 +1,4 @@
-"""How far the audit log has been noted outside of the database, for those who watch Pegboard."""
+"""State of the audit anchor, for health checks and metrics."""
 
 from datetime import timedelta
 
@@ -17,15 +17,15 @@ def anchor_problem() -> str:
         return ""
     row = AuditAnchor.objects.filter(pk=1).first()
     if row and row.failure:
-        return f"The head of the audit log could not be noted elsewhere: {row.failure}"
-    noted = row.number if row else 0
+        return f"The audit anchor could not be recorded: {row.failure}"
+    anchored = row.number if row else 0
     late = timezone.now() - timedelta(seconds=_LATE * settings.PEGBOARD_AUDIT_ANCHOR_SECONDS)
-    if AuditEntry.objects.filter(number=noted + 1, at__lt=late).exists():
-        return f"The audit log since entry {noted + 1} has not been noted elsewhere."
+    if AuditEntry.objects.filter(number=anchored + 1, at__lt=late).exists():
+        return f"Audit entries since number {anchored + 1} have no anchor yet."
     return ""
 
 
-def entries_not_noted() -> int:
-    """How many entries are protected by nothing outside of the database."""
+def count_unanchored_entries() -> int:
+    """Return the number of entries that are newer than the recorded anchor."""
     row, head = AuditAnchor.objects.filter(pk=1).first(), AuditHead.objects.first()
     return (head.number if head else 0) - (row.number if row else 0)

@@ -1,11 +1,11 @@
-"""The task that notes the head of the audit log, in the process that goes out."""
+"""Celery task of the audit anchor, in the outgoing worker."""
 
 from celery import shared_task
 
-from marketplace.operate.audit_anchor.anchor_sender import note_head
+from marketplace.operate.audit_anchor.anchor_sender import record_head
 
 
 @shared_task(name="servers.note_audit_head")  # type: ignore[untyped-decorator]
 def note_audit_head() -> None:
-    """Note the head of the audit log outside of the database, if it has moved."""
-    note_head()
+    """Record the head of the audit log outside the database, if it has moved."""
+    record_head()

@@ -1,3 +1,3 @@
-"""Backups: their file, Postgres's programs, and swapping databases."""
+"""Backups: the backup file, pg_dump and pg_restore, and swapping databases."""
 
 __all__ = ["backup_archive", "backup_service", "database_swap", "postgres_programs"]

@@ -1,7 +1,7 @@
-"""The file of a backup: a tar with pg_dump's archive, what it is of, and the checksums of both.
+"""Backup files: a tar with a pg_dump archive, a manifest, and the checksums of both.
 
-`tar xf FILE && sha256sum --check SHA256SUMS` and pg_restore read it without Pegboard. It is written
-and read as a stream: nothing is on the disk twice.
+Readable without Pegboard: `tar xf FILE && sha256sum --check SHA256SUMS`, then pg_restore. Written
+and read as a stream, so no second copy is ever on disk.
 """
 
 import hashlib
@@ -17,24 +17,25 @@ from acl.platform.strict_json import StrictJSONError, parse_json
 
 DUMP, MANIFEST, SUMS = "database.dump", "manifest.json", "SHA256SUMS"
 FORMAT = 1
-_AT_ONCE = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 
 class BackupDamagedError(Exception):
-    """A file is no backup, or not the one that was written."""
+    """The file is no backup, or is damaged."""
 
 
 def write_archive(path: Path, chunks: Iterable[bytes], about: dict[str, Any]) -> dict[str, Any]:
-    """Write the dump and what it is of; the manifest. `path` is there once it is whole."""
+    """Write dump and manifest to `path`, and return the manifest."""
+    # Renamed at the end, so that a file at `path` is always complete.
     draft = path.with_name(f"{path.name}.part")
     draft.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             size, digest = _write_dump(file, chunks)
             manifest = {"format": FORMAT, **about, "dump": {"bytes": size, "sha256": digest}}
-            told = json.dumps(manifest, indent=1).encode()
-            sums = f"{digest}  {DUMP}\n{hashlib.sha256(told).hexdigest()}  {MANIFEST}\n"
-            for name, content in ((MANIFEST, told), (SUMS, sums.encode())):
+            manifest_json = json.dumps(manifest, indent=1).encode()
+            sums = f"{digest}  {DUMP}\n{hashlib.sha256(manifest_json).hexdigest()}  {MANIFEST}\n"
+            for name, content in ((MANIFEST, manifest_json), (SUMS, sums.encode())):
                 file.write(_header(name, len(content)) + content + _padding(len(content)))
             file.write(bytes(2 * tarfile.BLOCKSIZE))
             file.flush()
@@ -48,11 +49,11 @@ def write_archive(path: Path, chunks: Iterable[bytes], about: dict[str, Any]) ->
 def check_archive(
     path: Path, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """The manifest, once every byte has been compared with its checksum."""
-    with _opened(path) as tar:
+    """Verify the checksums of every member, and return the manifest."""
+    with _open_archive(path) as tar:
         expected = [line.split("  ", 1) for line in _read(tar, SUMS).decode().splitlines()]
         if sorted(name for _, name in expected) != sorted([DUMP, MANIFEST]):
-            raise BackupDamagedError(f"{path} has no checksums of what is in it.")
+            raise BackupDamagedError(f"{path} has no list of checksums.")
         total, done = sum(tar.getmember(name).size for _, name in expected), 0
         for digest, name in expected:
             found = hashlib.sha256()
@@ -61,21 +62,21 @@ def check_archive(
                 done += len(chunk)
                 progress(done, total)
             if found.hexdigest() != digest:
-                raise BackupDamagedError(f"{name} in {path} is not what was written.")
+                raise BackupDamagedError(f"{name} in {path} does not match its checksum.")
         manifest: dict[str, Any] = parse_json(_read(tar, MANIFEST))
     if manifest["format"] != FORMAT:
-        raise BackupDamagedError(f"{path} was written by a later Pegboard than this one.")
+        raise BackupDamagedError(f"{path} was written by a newer Pegboard.")
     return manifest
 
 
-def dump_in(path: Path) -> Iterator[bytes]:
-    """The archive of pg_dump."""
-    with _opened(path) as tar:
+def read_dump(path: Path) -> Iterator[bytes]:
+    """Yield the pg_dump archive in chunks."""
+    with _open_archive(path) as tar:
         yield from _chunks(tar, DUMP)
 
 
 def _write_dump(file: BinaryIO, chunks: Iterable[bytes]) -> tuple[int, str]:
-    """How long it came to be, which its header tells afterwards, and its digest."""
+    """Write the dump, then its header, because the size is known only at the end."""
     file.write(bytes(tarfile.BLOCKSIZE))
     size, digest = 0, hashlib.sha256()
     for chunk in chunks:
@@ -100,12 +101,12 @@ def _padding(size: int) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(path, "r:") as tar:
             yield tar
     except (tarfile.TarError, KeyError, EOFError, UnicodeDecodeError, StrictJSONError):
-        raise BackupDamagedError(f"{path} is no backup of Pegboard, or not all of one.") from None
+        raise BackupDamagedError(f"{path} is not a complete Pegboard backup.") from None
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:
@@ -116,5 +117,5 @@ def _chunks(tar: tarfile.TarFile, name: str) -> Iterator[bytes]:
     content: IO[bytes] | None = tar.extractfile(name)
     if content is None:
         raise KeyError(name)
-    while chunk := content.read(_AT_ONCE):
+    while chunk := content.read(_CHUNK_BYTES):
         yield chunk

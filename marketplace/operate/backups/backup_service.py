@@ -1,4 +1,4 @@
-"""A backup of everything that an installation keeps in its database, and getting back to it."""
+"""Backup and restore of the whole database."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,32 +14,32 @@ from django.db.migrations.recorder import MigrationRecorder
 from acl.audit.recorder import record
 from acl.platform.redis_circuit import attempt
 from marketplace.operate.backups import postgres_programs
-from marketplace.operate.backups.backup_archive import check_archive, dump_in, write_archive
+from marketplace.operate.backups.backup_archive import check_archive, read_dump, write_archive
 from marketplace.operate.backups.database_swap import (
+    connected_to,
+    create_database,
+    current_database,
     drop_database,
     is_empty,
-    make_database,
-    name_in_use,
-    take_place,
-    working_on,
+    swap_databases,
 )
-from marketplace.operate.backups.key_check import WITHOUT_KEY, missing_keys, secrets_by_key
+from marketplace.operate.backups.key_check import NO_KEY, missing_keys, secrets_by_key
 from marketplace.operate.roles.owner_role import as_owner
 
-Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+Progress = Callable[[str, int, int], None]  # step, done, total
 
 
-def _untold(step: str, done: int, total: int) -> None:
-    """Where nobody wants to know."""
+def _ignore_progress(step: str, done: int, total: int) -> None:
+    """Ignore progress."""
 
 
 class RestoreRefusedError(Exception):
-    """The restore would lose something, and nobody has said that it may."""
+    """Refused restore, because it would lose data without the caller's consent."""
 
 
 @dataclass(slots=True)
-class Restored:
-    """What came of it. `kept_as` is the database that was in use before, if there was one."""
+class RestoreResult:
+    """Result of a restore. `kept_as` is the name that the replaced database now has."""
 
     manifest: dict[str, Any]
     kept_as: str = ""
@@ -50,21 +50,21 @@ class Restored:
 
 
 @as_owner()
-def make_backup(path: Path, *, progress: Progress = _untold) -> dict[str, Any]:
-    """Write the database to a file and read it again; its manifest. Work goes on meanwhile."""
+def make_backup(path: Path, *, progress: Progress = _ignore_progress) -> dict[str, Any]:
+    """Write the database to a file, verify it, and return the manifest. Runs during normal use."""
     with transaction.atomic(), connection.cursor() as cursor:
-        # One state of the database for the dump and for what the manifest says of it.
+        # One snapshot for the dump and for the row counts in the manifest.
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         snapshot = cursor.fetchone()[0]
-        about = _about()
-        done = _counted(progress, "Dumping tables", len(about["rows"]))
+        about = _describe_database()
+        done = _table_counter(progress, "Dumping tables", len(about["rows"]))
         write_archive(path, postgres_programs.dump(snapshot=snapshot, table_done=done), about)
     return check_backup(path, progress=progress)
 
 
-def check_backup(path: Path, *, progress: Progress = _untold) -> dict[str, Any]:
-    """The manifest of a backup whose checksums are right."""
+def check_backup(path: Path, *, progress: Progress = _ignore_progress) -> dict[str, Any]:
+    """Verify the checksums of a backup, and return its manifest."""
     return check_archive(path, lambda done, total: progress("Checking", done, total))
 
 
@@ -74,26 +74,26 @@ def restore_backup(
     *,
     overwrite: bool,
     lose_secrets: bool = False,
-    progress: Progress = _untold,
-) -> Restored:
-    """Get back to a backup. What is in use is replaced at the very end, in one step, and kept."""
+    progress: Progress = _ignore_progress,
+) -> RestoreResult:
+    """Restore a backup. A database in use is replaced in one step at the end, and kept."""
     manifest = check_backup(path, progress=progress)
-    _refuse_later(manifest)
+    _refuse_newer(manifest)
     if not lose_secrets:
         _refuse_without_keys(manifest)
     if is_empty():
-        restored = _fill(path, manifest, name_in_use(), progress)
+        restored = _fill(path, manifest, current_database(), progress)
     elif not overwrite:
         raise RestoreRefusedError(
-            f"The database {name_in_use()} is not empty: with --yes the backup takes its place."
+            f"The database {current_database()} is not empty. Replace it with --yes."
         )
     else:
         restored = _replace(path, manifest, progress)
-    _forget_in_redis()
+    _clear_caches()
     return restored
 
 
-def _about() -> dict[str, Any]:
+def _describe_database() -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT now(), current_setting('server_version')")
         now, version = cursor.fetchone()
@@ -101,17 +101,17 @@ def _about() -> dict[str, Any]:
         "pegboard": settings.PEGBOARD_VERSION,
         "made_at": now.isoformat(),
         "postgres": version,
-        "migrations": _applied(),
-        "rows": _rows(),
+        "migrations": _applied_migrations(),
+        "rows": _count_rows(),
         "secrets_by_key": secrets_by_key(),
     }
 
 
-def _applied() -> list[str]:
+def _applied_migrations() -> list[str]:
     return sorted(".".join(key) for key in MigrationRecorder(connection).applied_migrations())
 
 
-def _rows() -> dict[str, int]:
+def _count_rows() -> dict[str, int]:
     counts = {}
     with connection.cursor() as cursor:
         for table in sorted(connection.introspection.table_names(cursor)):
@@ -120,12 +120,12 @@ def _rows() -> dict[str, int]:
     return counts
 
 
-def _refuse_later(manifest: dict[str, Any]) -> None:
+def _refuse_newer(manifest: dict[str, Any]) -> None:
     known = {".".join(key) for key in MigrationLoader(None).disk_migrations or ()}
     if unknown := sorted(set(manifest["migrations"]) - known):
         raise RestoreRefusedError(
-            f"The backup is of Pegboard {manifest['pegboard']} and has tables that this one does "
-            f"not know ({unknown[-1]}): restore it by that Pegboard or a later one."
+            f"The backup was made by Pegboard {manifest['pegboard']} and has tables unknown to "
+            f"this version ({unknown[-1]}): restore it with that version or a later one."
         )
 
 
@@ -133,45 +133,46 @@ def _refuse_without_keys(manifest: dict[str, Any]) -> None:
     missing = missing_keys(manifest["secrets_by_key"])
     if missing:
         raise RestoreRefusedError(
-            f"{sum(missing.values())} sealed secrets of the backup need a key that is not here "
-            f"(fingerprint {', '.join(missing)}): put it into PEGBOARD_ENCRYPTION_KEYS or the "
-            "file encryption_keys, or restore with --lose-secrets and set them again."
+            f"{sum(missing.values())} sealed secrets of the backup need a key that is not "
+            f"configured (fingerprint {', '.join(missing)}): add it to "
+            "PEGBOARD_ENCRYPTION_KEYS or to the file encryption_keys, or use --lose-secrets and "
+            "enter the secrets again."
         )
 
 
-def _replace(path: Path, manifest: dict[str, Any], progress: Progress) -> Restored:
-    """Fill a database beside the one in use, and let the two change places."""
-    in_use, stamp = name_in_use(), _stamp()
+def _replace(path: Path, manifest: dict[str, Any], progress: Progress) -> RestoreResult:
+    """Restore into a second database, then swap it with the one in use."""
+    in_use, stamp = current_database(), _stamp()
     beside = f"{in_use[:40]}_restoring_{stamp}"
-    make_database(beside)
+    create_database(beside)
     try:
         restored = _fill(path, manifest, beside, progress)
         restored.kept_as = f"{in_use[:40]}_before_{stamp}"
-        restored.waited_seconds = take_place(beside, kept_as=restored.kept_as)
+        restored.waited_seconds = swap_databases(beside, kept_as=restored.kept_as)
     finally:
-        drop_database(beside)  # there is none of that name once it has taken the place
+        drop_database(beside)  # does nothing after a successful swap: the name is gone
     return restored
 
 
-def _fill(path: Path, manifest: dict[str, Any], database: str, progress: Progress) -> Restored:
-    done = _counted(progress, "Restoring tables", len(manifest["rows"]))
-    postgres_programs.restore(dump_in(path), database=database, table_done=done)
-    restored = Restored(manifest)
-    with working_on(database):
-        if _rows() != manifest["rows"]:
-            raise RestoreRefusedError("What was restored has not the rows that were dumped.")
-        before = set(_applied())
+def _fill(path: Path, manifest: dict[str, Any], database: str, progress: Progress) -> RestoreResult:
+    done = _table_counter(progress, "Restoring tables", len(manifest["rows"]))
+    postgres_programs.restore(read_dump(path), database=database, table_done=done)
+    restored = RestoreResult(manifest)
+    with connected_to(database):
+        if _count_rows() != manifest["rows"]:
+            raise RestoreRefusedError("The restored row counts differ from those in the backup.")
+        before = set(_applied_migrations())
         call_command("migrate", interactive=False, verbosity=0)
-        restored.migrated = sorted(set(_applied()) - before)
+        restored.migrated = sorted(set(_applied_migrations()) - before)
         found = secrets_by_key()
-        restored.secrets_lost = found.pop(WITHOUT_KEY, 0)
+        restored.secrets_lost = found.pop(NO_KEY, 0)
         restored.secrets_readable = sum(found.values())
         details = {"made_at": manifest["made_at"], "sha256": manifest["dump"]["sha256"]}
         record(by=None, action="database.restored", target=path.name, details=details)
     return restored
 
 
-def _counted(progress: Progress, step: str, total: int) -> Callable[[str], None]:
+def _table_counter(progress: Progress, step: str, total: int) -> Callable[[str], None]:
     done: list[str] = []
 
     def count(table: str) -> None:
@@ -187,9 +188,9 @@ def _stamp() -> str:
         return str(cursor.fetchone()[0])
 
 
-def _forget_in_redis() -> None:
-    """Windows of outcomes are worked out again from what was restored; other caches carry a version
-    that no other database has."""
+def _clear_caches() -> None:
+    """Delete outcome windows, which are recomputed from the restored data."""
+    # Other caches need no deletion: their keys contain a version that is unique to a database.
 
     def forget(redis: Any) -> None:
         for key in redis.scan_iter("pegboard:outcomes:*", count=1000):

@@ -1,4 +1,4 @@
-"""The servers that `make run` starts, and the supervisor that keeps them running."""
+"""Embedded servers and programs of `make run`, and their supervisor."""
 
 __all__ = [
     "cannot_run",

@@ -1,5 +1,5 @@
-"""What a person can put right, in one sentence."""
+"""Startup errors, worded for the person who runs Pegboard."""
 
 
 class CannotRun(Exception):
-    """Pegboard cannot start or go on; the message is one sentence for the person who started it."""
+    """Pegboard cannot start or continue. The message is one sentence that says what to do."""

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us."""
+"""Child processes that end with their parent."""
 
 import contextlib
 import ctypes
@@ -16,31 +16,31 @@ from typing import IO
 import psutil
 
 from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.server_account import OURSELVES, Account
+from marketplace.operate.embedded.server_account import OURSELVES, ServerAccount
 
-# Loaded here because nothing may be imported between fork and exec.
+# Loaded here, because nothing may be imported between fork and exec.
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
-# Servers get none of our environment: others may read theirs, and ours has keys in it.
-BARE = {"PATH": os.defpath, "LC_ALL": "C"}
+# Our environment contains keys, so servers get a minimal one: other accounts can read theirs.
+MINIMAL_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 _TAIL_BYTES = 4000
-_TELLING = re.compile(r"FATAL|ERROR|rror:")
+_ERROR_LINE = re.compile(r"FATAL|ERROR|rror:")
 
 
 def start_child(
     command: Sequence[str | Path],
     *,
     log: Path | None,
-    account: Account = OURSELVES,
+    account: ServerAccount = OURSELVES,
     environment: Mapping[str, str] | None = None,
     stdin: int = subprocess.DEVNULL,
     when_parent_dies: signal.Signals = signal.SIGTERM,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` in a session of its own: Ctrl-C reaches only us, and we stop it in order.
+    """Start `command` in its own session, with its output in `log` or on our own stdout.
 
-    What it says goes to `log`, or where our own words go.
+    Ctrl-C then reaches only the supervisor, which stops the children in order.
     """
-    with _opened(log) as output:
+    with _open_log(log) as output:
         return subprocess.Popen(  # noqa: S603 - the commands are ours
             [*account.prefix, *command],
             stdin=stdin,
@@ -56,16 +56,19 @@ def start_child(
 
 
 def stop_child(
-    child: subprocess.Popen[bytes], *, by: signal.Signals = signal.SIGTERM, seconds: float = 10
+    child: subprocess.Popen[bytes],
+    *,
+    by: signal.Signals = signal.SIGTERM,
+    seconds: float = 10,
 ) -> None:
-    """Ask the child to stop, wait, then end whatever is left of its session."""
+    """Send a signal, wait, then kill whatever is left of its session."""
     if child.poll() is None:
         child.send_signal(by)
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:
             child.kill()
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # where nothing of it is left
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
@@ -73,58 +76,60 @@ def stop_child(
 def wait_until(
     ready: Callable[[], bool], *, child: subprocess.Popen[bytes], name: str, log: Path
 ) -> None:
-    """Return once `ready()`; a child that ends first, or takes over a minute, is an error."""
+    """Wait until `ready()`. CannotRun if the child ends first, or takes over a minute."""
     deadline = time.monotonic() + 60
     while not ready():
         if child.poll() is not None:
-            told = last_words(log)
-            raise CannotRun(f"{name} ended at its start ({told}); all of it is in {log}.")
+            reason = last_error(log)
+            raise CannotRun(f"{name} failed to start ({reason}); see {log}.")
         if time.monotonic() > deadline:
-            raise CannotRun(f"{name} was not ready after a minute; what it said is in {log}.")
+            raise CannotRun(f"{name} was not ready after a minute; see {log}.")
         time.sleep(0.02)
 
 
-def wait_for_remains(folder: Path, *, name: str) -> None:
-    """Wait for processes of an earlier run that was killed: all of a server's work in `folder`."""
+def wait_for_leftovers(folder: Path, *, name: str) -> None:
+    """Wait for processes of a killed earlier run. They are found by their working directory."""
     deadline = time.monotonic() + 30
-    while _works_in(folder):
+    while _is_used(folder):
         if time.monotonic() > deadline:
-            raise CannotRun(f"{name} of an earlier run still works in {folder}: stop it first.")
+            raise CannotRun(f"{name} of an earlier run still uses {folder}: stop it first.")
         time.sleep(0.1)
 
 
-def last_words(log: Path) -> str:
-    """The last line of a log that says something."""
+def last_error(log: Path) -> str:
+    """Return the last line of a log that looks like an error, else the last line."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
-    telling = [line for line in lines if _TELLING.search(line)] or [line for line in lines if line]
-    return telling[-1] if telling else "it said nothing"
+    errors = [line for line in lines if _ERROR_LINE.search(line)] or [
+        line for line in lines if line
+    ]
+    return errors[-1] if errors else "no output"
 
 
-def _opened(log: Path | None) -> AbstractContextManager[IO[bytes] | None]:
+def _open_log(log: Path | None) -> AbstractContextManager[IO[bytes] | None]:
     if log is None:
         return contextlib.nullcontext()
     if log.exists():
-        log.replace(log.with_name(f"{log.name}.1"))  # what the run before this one said
+        log.replace(log.with_name(f"{log.name}.1"))  # the log of the run before
     return log.open("wb")
 
 
-def _works_in(folder: Path) -> bool:
+def _is_used(folder: Path) -> bool:
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):  # it ended, or it is nobody of ours
+        with contextlib.suppress(psutil.Error):  # it has ended, or we may not look
             if process.cwd() == str(folder):
                 return True
     return False
 
 
 def _tie_to(parent: int, when_parent_dies: signal.Signals) -> Callable[[], None]:
-    """What the child does before it becomes the command: ask for a signal at the parent's death."""
+    """Return a function for the child, which requests a signal at its parent's death."""
 
     def tie() -> None:
         if _libc is not None:
             _libc.prctl(_PR_SET_PDEATHSIG, when_parent_dies)
-            if os.getppid() != parent:  # it died before we asked
+            if os.getppid() != parent:  # the parent died before prctl
                 os._exit(1)
 
     return tie

@@ -1,4 +1,4 @@
-"""The data folder: what lies where, who may look, and that only one Pegboard uses it."""
+"""The data folder: its layout and permissions, and a lock against a second Pegboard."""
 
 import fcntl
 import hashlib
@@ -9,34 +9,34 @@ from pathlib import Path
 
 from marketplace.operate.embedded.cannot_run import CannotRun
 
-# A socket's path may have 107 characters, the longest name we put in the folder has 20.
-# Anything but plain characters would have to be quoted differently in each of the URLs.
-_PLAIN = re.compile(r"/[A-Za-z0-9._/-]{1,85}")
+# Socket paths are limited to 107 characters; our longest name in the folder has 20.
+# Other characters would need a different quoting in each URL.
+_SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]{1,85}")
 
 
 def run_folder(data: Path) -> Path:
-    """Where the sockets are: in the data folder, or in a short place that its path decides."""
+    """Return the folder of the sockets: in the data folder, or in /tmp if its path is too long."""
     folder = data.resolve() / "run"
-    if _PLAIN.fullmatch(str(folder)):
+    if _SAFE_PATH.fullmatch(str(folder)):
         return folder
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
     return Path(f"/tmp/pegboard-{data_owner(data)}-{digest}")  # noqa: S108 - its owner is checked when it is used
 
 
 def data_owner(data: Path) -> int:
-    """The number of the user whose data folder this is, or will be."""
+    """Return the user id that owns the data folder, or will own it."""
     return data.stat().st_uid if data.exists() else os.geteuid()
 
 
 def open_data_folder(data: Path) -> None:
-    """Make the data folder; others may pass through it, as the servers do, but not look around."""
+    """Create the data folder with mode 0711: server accounts can pass through, but not list it."""
     try:
         data.mkdir(mode=0o711, parents=True, exist_ok=True)
         owner = data.stat().st_uid
         if owner != os.geteuid():
             raise CannotRun(
                 f"The data folder {data} belongs to another user (number {owner}): "
-                "run Pegboard as that user, or choose another folder by PEGBOARD_DATA_DIR."
+                "run Pegboard as that user, or set PEGBOARD_DATA_DIR to another folder."
             )
         data.chmod(0o711)
         (data / "logs").mkdir(mode=0o700, exist_ok=True)
@@ -44,26 +44,26 @@ def open_data_folder(data: Path) -> None:
     except OSError as problem:
         raise CannotRun(
             f"The data folder {data} cannot be written ({problem.strerror}): "
-            "choose another by PEGBOARD_DATA_DIR."
+            "set PEGBOARD_DATA_DIR to another folder."
         ) from problem
 
 
 def _close_files(data: Path) -> None:
-    """Take from others what an earlier version let them read."""
+    """Remove permissions of others that an earlier version granted."""
     for path in data.iterdir():
         if path.is_file() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
             path.chmod(path.stat().st_mode & 0o700)
 
 
 class Lock:
-    """Held while a Pegboard runs on a data folder; the system frees it however the process ends."""
+    """Exclusive lock on a data folder. The kernel releases it however the process ends."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / "lock"
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock, or say who has it."""
+        """Take the lock; CannotRun names the process that holds it."""
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,20 +72,20 @@ class Lock:
             self.release()
             raise CannotRun(
                 f"Another Pegboard (process {holder}) already runs on {self._path.parent}: "
-                "stop it first, or choose another folder by PEGBOARD_DATA_DIR."
+                "stop it first, or set PEGBOARD_DATA_DIR to another folder."
             ) from None
         os.truncate(self._descriptor, 0)
         os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
-def key_in(data: Path, name: str) -> str:
-    """The key in the file `name`, made once and readable by its owner alone."""
+def read_or_create_key(data: Path, name: str) -> str:
+    """Return the key in file `name`. It is created once, readable by its owner only."""
     file = data / name
     if not file.exists():
         draft = file.with_suffix(".new")

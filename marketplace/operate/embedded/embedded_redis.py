@@ -1,5 +1,4 @@
-"""The embedded Redis, which is Valkey: broker of the task queue and cache, on a socket only, and by
-a password only."""
+"""The embedded Redis (Valkey): cache and task queue, on a socket and with a password."""
 
 import hashlib
 import importlib.util
@@ -12,17 +11,17 @@ import redis
 
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.child_processes import (
-    BARE,
+    MINIMAL_ENVIRONMENT,
     start_child,
     stop_child,
-    wait_for_remains,
+    wait_for_leftovers,
     wait_until,
 )
 from marketplace.operate.embedded.data_folder import run_folder
-from marketplace.operate.embedded.server_account import Account, server_account
-from marketplace.operate.embedded.server_passwords import make_redis_password, redis_address
+from marketplace.operate.embedded.server_account import ServerAccount, server_account
+from marketplace.operate.embedded.server_passwords import read_or_create_redis_password, redis_url
 
-# Nothing may be evicted: the queue is in here beside the cache. Cached values carry a time to live.
+# No eviction: the queue is in here beside the cache. Cached values have a time to live.
 _SETTINGS = {
     "port": "0",
     "unixsocketperm": "700",
@@ -34,13 +33,13 @@ _SETTINGS = {
     "maxmemory-policy": "noeviction",
     "loglevel": "notice",
 }
-# Nothing that changes the server, empties it, or looks at other clients. kombu asks for INFO;
-# scripts may be loaded, and not looked for or removed.
-MAY = "+@all -@admin -@dangerous -script -function -fcall +info +script|load"
+# No commands that change or empty the server, or look at other clients. kombu needs INFO. Scripts
+# may be loaded, but not listed or removed.
+ALLOWED_COMMANDS = "+@all -@admin -@dangerous -script -function -fcall +info +script|load"
 
 
 class EmbeddedRedis:
-    """One server on `data`/redis; with `durable=False` nothing is written to disk."""
+    """A Redis server in `data`/redis. `durable=False` writes nothing to disk."""
 
     name = "Redis"
 
@@ -53,15 +52,14 @@ class EmbeddedRedis:
         self._settings = _SETTINGS if durable else _SETTINGS | {"appendonly": "no"}
 
     def start(self) -> None:
-        """Start the server and return once it answers."""
+        """Start the server and wait until it answers."""
         program = _program()
         account = server_account(program, self.folder.parent)
         account.own(self.socket.parent)
         account.own(self.folder)
         if self.socket.exists():
-            wait_for_remains(
-                self.folder, name=self.name
-            )  # it would remove the new socket at its end
+            # A leftover server would remove the new socket when it ends.
+            wait_for_leftovers(self.folder, name=self.name)
         settings = [word for name, value in self._settings.items() for word in (f"--{name}", value)]
         users = self._write_users(account)
         places = ("--dir", self.folder, "--unixsocket", self.socket, "--aclfile", users)
@@ -69,38 +67,38 @@ class EmbeddedRedis:
             [program, *places, *settings],
             log=self.log,
             account=account,
-            environment=BARE,
+            environment=MINIMAL_ENVIRONMENT,
         )
-        wait_until(self.answers, child=self.process, name="Redis", log=self.log)
+        wait_until(self.is_ready, child=self.process, name="Redis", log=self.log)
 
     def stop(self) -> None:
-        """Stop the server; what it holds is on disk then."""
+        """Stop the server, which writes everything to disk first."""
         if self.process is not None:
             stop_child(self.process, by=signal.SIGTERM, seconds=10)
 
     @property
     def url(self) -> str:
-        """The REDIS_URL."""
-        return redis_address(self._data, make_redis_password(self._data))
+        """The REDIS_URL of this server."""
+        return redis_url(self._data, read_or_create_redis_password(self._data))
 
     @property
     def celery_url(self) -> str:
-        """The same place as Celery writes it."""
+        """The URL in Celery's notation."""
         return f"redis+{self.url.replace('unix', 'socket', 1)}"
 
-    def answers(self) -> bool:
-        """Whether the server takes commands; it takes none while it still reads its file."""
+    def is_ready(self) -> bool:
+        """Return True if the server accepts commands, which it does not while it loads its file."""
         try:
             with redis.Redis.from_url(self.url, socket_timeout=5) as client:
                 return bool(client.ping())
         except redis.RedisError:
             return False
 
-    def _write_users(self, account: Account) -> Path:
-        """Who may do what; of the password only its digest."""
-        digest = hashlib.sha256(make_redis_password(self._data).encode()).hexdigest()
+    def _write_users(self, account: ServerAccount) -> Path:
+        """Write the ACL file, with a digest of the password."""
+        digest = hashlib.sha256(read_or_create_redis_password(self._data).encode()).hexdigest()
         users = self.folder / "users.acl"
-        users.write_text(f"user default on #{digest} ~* &* {MAY}\n")
+        users.write_text(f"user default on #{digest} ~* &* {ALLOWED_COMMANDS}\n")
         users.chmod(0o600)
         if account.uid is not None and account.gid is not None:
             os.chown(users, account.uid, account.gid)
@@ -112,4 +110,4 @@ def _program() -> Path:
     for location in (package.submodule_search_locations or []) if package else []:
         for program in sorted(Path(location).glob("_binaries/*/valkey-server")):
             return program
-    raise CannotRun("The embedded Redis is not installed: start by `make run`, or set REDIS_URL.")
+    raise CannotRun("The embedded Redis is not installed: start with `make run`, or set REDIS_URL.")

@@ -1,4 +1,4 @@
-"""Fair turns: of the threads, one caller has some at a time, so that others always find one."""
+"""Fair sharing of threads: a limit per caller, so that others always find a free thread."""
 
 from collections import Counter, deque
 from collections.abc import Hashable, Iterator
@@ -6,56 +6,56 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
-# Beyond, a caller is refused; nobody waits longer.
-MOST_WAITING, LONGEST_WAIT_SECONDS = 100, 30.0
+# Callers beyond these limits are refused.
+MAX_WAITING, MAX_WAIT_SECONDS = 100, 30.0
 
 
 @dataclass(slots=True)
-class Turns(Generic[Item]):
-    """Who runs and who waits; `most` of one caller run at a time. Used by one thread only."""
+class FairQueue(Generic[Item]):
+    """A concurrency limit of `most` per caller, with a queue for each. Not thread-safe."""
 
     most: int
     _running: Counter[Hashable] = field(default_factory=Counter)
     _waiting: dict[Hashable, deque[tuple[float, Item]]] = field(default_factory=dict)
 
-    def begin(self, who: Hashable) -> bool:
-        """Take a turn if one is free."""
-        if self._running[who] >= self.most:
+    def begin(self, caller: Hashable) -> bool:
+        """Take a slot if the caller has one free."""
+        if self._running[caller] >= self.most:
             return False
-        self._running[who] += 1
+        self._running[caller] += 1
         return True
 
-    def wait(self, who: Hashable, item: Item, *, now: float) -> bool:
-        """Queue for the next turn; False where too many wait already."""
-        waiting = self._waiting.setdefault(who, deque())
-        if len(waiting) >= MOST_WAITING:
+    def wait(self, caller: Hashable, item: Item, *, now: float) -> bool:
+        """Queue for the caller's next free slot. Return False if the queue is full."""
+        waiting = self._waiting.setdefault(caller, deque())
+        if len(waiting) >= MAX_WAITING:
             return False
-        waiting.append((now + LONGEST_WAIT_SECONDS, item))
+        waiting.append((now + MAX_WAIT_SECONDS, item))
         return True
 
-    def end(self, who: Hashable) -> Item | None:
-        """Give a turn back; return whoever has it next, who has begun by that."""
-        waiting = self._waiting.get(who)
+    def end(self, caller: Hashable) -> Item | None:
+        """Free a slot. Return the caller's next queued item, which then holds the slot."""
+        waiting = self._waiting.get(caller)
         if waiting:
             _, item = waiting.popleft()
             if not waiting:
-                del self._waiting[who]
+                del self._waiting[caller]
             return item
-        self._running[who] -= 1
-        if self._running[who] <= 0:
-            del self._running[who]
+        self._running[caller] -= 1
+        if self._running[caller] <= 0:
+            del self._running[caller]
         return None
 
     @property
     def has_waiting(self) -> bool:
-        """Tell whether somebody waits."""
+        """True if any item is queued."""
         return bool(self._waiting)
 
     def expired(self, now: float) -> Iterator[Item]:
-        """Remove and return those that have waited too long."""
-        for who in list(self._waiting):
-            waiting = self._waiting[who]
+        """Remove and yield the items that have waited too long."""
+        for caller in list(self._waiting):
+            waiting = self._waiting[caller]
             while waiting and waiting[0][0] <= now:
                 yield waiting.popleft()[1]
             if not waiting:
-                del self._waiting[who]
+                del self._waiting[caller]

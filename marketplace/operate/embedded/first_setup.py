@@ -1,4 +1,4 @@
-"""What Pegboard needs before it can serve, in database and files; doing it again is cheap."""
+"""Setup before serving: static files, starter collection, first admin. Safe to repeat."""
 
 import hashlib
 import secrets
@@ -13,11 +13,11 @@ from django.db import OperationalError, connection
 from catalog.models import Capability
 from marketplace.operate.embedded.cannot_run import CannotRun
 
-FIRST_GROUP = "everyone"  # may use the starter collection
+FIRST_GROUP = "everyone"  # its members may use the starter collection
 
 
 def check_database() -> None:
-    """Say in a sentence that the database cannot be reached."""
+    """Raise CannotRun if the database cannot be reached."""
     try:
         connection.ensure_connection()
     except OperationalError as problem:
@@ -28,7 +28,7 @@ def check_database() -> None:
 
 
 def collect_static_files(stamp: Path) -> None:
-    """Put the static files where the web server finds them, if they changed since the `stamp`."""
+    """Collect the static files, if they changed since the last run."""
     state = _static_state()
     if stamp.exists() and stamp.read_text() == state and Path(settings.STATIC_ROOT).is_dir():
         return
@@ -37,18 +37,18 @@ def collect_static_files(stamp: Path) -> None:
 
 
 def fill_empty_catalogue() -> None:
-    """Load the starter collection, unless there is anything already."""
+    """Load the starter collection into an empty catalogue."""
     if not Capability.objects.exists():
         call_command("load_starter", group=FIRST_GROUP, verbosity=0)
 
 
 def create_first_admin() -> str | None:
-    """Make the user `admin` where no superuser is, and return the password, kept nowhere else."""
+    """Create the user `admin` if there is no superuser; return its password."""
     if User.objects.filter(is_superuser=True).exists():
         return None
     password = secrets.token_urlsafe(12)
     admin = User.objects.create_superuser("admin", password=password)
-    # Otherwise the first page that the first person sees would be empty.
+    # Without the group, the admin's first page would be empty.
     admin.groups.set(Group.objects.filter(name=FIRST_GROUP))
     return password
 

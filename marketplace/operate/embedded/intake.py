@@ -1,19 +1,19 @@
-"""Receiving one HTTP request without a thread: bytes in, a whole request or a refusal out.
+"""Incremental receiving of an HTTP request: takes bytes, gives a complete request or a refusal.
 
-Pure: whoever calls it owns the socket and the clock. Only the framing is read here (RFC 9112, 6);
-gunicorn's own parser reads the request again, and is the one that decides about everything else.
+Without I/O: the caller owns socket and clock. Only the framing is parsed here (RFC 9112, 6).
+gunicorn's parser reads the request again and decides everything else.
 """
 
 import re
 from dataclasses import dataclass, field
 
-# Of a head: gunicorn's limits for a line (4,094 bytes) and for fields apply within it.
+# Limit of all header fields together; gunicorn limits each line to 4,094 bytes within it.
 MOST_HEAD_BYTES = 65_536
-# Whoever sends a body has this long, and a second more for each so many bytes.
+# Deadlines for head and body. A body gets another second per LEAST_BYTES_A_SECOND.
 HEAD_SECONDS, BODY_SECONDS, LEAST_BYTES_A_SECOND = 10.0, 10.0, 10_000
-# As gunicorn divides a head: what ends lines in another way is refused there.
+# As gunicorn splits heads; it refuses other line endings.
 _END_OF_LINE, _END_OF_HEAD = b"\r\n", b"\r\n\r\n"
-# A method, RFC 9110, 5.6.2. TLS and other protocols begin differently.
+# A method (RFC 9110, 5.6.2). TLS and other protocols begin differently.
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}+(?: |\Z)")
 _LENGTH = re.compile(rb"[0-9]{1,12}")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -21,7 +21,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Exception):
-    """An answer in place of the application's: a status, and what is wrong."""
+    """HTTP error response of the server itself, without the application."""
 
     status: int
     detail: str
@@ -29,7 +29,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Intake:
-    """One request while it is received. `most_body` bounds its body, in bytes."""
+    """A request while it is being received. `most_body` limits the body, in bytes."""
 
     started: float
     most_body: int
@@ -42,34 +42,34 @@ class Intake:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether there is a byte of it."""
+        """True if any byte has arrived."""
         return bool(self.received)
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether all of it is there."""
+        """True if the whole request has arrived."""
         return bool(self.head_bytes) and len(self.received) >= self.head_bytes + self.body_bytes
 
     @property
     def deadline(self) -> float:
-        """The time by which it has to be complete, however it is divided into packets."""
+        """Deadline for the whole request, on the caller's clock."""
         if not self.head_bytes:
             return self.started + HEAD_SECONDS
         return self.started + HEAD_SECONDS + BODY_SECONDS + self.body_bytes / LEAST_BYTES_A_SECOND
 
     def receive(self, data: bytes) -> None:
-        """Take some bytes; raises Refusal for what can be no request."""
+        """Add received bytes; raises Refusal for invalid or oversized requests."""
         self.received += data
         if not self.head_bytes:
             self._read_head()
 
     def take(self) -> tuple[bytes, bytes]:
-        """Return the whole request, and what came after it."""
+        """Return the complete request, and the bytes after it."""
         end = self.head_bytes + self.body_bytes
         return bytes(self.received[:end]), bytes(self.received[end:])
 
     def values(self, name: bytes) -> list[bytes]:
-        """Return the values of a header field, in their order."""
+        """Return the values of a header field, in order."""
         return [value for known, value in self._fields if known == name]
 
     def _read_head(self) -> None:
@@ -77,7 +77,7 @@ class Intake:
             del self.received[: len(self.received) - len(self.received.lstrip(b"\r\n"))]
         if not _METHOD.match(self.received[:21]) and self.received:
             raise Refusal(400, "The request does not begin with a method.")
-        # An end may begin in the bytes that were searched before.
+        # The end may begin in the bytes that were searched before.
         end = self.received.find(_END_OF_HEAD, max(0, self._searched - 3))
         self._searched = len(self.received)
         if (end if end >= 0 else len(self.received)) > MOST_HEAD_BYTES:
@@ -85,7 +85,7 @@ class Intake:
         if end >= 0:
             self.head_bytes = end + len(_END_OF_HEAD)
             lines = bytes(self.received[:end]).split(_END_OF_LINE)[1:]
-            self._fields = [_field(line) for line in lines]
+            self._fields = [_parse_field(line) for line in lines]
             self._read_framing()
 
     def _too_large(self) -> Refusal:
@@ -108,6 +108,6 @@ class Intake:
         self.expects_continue = expected == [b"100-continue"] and not self.is_complete
 
 
-def _field(line: bytes) -> tuple[bytes, bytes]:
+def _parse_field(line: bytes) -> tuple[bytes, bytes]:
     name, _, value = line.partition(b":")
     return name.strip().lower(), value.strip()

@@ -1,4 +1,4 @@
-"""Pegboard's own programs: the web server, two workers, and who watches for manifests."""
+"""Pegboard's own programs: web server, two workers, and the manifest watcher."""
 
 import errno
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.child_processes import start_child, stop_child, wait_until
 
-# A request may take thirty to its end (marketplace/operate/embedded/gunicorn_config.py).
+# Longer than gunicorn's graceful timeout of 30 s (gunicorn_config.py).
 STOP_SECONDS = 35
 
 
 class Program:
-    """A child that runs a Python module of ours."""
+    """Child process running a Python module of ours."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class Program:
         self._environment = environment
 
     def start(self) -> None:
-        """Start it and return once it is ready."""
+        """Start the program and wait until it is ready."""
         self.process = start_child(self._command, log=self.log, environment=self._environment)
         wait_until(self.is_ready, child=self.process, name=self.name, log=self.log)
 
     def stop(self) -> None:
-        """Let it finish what it has begun, for some seconds."""
+        """Stop the program, giving it time to finish its work."""
         if self.process is not None:
             stop_child(self.process, by=signal.SIGTERM, seconds=STOP_SECONDS)
 
     def is_ready(self) -> bool:
-        """Whether it does its work yet."""
+        """Return True if the program does its work."""
         return True
 
 
@@ -56,13 +56,13 @@ class Web(Program):
         arguments = [
             "gunicorn",
             "--config=python:marketplace.operate.embedded.gunicorn_config",
-            f"--bind={_written(host)}:{port}",
+            f"--bind={_url_host(host)}:{port}",
             "marketplace.config.wsgi",
         ]
         super().__init__("Web", arguments, log=logs / "web.log", environment=environment)
 
     def is_ready(self) -> bool:
-        """Whether it takes connections."""
+        """Return True if the server accepts connections."""
         host, port = self._address
         reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared only
         try:
@@ -73,7 +73,7 @@ class Web(Program):
 
 
 class Worker(Program):
-    """Celery with one process that works, and beat within it: there is exactly one of it."""
+    """Celery with one worker process and an embedded beat. Only one may run."""
 
     def __init__(self, *, data: Path, environment: Mapping[str, str]) -> None:
         arguments: list[str | Path] = [
@@ -92,7 +92,7 @@ class Worker(Program):
 
 
 class Connections(Program):
-    """Celery with threads: the one process that keeps connections to MCP servers."""
+    """Celery with threads: the process that keeps connections to MCP servers."""
 
     def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
         arguments = [
@@ -112,7 +112,7 @@ class Connections(Program):
 
 
 class Watcher(Program):
-    """Loads the manifests of the watched folders whenever they change."""
+    """Loads manifests from watched folders when they change."""
 
     def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
         arguments = ["django", "watch_capabilities"]
@@ -122,7 +122,7 @@ class Watcher(Program):
 
 
 def set_up(environment: Mapping[str, str]) -> None:
-    """Run `manage.py set_up` to its end, in a process that gives its memory back."""
+    """Run `manage.py set_up` in a child process, which returns its memory when it ends."""
     child = start_child(
         [sys.executable, "-m", "django", "set_up"], log=None, environment=environment
     )
@@ -131,11 +131,11 @@ def set_up(environment: Mapping[str, str]) -> None:
     finally:
         stop_child(child)
     if code:
-        raise CannotRun("setting up did not end well, as told above.")
+        raise CannotRun("the setup failed; see the messages above.")
 
 
 def check_port(host: str, port: int) -> None:
-    """Say at once when nothing can listen on `host` and `port`."""
+    """Raise CannotRun if nothing can listen on `host` and `port`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
@@ -150,5 +150,5 @@ def check_port(host: str, port: int) -> None:
         ) from problem
 
 
-def _written(host: str) -> str:
+def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host

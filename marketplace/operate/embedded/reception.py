@@ -1,9 +1,8 @@
-"""gunicorn's threaded worker, whose threads see whole requests only.
+"""gunicorn's threaded worker, changed so that threads only see complete requests.
 
-gunicorn hands a connection to a thread with its first byte, and the thread waits for the rest: as
-many half-sent requests as there are threads make the web silent. Here the loop that accepts
-connections receives requests as well, without waiting for any of them, and closes whoever is too
-slow. It also shares the threads out: one caller has three quarters of them at most.
+gunicorn gives a connection to a thread at its first byte, and the thread waits for the rest: a few
+half-sent requests block all threads. Here the accept loop receives requests too, without blocking,
+and closes slow clients. It also limits each caller to three quarters of the threads.
 """
 
 import errno
@@ -21,32 +20,32 @@ from typing import Any
 from django.conf import settings
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from marketplace.operate.embedded.fair_turns import Turns
+from marketplace.operate.embedded.fair_turns import FairQueue
 from marketplace.operate.embedded.intake import CONTINUE, Intake, Refusal
-from marketplace.operate.embedded.refusals import answer_of, refusal_of
+from marketplace.operate.embedded.refusals import build_response, to_refusal
 
-DEFAULT_MOST_BODY = 1_048_576
-# Of one address so many connections may be sending; the oldest of more is closed.
-MOST_SENDING = 64
-# So long a connection stays after its last answer, for a client that is still sending.
-LINGER_SECONDS, MOST_DISCARDED = 2.0, 1_048_576
-# A client that reads its answer has this long, and a second more for each so many bytes.
+DEFAULT_MAX_BODY = 1_048_576
+# Connections from one address that may be sending at once; beyond, the oldest is closed.
+MAX_SENDING = 64
+# Time and bytes to keep reading after the last answer, for clients that are still sending.
+LINGER_SECONDS, MAX_DISCARDED = 2.0, 1_048_576
+# Deadline for reading an answer, plus a second per LEAST_BYTES_A_SECOND.
 READING_SECONDS, LEAST_BYTES_A_SECOND = 20.0, 10_000
-_PACE = 0.5  # seconds; so often deadlines are looked at
+_CHECK_INTERVAL = 0.5  # seconds between checks of deadlines
 _SESSION = re.compile(rb"(?:^|;)\s*sessionid=([^;\s]+)")
 
 
-class AnsweringSocket(socket.socket):
-    """A socket on which sending ends, however slowly the client reads."""
+class DeadlineSocket(socket.socket):
+    """Socket with a deadline for sending, however slowly the client reads."""
 
     _sent, _spent = 0, 0.0
 
     def setblocking(self, flag: bool, /) -> None:
-        """Wait for a bounded time where gunicorn would for ever."""
+        """Set a timeout where gunicorn would block without limit."""
         self.settimeout(READING_SECONDS if flag else 0.0)
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        """Send all of it, within the time that all answers of this connection have together."""
+        """Send all data, within the total time of all answers on this connection."""
         left = READING_SECONDS + self._sent / LEAST_BYTES_A_SECOND - self._spent
         began = time.monotonic()
         self.settimeout(max(0.1, left))
@@ -60,10 +59,10 @@ class AnsweringSocket(socket.socket):
 
 
 class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
-    """A connection, and what is received on it."""
+    """A connection with the state of its current request."""
 
     def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any) -> None:
-        super().__init__(cfg, AnsweringSocket(fileno=sock.detach()), client, server)
+        super().__init__(cfg, DeadlineSocket(fileno=sock.detach()), client, server)
         self.peer = client[0] if isinstance(client, tuple) else ""
         self.caller: Hashable = self.peer
         self.intake: Intake
@@ -74,20 +73,21 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
 
 class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Receives requests in its loop, and gives its threads whole ones, by turns."""
+    """Receives requests in its loop, and hands complete ones to threads, fairly per caller."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._most_body, self._trusts_proxy = DEFAULT_MOST_BODY, False
-        self._turns: Turns[Connection] = Turns(max(1, self.cfg.threads * 3 // 4))
+        self._most_body, self._trusts_proxy = DEFAULT_MAX_BODY, False
+        self._queue: FairQueue[Connection] = FairQueue(max(1, self.cfg.threads * 3 // 4))
         self._sending: dict[Connection, None] = {}
         self._by_peer: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
         self._lingering: dict[Connection, None] = {}
-        self._looked = 0.0
+        self._checked_at = 0.0
 
     def run(self) -> None:
-        """Serve until told to end. The application is loaded by now."""
-        if settings.configured:  # a small application of the tests has no settings
+        """Serve until told to stop."""
+        # Settings are read here, because the application is loaded only now.
+        if settings.configured:  # tests run an application without settings
             self._most_body = settings.PEGBOARD_MAX_BODY_BYTES
             self._trusts_proxy = settings.PEGBOARD_TRUST_PROXY
         super().run()
@@ -95,7 +95,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
     # Receiving
 
     def accept(self, listener: socket.socket) -> None:
-        """Begin to receive on a new connection."""
+        """Start receiving on a new connection."""
         try:
             sock, client = listener.accept()
         except OSError as problem:
@@ -103,6 +103,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
                 raise
             return
         self.nr_conns += 1
+        # Near the connection limit, close the connection that has been sending longest.
         connection = Connection(self.cfg, sock, client, listener.getsockname())
         if self.nr_conns >= self.worker_connections - 1 and self._sending:
             self._close(next(iter(self._sending)))
@@ -113,10 +114,10 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         connection.intake = Intake(time.monotonic(), self._most_body)
         self._sending[connection] = None
         if connection.is_new and not self._trusts_proxy:
-            mine = self._by_peer[connection.peer]
-            mine[connection] = None
-            if len(mine) > MOST_SENDING:
-                self._close(next(iter(mine)))
+            same_peer = self._by_peer[connection.peer]
+            same_peer[connection] = None
+            if len(same_peer) > MAX_SENDING:
+                self._close(next(iter(same_peer)))
         self.poller.register(
             connection.sock, selectors.EVENT_READ, partial(self._on_readable, connection)
         )
@@ -149,21 +150,21 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         if intake.is_complete:
             self._forget(connection)
             connection.request, connection.surplus = intake.take()
-            connection.caller = _caller_of(intake, connection.peer, self._trusts_proxy)
+            connection.caller = _caller_key(intake, connection.peer, self._trusts_proxy)
             connection.is_new = False
             self.enqueue_req(connection)
 
     # Turns
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Have a thread answer the request, now or when its caller has a turn."""
-        if self._turns.begin(conn.caller):
+        """Give the request to a thread, or queue it until its caller has a free slot."""
+        if self._queue.begin(conn.caller):
             super().enqueue_req(conn)
-        elif not self._turns.wait(conn.caller, conn, now=time.monotonic()):
-            self._refuse_as_too_many(conn)
+        elif not self._queue.wait(conn.caller, conn, now=time.monotonic()):
+            self._refuse_overload(conn)
 
     def handle(self, conn: Connection) -> Any:
-        """Answer a request that is all there. Runs in a thread."""
+        """Answer a complete request. Runs in a thread."""
         try:
             conn.sock.setblocking(True)
             conn.init()
@@ -174,40 +175,40 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         return super().handle(conn)
 
     def finish_request(self, conn: Connection, fs: "Future[Any]") -> None:
-        """Pass the turn on; go on with the connection, or let it go."""
-        if (following := self._turns.end(conn.caller)) is not None:
+        """Free the caller's slot for its next request; keep the connection open, or close it."""
+        if (following := self._queue.end(conn.caller)) is not None:
             super().enqueue_req(following)
         try:
-            goes_on = fs.result() is True and self.alive
-        except Exception:  # the connection ends, not the worker
-            goes_on = False
-        if goes_on:
+            keeps_open = fs.result() is True and self.alive
+        except Exception:  # close the connection, not the worker
+            keeps_open = False
+        if keeps_open:
             self._receive(conn, conn.surplus)
         else:
             self._linger(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answer with a problem where gunicorn answers with a page."""
-        refusal = refusal_of(exc)
+        """Answer errors with a problem document instead of gunicorn's HTML page."""
+        refusal = to_refusal(exc)
         if refusal.status >= 500:
             self.log.error("Error handling a request", exc_info=exc)
         else:
             address = addr[0] if isinstance(addr, tuple) else ""
             self.log.warning("Refused a request of %s: %s", address, type(exc).__name__)
         with suppress(OSError):
-            client.sendall(answer_of(refusal))
+            client.sendall(build_response(refusal))
 
     # Ending
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        """Also close those whose time is over."""
-        waits = self._sending or self._lingering or self._turns.has_waiting
-        super().wait_for_and_dispatch_events(min(timeout, _PACE) if waits else timeout)
-        if (now := time.monotonic()) - self._looked >= _PACE:
-            self._looked = now
-            self._close_late(now)
+        """Dispatch events, and close connections past their deadline."""
+        waits = self._sending or self._lingering or self._queue.has_waiting
+        super().wait_for_and_dispatch_events(min(timeout, _CHECK_INTERVAL) if waits else timeout)
+        if (now := time.monotonic()) - self._checked_at >= _CHECK_INTERVAL:
+            self._checked_at = now
+            self._close_expired(now)
 
-    def _close_late(self, now: float) -> None:
+    def _close_expired(self, now: float) -> None:
         for connection in list(self._sending):
             intake = connection.intake
             if not intake.has_begun:
@@ -217,23 +218,23 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
                 self._refuse(connection, Refusal(408, ""))
         for connection in [one for one in self._lingering if now > one.until]:
             self._close(connection)
-        for connection in self._turns.expired(now):
-            self._refuse_as_too_many(connection)
+        for connection in self._queue.expired(now):
+            self._refuse_overload(connection)
 
-    def _refuse_as_too_many(self, connection: Connection) -> None:
-        told = "Too many requests of this caller run and wait already."
-        self._refuse(connection, Refusal(429, told), retry_after=5)
+    def _refuse_overload(self, connection: Connection) -> None:
+        detail = "Too many requests of this caller run and wait already."
+        self._refuse(connection, Refusal(429, detail), retry_after=5)
 
     def _refuse(self, connection: Connection, refusal: Refusal, *, retry_after: int = 0) -> None:
         self.log.info("Refused a request of %s: %s", connection.peer, refusal.status)
         self._forget(connection)
         with suppress(OSError):
             connection.sock.setblocking(False)
-            connection.sock.send(answer_of(refusal, retry_after=retry_after))
+            connection.sock.send(build_response(refusal, retry_after=retry_after))
         self._linger(connection)
 
     def _linger(self, connection: Connection) -> None:
-        """Read on for a moment: a socket closed with something unread takes the answer back."""
+        """Read on for a moment: closing with unread data would reset the connection."""
         try:
             connection.sock.setblocking(False)
             connection.sock.shutdown(socket.SHUT_WR)
@@ -254,16 +255,16 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         except OSError:
             data = b""
         connection.discarded += len(data)
-        if not data or connection.discarded > MOST_DISCARDED:
+        if not data or connection.discarded > MAX_DISCARDED:
             self._close(connection)
 
     def _forget(self, connection: Connection) -> None:
-        """Receive no more on it for now."""
+        """Stop receiving on the connection."""
         self._sending.pop(connection, None)
         self._lingering.pop(connection, None)
-        if (mine := self._by_peer.get(connection.peer)) is not None:
-            mine.pop(connection, None)
-            if not mine:
+        if (same_peer := self._by_peer.get(connection.peer)) is not None:
+            same_peer.pop(connection, None)
+            if not same_peer:
                 del self._by_peer[connection.peer]
         with suppress(KeyError, ValueError, OSError):
             self.poller.unregister(connection.sock)
@@ -274,9 +275,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         connection.close()
 
 
-def _caller_of(intake: Intake, peer: str, trusts_proxy: bool) -> Hashable:
-    """Return by whom turns are counted: a credential, without looking whether it is valid; else the
-    address. Only a hash of it is kept."""
+def _caller_key(intake: Intake, peer: str, trusts_proxy: bool) -> Hashable:
+    """Return the key for the caller's limit: a hash of an unverified credential, or the address."""
     if given := intake.values(b"authorization"):
         return hash(given[0].rpartition(b" ")[2])
     if found := _SESSION.search(b";".join(intake.values(b"cookie"))):

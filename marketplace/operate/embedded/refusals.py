@@ -1,4 +1,4 @@
-"""Answers that the web server gives by itself, as problems (RFC 9457)."""
+"""Error responses of the web server itself, as problem documents (RFC 9457)."""
 
 import json
 from uuid import uuid4
@@ -8,7 +8,7 @@ from gunicorn.http import errors
 from marketplace.operate.embedded.intake import Refusal
 
 _TYPE = "urn:pegboard:problem:"
-# As in acl.http.problems, which needs Django.
+# Like acl.http.problems, which needs Django.
 _KINDS = {
     400: ("invalid-input", "The request is not valid"),
     403: ("not-allowed", "Not allowed"),
@@ -23,8 +23,8 @@ _KINDS = {
     501: ("not-implemented", "The transfer coding is not supported"),
     505: ("version-not-supported", "Only HTTP/1.0 and HTTP/1.1 are spoken"),
 }
-# gunicorn's exceptions, the special ones first.
-_STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
+# gunicorn's exceptions; subclasses come first.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.LimitRequestLine, 414),
     (errors.LimitRequestHeaders, 431),
     (errors.InvalidHTTPVersion, 505),
@@ -39,19 +39,17 @@ _STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-def refusal_of(error: Exception) -> Refusal:
-    """Return the refusal for an exception of gunicorn's parser; 500 for anything else.
-
-    The detail repeats nothing of the request.
-    """
+def to_refusal(error: Exception) -> Refusal:
+    """Map an exception of gunicorn's parser to a refusal; 500 for anything else."""
+    # No detail: gunicorn's texts repeat parts of the request.
     if isinstance(error, Refusal):
         return error
-    status = next((status for kind, status in _STATUS_OF if isinstance(error, kind)), 500)
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
     return Refusal(status, "")
 
 
-def answer_of(refusal: Refusal, *, retry_after: int = 0) -> bytes:
-    """Return the whole response; the connection closes after it."""
+def build_response(refusal: Refusal, *, retry_after: int = 0) -> bytes:
+    """Build the whole response. The connection closes after it."""
     kind, title = _KINDS[refusal.status]
     request_id = uuid4().hex
     body = json.dumps(

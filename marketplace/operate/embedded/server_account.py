@@ -1,8 +1,8 @@
-"""Which account of the operating system the embedded servers run as.
+"""The operating system account of the embedded servers.
 
-Postgres refuses to run as root. An ordinary user simply runs it. Root runs it as `nobody`, or,
-where `nobody` cannot reach the folders (a project below a home of mode 0700), as root without its
-powers: in a user namespace in which root's own files belong to an ordinary account.
+Postgres refuses to run as root. An ordinary user runs it directly. Root runs it as `nobody`; or, if
+`nobody` cannot reach the folders (a project below a home with mode 0700), in a user namespace,
+where root's files belong to an ordinary account and root has no powers.
 """
 
 import os
@@ -16,15 +16,15 @@ from marketplace.operate.embedded.cannot_run import CannotRun
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """`uid` and `gid` where they are not our own, and the words put before a command."""
+class ServerAccount:
+    """An account: uid and gid if they are not our own, and a prefix for commands."""
 
     uid: int | None = None
     gid: int | None = None
     prefix: tuple[str, ...] = ()
 
     def own(self, folder: Path) -> Path:
-        """Make `folder` for this account alone; what an account before it left changes hands."""
+        """Create `folder` for this account only, taking over what another account left there."""
         uid = os.geteuid() if self.uid is None else self.uid
         gid = os.getegid() if self.gid is None else self.gid
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -40,21 +40,21 @@ class Account:
         return folder
 
 
-OURSELVES = Account()
+OURSELVES = ServerAccount()
 
 
-def server_account(*reached: Path) -> Account:
-    """The account for servers that must come to all of the `reached` paths."""
+def server_account(*reached: Path) -> ServerAccount:
+    """Return an account for servers, which must be able to reach all the paths."""
     if os.geteuid() != 0:
         return OURSELVES
     nobody = pwd.getpwnam("nobody")
     hidden = next((path for path in reached if not _others_reach(path)), None)
     if hidden is None:
-        return Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+        return ServerAccount(uid=nobody.pw_uid, gid=nobody.pw_gid)
     unshare = shutil.which("unshare")
     if unshare:
         mapping = ("--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}", "--")
-        account = Account(prefix=(unshare, *mapping))
+        account = ServerAccount(prefix=(unshare, *mapping))
         command = [*account.prefix, "true"]
         trial = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - ours
         if trial.returncode == 0:
@@ -66,6 +66,6 @@ def server_account(*reached: Path) -> Account:
 
 
 def _others_reach(path: Path) -> bool:
-    """Whether every folder down to `path` may be entered by everyone."""
+    """Return True if everyone may enter every folder down to `path`."""
     resolved = path.resolve(strict=True)
     return all(folder.stat().st_mode & 0o001 for folder in (resolved, *resolved.parents))

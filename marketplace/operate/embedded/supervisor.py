@@ -1,4 +1,4 @@
-"""Starts the parts of Pegboard, one after the other, and keeps them running until it is stopped."""
+"""Supervisor of Pegboard's servers and programs: starts, watches, restarts and stops them."""
 
 import signal
 import subprocess
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Protocol
 
 from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.child_processes import last_words
+from marketplace.operate.embedded.child_processes import last_error
 
-RESTARTS = 3  # of one part, within a minute; more often it would only fail again
+RESTARTS = 3  # per part and minute; then it gives up
 
 
 class Part(Protocol):
-    """A server or program that the supervisor starts, watches and stops."""
+    """A server or program under supervision."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +29,7 @@ class Part(Protocol):
 
 
 class Supervisor:
-    """Tells every step to `write`, which takes a text and adds nothing to it."""
+    """Starts parts in order and restarts them. `write` prints text without adding a newline."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
@@ -37,12 +37,12 @@ class Supervisor:
         self._restarts: dict[str, list[float]] = defaultdict(list)
 
     def say(self, line: str) -> None:
-        """Tell one line."""
+        """Print a line."""
         self._write(f"{line}\n")
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Tell that `name` begins, and when it is done how long it took."""
+        """Print the name of a step, and its duration when it is done."""
         self._write(f"{name} … ")
         started = time.monotonic()
         try:
@@ -53,21 +53,21 @@ class Supervisor:
         self._write(f"ready in {time.monotonic() - started:.1f} s\n")
 
     def start(self, part: Part) -> None:
-        """Start the part and keep it from now on."""
+        """Start a part and supervise it."""
         self._parts.append(part)
         with self.step(part.name):
             part.start()
 
     def watch(self) -> None:
-        """Start again what dies; return never, but by an exception."""
+        """Restart parts that end. Returns only by an exception."""
         while True:
             time.sleep(0.5)
             for part in self._parts:
                 if part.process is not None and part.process.poll() is not None:
-                    self._restart(part, how_it_ended(part.process.returncode))
+                    self._restart(part, describe_exit(part.process.returncode))
 
     def stop(self) -> None:
-        """Stop everything, the last started first."""
+        """Stop all parts, last started first."""
         for part in reversed(self._parts):
             if part.process is not None:
                 self.say(f"Stopping {part.name}")
@@ -80,7 +80,7 @@ class Supervisor:
         if len(recent) >= RESTARTS:
             raise CannotRun(
                 f"{part.name} {ending} for the {RESTARTS + 1}th time within a minute "
-                f"({last_words(part.log)}); all of it is in {part.log}."
+                f"({last_error(part.log)}); see {part.log}."
             )
         self._restarts[part.name] = [*recent, now]
         self.say(f"{part.name} {ending}; starting it again.")
@@ -89,8 +89,8 @@ class Supervisor:
             part.start()
 
 
-def how_it_ended(code: int) -> str:
-    """A process's exit code in words."""
+def describe_exit(code: int) -> str:
+    """Describe an exit code."""
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with code {code}"
@@ -98,9 +98,9 @@ def how_it_ended(code: int) -> str:
 
 @contextmanager
 def stopping_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and a closed terminal into what Ctrl-C is, KeyboardInterrupt.
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, as Ctrl-C does.
 
-    SIGINT too: a shell starts background jobs with SIGINT ignored, and they could not be stopped.
+    SIGINT as well, because shells start background jobs with SIGINT ignored.
     """
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
@@ -112,8 +112,8 @@ def stopping_on_signals() -> Iterator[None]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let no signal interrupt the stopping; each part has its own time limit."""
+def ignoring_signals() -> Iterator[None]:
+    """Ignore signals during shutdown; each part has its own time limit."""
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, signal.SIG_IGN) for number in wanted}
     try:

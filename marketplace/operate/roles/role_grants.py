@@ -1,6 +1,6 @@
-"""The owner's part, done after every migration: what the application's role may do with each table.
+"""Rights of the application's role on each table, set by the owner after every migration.
 
-A table that a migration has just made is in it, and so is one that was restored.
+That covers tables that a migration has just created, or that were restored.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,97 +19,101 @@ from marketplace.operate.roles.role_names import (
     READ_ONLY,
 )
 
-_LOCK = 7302  # two programs that migrate at once take turns
-_WITH_MAINTAIN = 170000  # the first version of Postgres that has this right
-_LOG = (AUDIT_ENTRIES, AUDIT_HEAD)
+_LOCK = 7302  # advisory lock for concurrent migrations
+_MAINTAIN_VERSION = 170000  # MAINTAIN exists since Postgres 17
+_AUDIT_TABLES = (AUDIT_ENTRIES, AUDIT_HEAD)
 
 
 def grant_rights(alias: str = "default") -> None:
-    """Set the rights of the application's role anew, in one step; nothing where it is the owner."""
+    """Set the rights of the application's role, atomically. Does nothing if it is the owner."""
     app, connection = settings.DATABASE_APP_ROLE, connections[alias]
     if app in ("", connection.settings_dict["USER"]):
         return
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        tables = _names(cursor, _OWNED, [["r", "p"]])
-        log = [table for table in _LOG if table in tables]
+        tables = _read_names(cursor, _OWNED, [["r", "p"]])
+        log = [table for table in _AUDIT_TABLES if table in tables]
         if log and _may_use_audit_role(cursor):
-            _hand_over(cursor, log)
-        for statement in _everywhere(cursor, app, tables):
+            _change_owner(cursor, log)
+        for statement in _common_grants(cursor, app, tables):
             cursor.execute(statement)
-        for statement in _on_tables(app, tables, _version(connection)):
+        for statement in _table_grants(app, tables, _version(connection)):
             cursor.execute(statement)
         if AUDIT_ENTRIES in log:
-            _let_append(cursor, app)
+            _allow_append(cursor, app)
 
 
-def _everywhere(cursor: Any, app: str, tables: Collection[str]) -> Iterator[sql.Composable]:
-    (database,) = _names(cursor, "SELECT current_database()")
-    yield _on("REVOKE ALL ON DATABASE {} FROM PUBLIC", [database])
-    yield _on("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}", [database], app)
-    yield _on("REVOKE ALL ON SCHEMA {} FROM PUBLIC, {}", ["public"], app)
-    yield _on("GRANT USAGE ON SCHEMA {} TO {}", ["public"], app)
-    # For a program that already runs when a later migration makes a table.
+def _common_grants(cursor: Any, app: str, tables: Collection[str]) -> Iterator[sql.Composable]:
+    (database,) = _read_names(cursor, "SELECT current_database()")
+    yield _statement("REVOKE ALL ON DATABASE {} FROM PUBLIC", [database])
+    yield _statement("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}", [database], app)
+    yield _statement("REVOKE ALL ON SCHEMA {} FROM PUBLIC, {}", ["public"], app)
+    yield _statement("GRANT USAGE ON SCHEMA {} TO {}", ["public"], app)
+    # For a program that is already running when a later migration creates a table.
     defaults = "ALTER DEFAULT PRIVILEGES IN SCHEMA {} GRANT "
-    yield _on(f"{defaults} SELECT, INSERT, UPDATE, DELETE ON TABLES TO {{}}", ["public"], app)
-    yield _on(f"{defaults} USAGE ON SEQUENCES TO {{}}", ["public"], app)
-    if sequences := _names(cursor, _OWNED, [["S"]]):
-        yield _on("REVOKE ALL ON SEQUENCE {} FROM PUBLIC, {}", sequences, app)
-        # The log's ids are given without anybody's right to a sequence.
-        used = [name for name in sequences if name.removesuffix("_id_seq") not in _LOG]
-        yield _on("GRANT USAGE ON SEQUENCE {} TO {}", used, app)
+    yield _statement(
+        f"{defaults} SELECT, INSERT, UPDATE, DELETE ON TABLES TO {{}}", ["public"], app
+    )
+    yield _statement(f"{defaults} USAGE ON SEQUENCES TO {{}}", ["public"], app)
+    if sequences := _read_names(cursor, _OWNED, [["S"]]):
+        yield _statement("REVOKE ALL ON SEQUENCE {} FROM PUBLIC, {}", sequences, app)
+        # Ids of the audit log are assigned without a right to its sequences.
+        used = [name for name in sequences if name.removesuffix("_id_seq") not in _AUDIT_TABLES]
+        yield _statement("GRANT USAGE ON SEQUENCE {} TO {}", used, app)
     if tables:
-        yield _on("REVOKE ALL ON {} FROM PUBLIC, {}", tables, app)
-        yield _on("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}", tables, app)
+        yield _statement("REVOKE ALL ON {} FROM PUBLIC, {}", tables, app)
+        yield _statement("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}", tables, app)
 
 
-def _on_tables(app: str, tables: Collection[str], version: int) -> Iterator[sql.Composable]:
+def _table_grants(app: str, tables: Collection[str], version: int) -> Iterator[sql.Composable]:
     if read_only := [table for table in READ_ONLY if table in tables]:
-        yield _on("REVOKE INSERT, UPDATE, DELETE ON {} FROM {}", read_only, app)
+        yield _statement("REVOKE INSERT, UPDATE, DELETE ON {} FROM {}", read_only, app)
     analyzed = [table for table in ANALYZED if table in tables]
-    if analyzed and version >= _WITH_MAINTAIN:
-        yield _on("GRANT MAINTAIN ON {} TO {}", analyzed, app)
+    if analyzed and version >= _MAINTAIN_VERSION:
+        yield _statement("GRANT MAINTAIN ON {} TO {}", analyzed, app)
 
 
-def _let_append(cursor: Any, app: str) -> None:
-    """Entries may be added and read. Their ids come from the database, as their numbers do."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, _names(cursor, _COLUMNS, [AUDIT_ENTRIES])))
-    cursor.execute(_on("REVOKE INSERT, UPDATE, DELETE ON {} FROM {}", [AUDIT_ENTRIES], app))
+def _allow_append(cursor: Any, app: str) -> None:
+    """Allow adding and reading entries. Ids and numbers come from the database."""
+    columns = sql.SQL(", ").join(
+        map(sql.Identifier, _read_names(cursor, _COLUMNS, [AUDIT_ENTRIES]))
+    )
+    cursor.execute(_statement("REVOKE INSERT, UPDATE, DELETE ON {} FROM {}", [AUDIT_ENTRIES], app))
     grant = sql.SQL("GRANT INSERT ({}) ON {} TO {}")
     cursor.execute(grant.format(columns, sql.Identifier(AUDIT_ENTRIES), sql.Identifier(app)))
-    for function in _names(cursor, _FUNCTIONS):
+    for function in _read_names(cursor, _FUNCTIONS):
         cursor.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
         if function == "acl_audit_placed()":
-            # It alone writes the head and the numbers; no temporary table takes their place.
+            # Only this function writes head and numbers. The search path excludes temporary tables.
             cursor.execute(
                 f"ALTER FUNCTION {function} SECURITY DEFINER"
                 " SET search_path = pg_catalog, public, pg_temp"
             )
 
 
-def _hand_over(cursor: Any, log: Collection[str]) -> None:
-    """Tables and functions of the log become the audit role's."""
-    # A new owner needs the right to make things there, for the moment of the change.
-    cursor.execute(_on("GRANT CREATE, USAGE ON SCHEMA {} TO {}", ["public"], AUDIT))
+def _change_owner(cursor: Any, log: Collection[str]) -> None:
+    """Make the audit role own the tables and functions of the log."""
+    # A new owner needs the right to create objects there, during the change.
+    cursor.execute(_statement("GRANT CREATE, USAGE ON SCHEMA {} TO {}", ["public"], AUDIT))
     for table in log:
-        cursor.execute(_on("ALTER TABLE {} OWNER TO {}", [table], AUDIT))
-    for function in _names(cursor, _FUNCTIONS):
-        cursor.execute(_on(f"ALTER FUNCTION {function} OWNER TO {{}}", None, AUDIT))
-    cursor.execute(_on("REVOKE CREATE ON SCHEMA {} FROM {}", ["public"], AUDIT))
+        cursor.execute(_statement("ALTER TABLE {} OWNER TO {}", [table], AUDIT))
+    for function in _read_names(cursor, _FUNCTIONS):
+        cursor.execute(_statement(f"ALTER FUNCTION {function} OWNER TO {{}}", None, AUDIT))
+    cursor.execute(_statement("REVOKE CREATE ON SCHEMA {} FROM {}", ["public"], AUDIT))
 
 
-def _on(text: str, things: Collection[str] | None, *role: str) -> sql.Composed:
-    names = [] if things is None else [sql.SQL(", ").join(map(sql.Identifier, things))]
+def _statement(text: str, objects: Collection[str] | None, *role: str) -> sql.Composed:
+    names = [] if objects is None else [sql.SQL(", ").join(map(sql.Identifier, objects))]
     return sql.SQL(text).format(*names, *map(sql.Identifier, role))
 
 
-def _names(cursor: Any, query: str, parameters: list[Any] | None = None) -> list[str]:
+def _read_names(cursor: Any, query: str, parameters: list[Any] | None = None) -> list[str]:
     cursor.execute(query, parameters or [])
     return [name for (name,) in cursor.fetchall()]
 
 
 def _may_use_audit_role(cursor: Any) -> bool:
-    return bool(_names(cursor, _MEMBER, [AUDIT]))
+    return bool(_read_names(cursor, _MEMBER, [AUDIT]))
 
 
 def _version(connection: Any) -> int:
@@ -117,7 +121,7 @@ def _version(connection: Any) -> int:
     return server.info.server_version
 
 
-# What others have put there, such as views of an extension, is left alone.
+# Objects of other owners, such as views of an extension, are left alone.
 _OWNED = """
 SELECT relname FROM pg_class
 WHERE relnamespace = 'public'::regnamespace AND relkind = ANY (%s)

@@ -1,15 +1,15 @@
-"""Names of the roles, and what the application's role may do with each table."""
+"""Names of the database roles, and of tables with special rights."""
 
 APP = "pegboard_app"  # web, workers, beat, watcher
 OWNER = "pegboard_owner"  # migrations, backup, restore
-AUDIT = "pegboard_audit"  # owns the audit log; nobody signs in as it
-# An empty database with pgvector, made by a superuser: whoever may make databases can copy it.
+AUDIT = "pegboard_audit"  # owns the audit log; has no login
+# An empty database with pgvector, made by a superuser, for roles that may create databases.
 TEMPLATE = "pegboard_template"
 
 AUDIT_ENTRIES, AUDIT_HEAD = "acl_auditentry", "acl_audithead"
-# Written by migrations alone.
+# Written by migrations only.
 READ_ONLY = ("auth_permission", "django_content_type", "django_migrations", AUDIT_HEAD)
-# A large import refreshes their statistics at once (catalog/registration/register.py).
+# Large imports refresh the statistics of these tables (catalog/registration/register.py).
 ANALYZED = (
     "catalog_integration",
     "catalog_capability",

@@ -1,4 +1,4 @@
-"""Powers of the application's role beyond its work, where an operator has not set roles apart."""
+"""Rights of the application's role that it does not need, if an operator set no roles apart."""
 
 from django.db import connection
 
@@ -13,16 +13,16 @@ WHERE role.rolname = current_user
 REMEDY = "Set roles apart with `manage.py prepare_database` (docs/running.md)."
 
 
-def powers_of_the_application() -> list[str]:
-    """Return, as sentences, what an intruder in the application could do to the database."""
+def list_excess_rights() -> list[str]:
+    """Describe as sentences what an intruder in the application could do to the database."""
     with connection.cursor() as cursor:
         cursor.execute(_POWERS)
         role, superuser, makes_roles, owns_log = cursor.fetchone()
     if superuser:
         return [f"the role {role} is a superuser: it can change every table, the audit log too"]
-    told = []
+    rights = []
     if makes_roles:
-        told.append(f"the role {role} can make other roles")
+        rights.append(f"the role {role} can create other roles")
     if owns_log:
-        told.append(f"the role {role} owns the audit log, and can switch off what protects it")
-    return told
+        rights.append(f"the role {role} owns the audit log, and can disable its protection")
+    return rights

@@ -1,7 +1,7 @@
-"""A superuser's part, done once: the roles, a template with pgvector, and the database.
+"""The superuser's preparation: roles, a template database with pgvector, and the database.
 
-Everything may be done again, and an existing database changes hands with all of its tables. The
-same statements are run by the embedded Postgres, run by `prepare_database`, or printed for psql.
+It is idempotent, and gives an existing database with its tables to the new owner. The statements
+run in the embedded Postgres and in `prepare_database`, or are printed for psql.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ from marketplace.operate.roles.role_names import AUDIT, TEMPLATE
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """A role that signs in."""
+class LoginRole:
+    """A database role with a password."""
 
     name: str
     password: str
@@ -23,7 +23,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement for one database; skipped where the query `unless` finds a row."""
+    """A statement for one database, skipped if the query `unless` returns a row."""
 
     database: str
     text: sql.SQL | sql.Composed
@@ -31,16 +31,16 @@ class Statement:
 
 
 def prepare_server(
-    superuser_url: str, *, app: Account, owner: Account, databases: Sequence[str]
+    superuser_url: str, *, app: LoginRole, owner: LoginRole, databases: Sequence[str]
 ) -> None:
-    """Make the roles and `databases`, or bring those that exist into the state of new ones."""
+    """Create the roles and `databases`, or bring existing ones into the same state."""
     with psycopg.connect(superuser_url, autocommit=True) as connection:
         for statement in server_statements(app=app.name, owner=owner.name):
             _run(connection, statement)
         for account in (app, owner):
             set_password(connection, account)
         for name in databases:
-            _run(connection, make_database(name, owner=owner.name))
+            _run(connection, create_database_statement(name, owner=owner.name))
     for name in (TEMPLATE, *databases):
         with psycopg.connect(superuser_url, dbname=name, autocommit=True) as connection:
             for statement in database_statements(name, owner=owner.name):
@@ -48,54 +48,53 @@ def prepare_server(
 
 
 def server_statements(*, app: str, owner: str) -> Iterator[Statement]:
-    """Roles without passwords, and the template."""
+    """Yield statements for the roles, without passwords, and the template."""
     for role in (app, owner, AUDIT):
         yield Statement(
             "postgres",
-            _named("CREATE ROLE {}", role),
-            unless=_with("SELECT 1 FROM pg_roles WHERE rolname = {}", role),
+            _with_names("CREATE ROLE {}", role),
+            unless=_with_values("SELECT 1 FROM pg_roles WHERE rolname = {}", role),
         )
     for role, may in ((app, "LOGIN NOCREATEDB"), (owner, "LOGIN CREATEDB"), (AUDIT, "NOLOGIN")):
         limits = "NOSUPERUSER NOCREATEROLE NOREPLICATION NOBYPASSRLS"
-        yield Statement("postgres", _named(f"ALTER ROLE {{}} WITH {may} {limits}", role))
-    yield Statement("postgres", _with(_NO_MEMBER, app))
-    # The owner migrates the audit log, too, and ends the application's sessions at a restore.
-    yield Statement("postgres", _named("GRANT {}, {} TO {}", AUDIT, app, owner))
+        yield Statement("postgres", _with_names(f"ALTER ROLE {{}} WITH {may} {limits}", role))
+    yield Statement("postgres", _with_values(_REVOKE_MEMBERSHIPS, app))
+    # The owner migrates the audit log too, and ends the application's sessions during a restore.
+    yield Statement("postgres", _with_names("GRANT {}, {} TO {}", AUDIT, app, owner))
     yield Statement(
         "postgres",
-        _named("CREATE DATABASE {} TEMPLATE template0 IS_TEMPLATE true", TEMPLATE),
-        unless=_with("SELECT 1 FROM pg_database WHERE datname = {}", TEMPLATE),
+        _with_names("CREATE DATABASE {} TEMPLATE template0 IS_TEMPLATE true", TEMPLATE),
+        unless=_with_values("SELECT 1 FROM pg_database WHERE datname = {}", TEMPLATE),
     )
-    yield Statement("postgres", _named("REVOKE ALL ON DATABASE {} FROM PUBLIC", TEMPLATE))
+    yield Statement("postgres", _with_names("REVOKE ALL ON DATABASE {} FROM PUBLIC", TEMPLATE))
 
 
-def make_database(name: str, *, owner: str) -> Statement:
-    """An empty database of the owner's."""
+def create_database_statement(name: str, *, owner: str) -> Statement:
+    """Return the statement that creates an empty database for the owner."""
     return Statement(
         "postgres",
-        _named("CREATE DATABASE {} TEMPLATE {} OWNER {}", name, TEMPLATE, owner),
-        unless=_with("SELECT 1 FROM pg_database WHERE datname = {}", name),
+        _with_names("CREATE DATABASE {} TEMPLATE {} OWNER {}", name, TEMPLATE, owner),
+        unless=_with_values("SELECT 1 FROM pg_database WHERE datname = {}", name),
     )
 
 
 def database_statements(name: str, *, owner: str) -> Iterator[Statement]:
-    """Do a superuser's part in a database: add the extension, and take from everyone what
-    Postgres gives to everyone."""
+    """Yield a database's statements: add the extension, and revoke Postgres's public defaults."""
     yield Statement(name, sql.SQL("CREATE EXTENSION IF NOT EXISTS vector"))
     yield Statement(name, sql.SQL("REVOKE ALL ON SCHEMA public FROM PUBLIC"))
-    # Without it nobody runs DO blocks, or makes functions in the schema of temporary tables.
+    # Without USAGE nobody runs DO blocks, or creates functions in the temporary schema.
     yield Statement(name, sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"))
-    yield Statement(name, sql.SQL(_NO_LARGE_OBJECTS))
-    # A database that is made from the template has another owner: this right is inherited.
-    yield Statement(name, _named("GRANT USAGE ON LANGUAGE plpgsql TO {}", owner))
+    yield Statement(name, sql.SQL(_REVOKE_LARGE_OBJECTS))
+    # Databases copied from the template have another owner, and inherit this right.
+    yield Statement(name, _with_names("GRANT USAGE ON LANGUAGE plpgsql TO {}", owner))
     if name != TEMPLATE:
-        yield Statement(name, _named("ALTER DATABASE {} OWNER TO {}", name, owner))
+        yield Statement(name, _with_names("ALTER DATABASE {} OWNER TO {}", name, owner))
         yield Statement(name, sql.SQL("ALTER SCHEMA public OWNER TO pg_database_owner"))
-        yield Statement(name, _with(_REASSIGN, owner, AUDIT, owner, owner, AUDIT, owner))
+        yield Statement(name, _with_values(_REASSIGN, owner, AUDIT, owner, owner, AUDIT, owner))
 
 
-def as_script(statements: Sequence[Statement]) -> Iterator[str]:
-    """The statements as psql takes them."""
+def format_script(statements: Sequence[Statement]) -> Iterator[str]:
+    """Format the statements for psql."""
     database = ""
     for statement in statements:
         if statement.database != database:
@@ -109,8 +108,8 @@ def as_script(statements: Sequence[Statement]) -> Iterator[str]:
             yield f"SELECT {sql.Literal(text).as_string()} WHERE NOT EXISTS ({unless})\\gexec"
 
 
-def set_password(connection: psycopg.Connection, account: Account) -> None:
-    """Only a digest of the password goes to the server, where statements may be logged."""
+def set_password(connection: psycopg.Connection, account: LoginRole) -> None:
+    """Set a password. Only its SCRAM digest goes to the server, which may log statements."""
     digest = connection.pgconn.encrypt_password(
         account.password.encode(), account.name.encode(), b"scram-sha-256"
     )
@@ -126,16 +125,16 @@ def _run(connection: psycopg.Connection, statement: Statement) -> None:
         connection.execute(statement.text)
 
 
-def _named(text: str, *names: str) -> sql.Composed:
+def _with_names(text: str, *names: str) -> sql.Composed:
     return sql.SQL(text).format(*map(sql.Identifier, names))
 
 
-def _with(text: str, *values: str) -> sql.Composed:
+def _with_values(text: str, *values: str) -> sql.Composed:
     return sql.SQL(text).format(*map(sql.Literal, values))
 
 
-# Rights that somebody once gave to the application's role by making it a member of another.
-_NO_MEMBER = """
+# Revoke memberships that somebody once granted to the application's role.
+_REVOKE_MEMBERSHIPS = """
 DO $$ DECLARE given record; BEGIN
   FOR given IN SELECT roleid::regrole AS role, member::regrole AS member FROM pg_auth_members
                WHERE member = {}::regrole LOOP
@@ -143,7 +142,7 @@ DO $$ DECLARE given record; BEGIN
   END LOOP;
 END $$
 """
-_NO_LARGE_OBJECTS = r"""
+_REVOKE_LARGE_OBJECTS = r"""
 DO $$ DECLARE function regprocedure; BEGIN
   FOR function IN SELECT oid FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
                   AND (proname LIKE 'lo\_%' OR proname IN ('loread', 'lowrite')) LOOP
@@ -151,8 +150,8 @@ DO $$ DECLARE function regprocedure; BEGIN
   END LOOP;
 END $$
 """
-# Tables and functions that the superuser made when it was the only role. What belongs to an
-# extension stays its own, and indexes and the sequences of columns follow their tables.
+# Tables and functions of a superuser that was once the only role. Objects of extensions keep their
+# owner; indexes and the sequences of columns follow their tables.
 _REASSIGN = """
 DO $$ DECLARE command text; BEGIN
   FOR command IN
