@@ -1,57 +1,48 @@
-"""Which names are nearly the one asked for: a model writes `filesystem.grep`, or `send_mail`.
+"""Suggestions for names that are nearly right: a model writes `filesystem.grep`, or `send_mail`.
 
-Pure functions: whoever asks passes only names that may be told.
+Pure functions: callers pass only names that the caller of the request may know.
 """
 
 import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 from functools import lru_cache
-from heapq import nlargest
+
+from rapidfuzz import fuzz, process
 
 MOST, COMPARED, LONGEST = 3, 20, 100
-NEAR_ENOUGH, OF_ACTIONS = 0.75, 0.95
-_APART = re.compile(r"[^a-z0-9]+")
-_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+MIN_SCORE = 75  # of 100
+ACTION_WEIGHT = 0.95
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def near_names(asked: str, names: Iterable[str]) -> tuple[str, ...]:
-    """At most three of the names, the nearest first."""
-    asked = asked[:LONGEST]
-    pieces = _pieces(_plain(asked))
-    if not pieces:
-        return ()
-    sharing = ((len(pieces & _pieces_of(name)), name) for name in names)
-    compared = nlargest(COMPARED, (pair for pair in sharing if pair[0]))
-    scored = sorted((-_likeness(asked, name), name) for _, name in compared)
-    same = tuple(name for score, name in scored if score == -1)
-    return (same or tuple(name for score, name in scored if -score >= NEAR_ENOUGH))[:MOST]
+    """Return up to three of the names, the nearest first; only equal ones if there are any.
+
+    Whole names are compared, and actions alone: the integration may be wrong or missing.
+    """
+    asked, names = asked[:LONGEST], list(names)
+    scores = _scores(_plain(asked), {name: _plain(name) for name in names})
+    for name, score in _scores(_action(asked), {name: _action(name) for name in names}).items():
+        scores[name] = max(scores.get(name, 0.0), ACTION_WEIGHT * score)
+    nearest = sorted(scores, key=lambda name: (-scores[name], name))
+    equal = [name for name in nearest if scores[name] == 100]
+    return tuple((equal or [name for name in nearest if scores[name] >= MIN_SCORE])[:MOST])
 
 
-def _likeness(asked: str, name: str) -> float:
-    """Of the whole names; or of the actions, where another integration was named, or none."""
-    whole = _ratio(_plain(asked), _plain(name))
-    return max(whole, OF_ACTIONS * _ratio(_action(asked), _action(name)))
-
-
-def _ratio(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+def _scores(asked: str, texts: dict[str, str]) -> dict[str, float]:
+    """Return the likeness, 0-100, of the names whose text is nearest to the one asked for."""
+    if not asked:
+        return {}
+    found = process.extract(asked, texts, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=COMPARED)
+    return {name: score for _, score, name in found}
 
 
 def _action(name: str) -> str:
     return _plain(name.rpartition("__")[2])
 
 
-def _plain(name: str) -> str:
-    """Without case, and with one kind of separator."""
-    return _APART.sub("_", _WORD_BEGINS.sub("_", name).casefold()).strip("_")
-
-
 @lru_cache(maxsize=20_000)
-def _pieces_of(name: str) -> frozenset[str]:
-    return _pieces(_plain(name))
-
-
-def _pieces(plain: str) -> frozenset[str]:
-    """Three letters each: comparing sets of them is quick, and finds whom comparing is worth."""
-    return frozenset(plain[place : place + 3] for place in range(len(plain) - 2))
+def _plain(name: str) -> str:
+    """Return the name in lower case, with one kind of separator."""
+    return _SEPARATORS.sub("_", _WORD_START.sub("_", name).casefold()).strip("_")
