@@ -149,3 +149,10 @@ def test_tests_that_the_page_of_seeds_names_exist() -> None:
 
     assert len(named) > 50
     assert missing == []
+
+
+def test_changelog_is_short_enough_to_be_read() -> None:
+    """A union merge brings entries back that were merged into one."""
+    words = (PROJECT / "CHANGELOG.md").read_text("utf-8").split()
+
+    assert len(words) < 2_500, "remove entries that a merge brought back, or merge some into one"
