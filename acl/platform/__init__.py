@@ -1,4 +1,4 @@
-"""Services of the platform, without a word about rights: Redis, prepared SQL, JSON, mail, clock."""
+"""Services of the platform, without a word about rights: Redis, SQL, jobs, JSON, mail, clock."""
 
 __all__ = [
     "client_address",
@@ -8,11 +8,11 @@ __all__ = [
     "database_room",
     "garbage_collection",
     "heartbeat",
+    "jobs",
     "mail",
     "prepared_statements",
     "redis_cache",
     "redis_circuit",
     "stored_json",
     "strict_json",
-    "worker_jobs",
 ]

@@ -6,15 +6,15 @@ repeated, late or reordered ones end in the same rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import claim_overdue, overdue, update_unlocked
 from catalog.embedding.configured_embedder import (
     configured_embedder,
     configured_embedder_name,
@@ -106,7 +106,7 @@ def _embed_by(model: EmbeddingModel, ids: Sequence[int]) -> int:
         return sum(_embed_batch(batch, embedder) for batch in _batches(rows))
     except EmbedderUnavailable as problem:
         log.warning("embedder unavailable", model=model.name, reason=str(problem))
-        _update_unlocked(rows, failure=str(problem)[:300])
+        update_unlocked(rows, failure=str(problem)[:300])
         return 0
 
 
@@ -150,7 +150,7 @@ def _claim(batch: Sequence[int]) -> list[Embedding]:
     """Count the attempt, then read the texts."""
     wanted = pending_embeddings().filter(pk__in=batch)
     # Committed first, because the work may crash the process.
-    keys = _update_unlocked(wanted, attempts=F("attempts") + 1, sent_at=Now())
+    keys = update_unlocked(wanted, attempts=F("attempts") + 1, sent_at=Now())
     # One statement reads text and hash, so they match whatever is written meanwhile.
     claimed = Embedding.objects.filter(pk__in=keys).select_related("capability__integration")
     return list(claimed.order_by("capability_id"))
@@ -159,16 +159,7 @@ def _claim(batch: Sequence[int]) -> list[Embedding]:
 def _release(rows: Sequence[Embedding]) -> None:
     """Undo the attempt: the provider failed, not these texts."""
     begun = Embedding.objects.filter(pk__in=[row.pk for row in rows], attempts__gt=0)
-    _update_unlocked(begun, attempts=F("attempts") - 1)
-
-
-def _update_unlocked(embeddings: QuerySet[Embedding], **changes: Any) -> list[int]:
-    """Update the rows that are not locked: the lock's holder is updating them already."""
-    with transaction.atomic():
-        rows = embeddings.select_for_update(skip_locked=True, of=("self",))
-        keys = list(rows.values_list("pk", flat=True))
-        Embedding.objects.filter(pk__in=keys).update(**changes)
-    return keys
+    update_unlocked(begun, attempts=F("attempts") - 1)
 
 
 def _note_failure(row: Embedding, reason: str) -> None:
@@ -192,12 +183,10 @@ WHERE id = %s AND text_hash = %s
 """
 
 
-def claim_overdue(limit: int) -> list[int]:
+def claim_overdue_capabilities(limit: int) -> list[int]:
     """Return capabilities that have been pending too long, and mark their rows as sent."""
-    # Database time: the clocks of workers may differ.
-    too_long_ago = Now() - timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
-    overdue = pending_embeddings().filter(sent_at__lt=too_long_ago, model__in=maintained_models())
-    keys = _update_unlocked(overdue.order_by("sent_at", "pk")[:limit], sent_at=Now())
+    rows = pending_embeddings().filter(overdue(), model__in=maintained_models())
+    keys = claim_overdue(rows.order_by("sent_at", "pk")[:limit])
     claimed = Embedding.objects.filter(pk__in=keys)
     return list(
         claimed.order_by("capability_id").values_list("capability_id", flat=True).distinct()

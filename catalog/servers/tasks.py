@@ -10,16 +10,22 @@ from celery import shared_task
 from celery.signals import worker_shutdown
 from django.db.models import Q
 
+from acl.platform.jobs.task_names import (
+    CHECK_INTEGRATION,
+    CHECK_INTEGRATIONS,
+    SYNC_INTEGRATION,
+    SYNC_INTEGRATIONS,
+)
+from acl.platform.jobs.task_queue import send_each
 from catalog.models import Integration, Sync
 from catalog.servers.connections.event_loop import connection_loop
-from catalog.servers.connections.tool_changes import send_sync
 from catalog.servers.definition_sync import BusyError, sync_definitions
 
 # The supervisor waits for 35 seconds (marketplace/operate/embedded/pegboard_programs.py).
 _FINISHING_SECONDS = 25
 
 
-@shared_task(name="servers.check_integration")  # type: ignore[untyped-decorator]
+@shared_task(name=CHECK_INTEGRATION)  # type: ignore[untyped-decorator]
 def check_integration(integration_id: int) -> None:
     """Check a server's health. Listing its tools is the check, so they are compared as well."""
     with suppress(BusyError):
@@ -27,7 +33,7 @@ def check_integration(integration_id: int) -> None:
 
 
 @shared_task(  # type: ignore[untyped-decorator]
-    name="servers.sync_integration",
+    name=SYNC_INTEGRATION,
     autoretry_for=(BusyError,),
     max_retries=60,
     default_retry_delay=2,
@@ -37,16 +43,16 @@ def sync_integration(integration_id: int, cause: str = Sync.Cause.PERSON) -> Non
     sync_definitions(integration_id, cause)
 
 
-@shared_task(name="servers.sync_integrations")  # type: ignore[untyped-decorator]
+@shared_task(name=SYNC_INTEGRATIONS)  # type: ignore[untyped-decorator]
 def sync_integrations() -> None:
     """Sync all servers in use; idle programs are started for it."""
     in_use = Integration.objects.filter(enabled=True, state="approved", unconfirmed=False)
     in_use = in_use.exclude(transport="")
-    for pk in in_use.order_by("pk").values_list("pk", flat=True):
-        send_sync(pk, Sync.Cause.SCHEDULE)
+    keys = in_use.order_by("pk").values_list("pk", flat=True)
+    send_each(SYNC_INTEGRATION, ([key, Sync.Cause.SCHEDULE] for key in keys))
 
 
-@shared_task(name="servers.check_integrations")  # type: ignore[untyped-decorator]
+@shared_task(name=CHECK_INTEGRATIONS)  # type: ignore[untyped-decorator]
 def check_integrations() -> None:
     """Check all HTTP servers and the failing programs; idle programs need not run."""
     failing = Q(transport="stdio", connection=Integration.Connection.FAILING)
@@ -56,8 +62,8 @@ def check_integrations() -> None:
         state="approved",
         unconfirmed=False,
     ).exclude(connection=Integration.Connection.NOT_NEEDED)
-    for pk in looked_at.order_by("pk").values_list("pk", flat=True):
-        check_integration.delay(pk)
+    keys = looked_at.order_by("pk").values_list("pk", flat=True)
+    send_each(CHECK_INTEGRATION, ([key] for key in keys))
 
 
 @worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]

@@ -4,7 +4,6 @@ NOT_THERE = "not_there"  # no such tool, or none of the caller's: told alike
 CHANGED = "changed"
 TOOL_ERROR = "tool_error"
 DISCONNECTED = "disconnected"
-GAVE_UP = "gave_up"
 NOT_BEGUN = "not_begun"
 # Why a call left the approval queue (`discovery/calls/approval_queue.py`), and the same in words.
 LEFT_QUEUE = {

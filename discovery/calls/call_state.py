@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from redis import Redis
 
+from acl.platform.jobs import job_rows
 from acl.platform.prepared_statements import rows_of
 from acl.platform.redis_circuit import attempt
 from discovery.calls.call_wait import tell_waiters
@@ -51,10 +52,8 @@ def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
     """Move on from the state that the caller has seen; False where it is another by now."""
     if to in Call.ENDED:
         values["ended_at"] = Now()
-    seen = Call.objects.filter(*only_if, pk=call.pk, state=call.state, attempts=call.attempts)
-    if not seen.update(state=to, **values):
+    if not job_rows.move(call, to, *only_if, seen=("state", "attempts"), **values):
         return False
-    call.state = to
     if to in Call.ENDED:
         _tell_on_commit(call)
     return True

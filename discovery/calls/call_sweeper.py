@@ -4,12 +4,12 @@ database's clock."""
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from discovery.calls.approval_queue import withdraw_calls
-from discovery.calls.call_failures import GAVE_UP, NOT_BEGUN, UNKNOWN_OUTCOME
+from discovery.calls.call_failures import NOT_BEGUN, UNKNOWN_OUTCOME
 from discovery.calls.call_state import move, unexpired
 from discovery.models import Call
 
@@ -46,18 +46,12 @@ def _give_up() -> None:
         elif call.attempts < MOST_ATTEMPTS:
             move(call, State.QUEUED, sent_at=Now() - timedelta(days=1))
         else:
-            told = "It ended the worker every time."
-            move(call, State.FAILED, reason=GAVE_UP, message=told)
+            move(call, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
 
 
 def _overdue() -> list[str]:
-    patience = timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
-    waiting = Call.objects.filter(state=State.QUEUED, sent_at__lt=Now() - patience)
-    with transaction.atomic():
-        rows = waiting.select_for_update(skip_locked=True).order_by("sent_at")[:_MOST_AT_ONCE]
-        keys = [row.pk for row in rows]
-        Call.objects.filter(pk__in=keys).update(sent_at=Now())
-    return [str(pk) for pk in keys]
+    queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
+    return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
 
 
 def _forget() -> None:

@@ -4,6 +4,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from acl.platform.garbage_collection import settle
+from acl.platform.jobs.task_names import SWEEP_CALLS
 from discovery.calls.call_listener import Listener
 from discovery.calls.call_state import send_call
 from discovery.calls.call_sweeper import sweep
@@ -11,7 +12,7 @@ from discovery.calls.call_sweeper import sweep
 _listener = Listener()
 
 
-@shared_task(name="servers.sweep_calls")  # type: ignore[untyped-decorator]
+@shared_task(name=SWEEP_CALLS)  # type: ignore[untyped-decorator]
 def sweep_calls() -> None:
     """Look after calls that nobody moves."""
     for pk in sweep():

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from acl.actor.chain import CredentialKind
 from acl.models import ChainColumns, Space
+from acl.platform.jobs.job_rows import JobRow
 from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.rights.caller import Caller
 from catalog.models import Capability
@@ -21,7 +22,7 @@ from discovery.models.turn import Turn
 DEEPEST_RESULT = 140
 
 
-class Call(ChainColumns):
+class Call(ChainColumns, JobRow):
     """A call for `user` by the chain in its columns, written before anything is sent.
 
     It moves by conditional updates only: of two that move it, one does.
@@ -101,12 +102,10 @@ class Call(ChainColumns):
         null=True, blank=True, help_text="Until when it may begin, by the database's clock."
     )
 
-    attempts = models.PositiveSmallIntegerField(default=0)
     result_json = models.TextField(blank=True, help_text="What its server answered, capped.")
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
     message = models.TextField(blank=True, help_text="The same in words.")
     created_at = models.DateTimeField(db_default=Now())
-    sent_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from acl.platform.jobs import task_names
 from marketplace.config.env import SettingsError, read_settings, separated
 from marketplace.config.host_checks import hosts_with_ports
 from marketplace.config.logs import logging_config
@@ -276,68 +277,27 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
 CELERY_TASK_PUBLISH_RETRY = False  # the row is the promise: a request never waits for the broker
 # Only the process that keeps connections to servers reads this queue.
 CELERY_TASK_ROUTES = {"servers.*": {"queue": "servers"}}
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """Return a schedule; a run that did not start before the next one is due is dropped."""
+    return {"task": task, "schedule": float(seconds), "options": {"expires": seconds}}
+
+
 CELERY_BEAT_SCHEDULE = {
-    "check-integrations": {
-        "task": "servers.check_integrations",
-        "schedule": float(PEGBOARD_CHECK_SECONDS),
-        "options": {"expires": PEGBOARD_CHECK_SECONDS},
-    },
-    "sync-integrations": {
-        "task": "servers.sync_integrations",
-        "schedule": float(PEGBOARD_SYNC_SECONDS),
-        "options": {"expires": PEGBOARD_SYNC_SECONDS},
-    },
-    "sweep-calls": {
-        "task": "servers.sweep_calls",
-        "schedule": float(PEGBOARD_SWEEP_SECONDS),
-        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
-    },
-    "renew-tokens": {
-        "task": "servers.renew_tokens",
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
-    "sweep-sign-ins": {
-        "task": "servers.sweep_sign_ins",
-        "schedule": float(PEGBOARD_SWEEP_SECONDS),
-        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
-    },
-    "sweep-revocations": {
-        "task": "servers.sweep_revocations",
-        "schedule": 300.0,
-        "options": {"expires": 300},
-    },
-    "sweep-installations": {
-        "task": "servers.sweep_installations",
-        "schedule": float(PEGBOARD_SWEEP_SECONDS),
-        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
-    },
-    "sweep-sources": {
-        "task": "servers.sweep_sources",
-        "schedule": float(PEGBOARD_SWEEP_SECONDS),
-        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
-    },
-    "note-audit-head": {
-        "task": "servers.note_audit_head",
-        "schedule": float(PEGBOARD_AUDIT_ANCHOR_SECONDS),
-        "options": {"expires": PEGBOARD_AUDIT_ANCHOR_SECONDS},
-    },
-    "sweep-embeddings": {
-        "task": "catalog.sweep_embeddings",
-        "schedule": float(PEGBOARD_SWEEP_SECONDS),
-        # Sweeps do not pile up behind a large import.
-        "options": {"expires": PEGBOARD_SWEEP_SECONDS},
-    },
-    "sweep-listings": {
-        "task": "marketplace.sweep_listings",
-        "schedule": 10.0,  # a few at a time, between what capabilities wait for
-        "options": {"expires": 10},
-    },
-    "forget-experiences": {
-        "task": "discovery.forget_experiences",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
+    "check-integrations": _every(PEGBOARD_CHECK_SECONDS, task_names.CHECK_INTEGRATIONS),
+    "sync-integrations": _every(PEGBOARD_SYNC_SECONDS, task_names.SYNC_INTEGRATIONS),
+    "sweep-calls": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CALLS),
+    "renew-tokens": _every(60, task_names.RENEW_TOKENS),
+    "sweep-sign-ins": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SIGN_INS),
+    "sweep-revocations": _every(300, task_names.SWEEP_REVOCATIONS),
+    "sweep-installations": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_INSTALLATIONS),
+    "sweep-sources": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SOURCES),
+    "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
+    "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
+    # A few at a time, between what capabilities wait for.
+    "sweep-listings": _every(10, task_names.SWEEP_LISTINGS),
+    "forget-experiences": _every(3600, task_names.FORGET_EXPERIENCES),
 }
 
 AUTHENTICATION_BACKENDS = [

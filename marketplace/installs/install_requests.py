@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 
-import structlog
-from celery import current_app
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
-from kombu.exceptions import KombuError
 
 from acl.audit.recorder import record
 from acl.models import Space
-from acl.platform.redis_circuit import attempt
+from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
 from catalog.models import Integration
@@ -61,14 +58,10 @@ __all__ = [
     "cancel_install",
     "confirm_install",
     "retry_install",
-    "send_task",
     "start_install",
     "to_confirm",
 ]
-log = structlog.get_logger(__name__)
 State = Installation.State
-INSTALL_TASK = "servers.install"
-CLEANUP_TASK = "servers.tidy"
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")
 
 
@@ -137,7 +130,7 @@ def start_install(
         set_secret(integration=integration, name=name, value=value, by=by)
     details = {"transport": descriptor.transport, "command_digest": installation.command_digest}
     record(by=by, action="install.start", target=descriptor.slug, details=details)
-    _send(installation)
+    send_on_commit(INSTALL, installation.pk)
     return installation
 
 
@@ -153,7 +146,7 @@ def confirm_install(*, by: User, installation: Installation, confirmed: str) -> 
         return False
     details = {"command_digest": confirmed}
     record(by=by, action="install.confirm", target=_slug(installation), details=details)
-    _send(installation)
+    send_on_commit(INSTALL, installation.pk)
     return True
 
 
@@ -169,7 +162,7 @@ def cancel_install(*, by: User, installation: Installation) -> bool:
         return False
     undo_install(installation)
     record(by=by, action="install.cancel", target=_slug(installation))
-    transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
+    send_on_commit(CLEAN_UP_INSTALLATIONS)
     return True
 
 
@@ -210,7 +203,7 @@ def retry_install(
     )
     details = {"constraints": bounds, "command_digest": installation.command_digest}
     record(by=by, action="install.retry", target=_slug(installation), details=details)
-    _send(installation)
+    send_on_commit(INSTALL, installation.pk)
     return True
 
 
@@ -232,18 +225,8 @@ def approve_install(*, by: User, installation: Installation) -> bool:
         approve_all(installation)
     details = {"tools": installation.approved_tools}
     record(by=by, action="install.approve", target=_slug(installation), details=details)
-    _send(installation)
+    send_on_commit(INSTALL, installation.pk)
     return True
-
-
-def send_task(name: str, *arguments: int) -> None:
-    """Queue a task for the outgoing worker. If the queue is down, the sweep sends it later."""
-    if not attempt(lambda redis: bool(redis.ping()), default=False):
-        return
-    try:
-        current_app.send_task(name, arguments)
-    except (KombuError, OSError):
-        log.warning("queue is away", task=name, arguments=arguments, exc_info=True)
 
 
 def check_program(descriptor: IntegrationDescriptor) -> CommandToConfirm:
@@ -348,10 +331,6 @@ def _is_in_use(installation: Installation) -> bool:
     return is_update and installation.state == State.EMBEDDING
 
 
-def _send(installation: Installation) -> None:
-    transaction.on_commit(partial(send_task, INSTALL_TASK, installation.pk), robust=True)
-
-
 def _slug(installation: Installation) -> str:
     return installation.integration.slug
 
@@ -388,5 +367,5 @@ def begin_update(
         raise AlreadyInstalledError(integration.slug) from None
     details = {"version": descriptor.version, "command_digest": confirmed}
     record(by=by, action=f"install.{kind}", target=integration.slug, details=details)
-    _send(installation)
+    send_on_commit(INSTALL, installation.pk)
     return installation

@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import move
 from marketplace.models import Installation, InstallationEvent
 
 State = Installation.State
@@ -13,12 +14,11 @@ def transition(
     installation: Installation, to: State, *, message: str = "", reason: str = ""
 ) -> bool:
     """Change the state and log an event. Return False if the state is not what the caller read."""
-    seen = Installation.objects.filter(pk=installation.pk, state=installation.state)
     now = Now()
-    moved = seen.update(state=to, message=message, reason=reason, sent_at=now, updated_at=now)
+    moved = move(installation, to, message=message, reason=reason, sent_at=now, updated_at=now)
     if not moved:
         return False
-    installation.state, installation.message, installation.reason = to, message, reason
+    installation.message, installation.reason = message, reason
     InstallationEvent.objects.create(installation=installation, state=to, message=message)
     return True
 

@@ -4,13 +4,11 @@ Steps before `storing` write nothing that is in use. `storing` writes tools that
 or replaces the old version by the new one. The last step makes a first installation available.
 """
 
-from datetime import timedelta
-
-from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
@@ -50,7 +48,7 @@ from marketplace.installs.store_step import (
 )
 from marketplace.models import Installation
 
-__all__ = ["MOST_ATTEMPTS", "StoppedError", "find_overdue", "install"]
+__all__ = ["MOST_ATTEMPTS", "StoppedError", "install", "overdue_installations"]
 State = Installation.State
 MOST_ATTEMPTS = 5
 # Longer than any single step, so that no other worker takes over from one that is alive.
@@ -60,7 +58,10 @@ STEP_SECONDS = 180
 class GaveUpError(Exception):
     """The maximum number of attempts was reached."""
 
-    code = "gave_up"
+    code = GAVE_UP
+
+    def __init__(self) -> None:
+        super().__init__(GAVE_UP_MESSAGE)
 
 
 def install(pk: int) -> bool:
@@ -96,11 +97,7 @@ def _claim(pk: int) -> Installation | None:
         return None
     with transaction.atomic():
         lock_integration(integration)
-        row = (
-            working.select_for_update(skip_locked=True, of=("self",))
-            .select_related("integration", "by")
-            .first()
-        )
+        row = lock_unless_taken(working.select_related("integration", "by"))
         if row is None:
             return None
         gives_up = row.attempts >= MOST_ATTEMPTS
@@ -110,7 +107,7 @@ def _claim(pk: int) -> Installation | None:
         counts = int(row.state != State.EMBEDDING)
         working.update(attempts=F("attempts") + counts, sent_at=Now())
     if gives_up:
-        _fail(row, GaveUpError("It ended the worker every time."))
+        _fail(row, GaveUpError())
         return None
     return row
 
@@ -253,18 +250,11 @@ def _is_python(installation: Installation) -> bool:
     return package is not None and package.index == "pypi"
 
 
-def find_overdue() -> list[int]:
-    """Return installations that have waited too long, and mark them as sent now."""
-    seconds = settings.PEGBOARD_SWEEP_AFTER_SECONDS
-    between = Q(state__in=_BETWEEN, sent_at__lt=Now() - timedelta(seconds=seconds))
-    lost_after = timedelta(seconds=max(seconds, STEP_SECONDS))
-    within = Q(state__in=_WITHIN, sent_at__lt=Now() - lost_after)
-    unresolved = Q(state=State.CONFIGURE, command_digest="", sent_at__lt=Now() - lost_after)
-    waiting = Installation.objects.filter(between | within | unresolved)
-    with transaction.atomic():
-        keys = list(waiting.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        Installation.objects.filter(pk__in=keys).update(sent_at=Now())
-    return keys
+def overdue_installations() -> QuerySet[Installation]:
+    """Return installations whose task or worker was lost."""
+    between = Q(state__in=_BETWEEN) & overdue()
+    within = Q(state__in=_WITHIN) | Q(state=State.CONFIGURE, command_digest="")
+    return Installation.objects.filter(between | (within & overdue(at_least=STEP_SECONDS)))
 
 
 _EXPECTED = (

@@ -4,7 +4,6 @@ This module only writes rows; the outgoing worker closes connections and removes
 """
 
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,6 +11,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from acl.audit.recorder import record
+from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.names import slug_for
 from catalog.models import Integration
@@ -22,12 +23,10 @@ from marketplace.installs.idempotency import find_earlier, request_digest
 from marketplace.installs.install_candidate import from_json
 from marketplace.installs.install_locks import lock_installed
 from marketplace.installs.install_requests import (
-    CLEANUP_TASK,
     NotPermittedError,
     begin_update,
     check_program,
     check_target,
-    send_task,
 )
 from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_reviews import check_not_held
@@ -78,7 +77,7 @@ def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
     integration.enabled = enabled
     record(by=by, action=f"integration.{'enable' if enabled else 'disable'}", target=row.slug)
     if not enabled:
-        transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
+        send_on_commit(CLEAN_UP_INSTALLATIONS)
     return True
 
 
@@ -98,7 +97,7 @@ def uninstall(*, by: User, integration: Integration) -> None:
     details = {"version": row.version, "capabilities": row.capabilities.count()}
     record(by=by, action="integration.uninstall", target=row.slug, details=details)
     row.delete()
-    transaction.on_commit(partial(send_task, CLEANUP_TASK), robust=True)
+    send_on_commit(CLEAN_UP_INSTALLATIONS)
 
 
 def pending_update(integration: Integration) -> Update | None:

@@ -2,28 +2,29 @@
 
 from celery import shared_task
 
+from acl.platform.jobs.job_rows import send_again
+from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, SWEEP_INSTALLATIONS
 from marketplace.installs.disk_cleanup import clean_up
-from marketplace.installs.install_worker import find_overdue, install
+from marketplace.installs.install_worker import install, overdue_installations
 
 _RETRY_SECONDS = 1
 
 
-@shared_task(name="servers.install")  # type: ignore[untyped-decorator]
+@shared_task(name=INSTALL)  # type: ignore[untyped-decorator]
 def install_server(pk: int) -> None:
     """Advance an installation; while it waits, run again after a second."""
     if install(pk):
         install_server.apply_async([pk], countdown=_RETRY_SECONDS)
 
 
-@shared_task(name="servers.sweep_installations")  # type: ignore[untyped-decorator]
+@shared_task(name=SWEEP_INSTALLATIONS)  # type: ignore[untyped-decorator]
 def sweep_installations() -> None:
     """Resend overdue installations, and clean up."""
-    for pk in find_overdue():
-        install_server.delay(pk)
+    send_again(INSTALL, overdue_installations())
     clean_up()
 
 
-@shared_task(name="servers.tidy")  # type: ignore[untyped-decorator]
+@shared_task(name=CLEAN_UP_INSTALLATIONS)  # type: ignore[untyped-decorator]
 def clean_up_after_changes() -> None:
     """Clean up after something was removed, disabled or cancelled."""
     clean_up()

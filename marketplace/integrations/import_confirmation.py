@@ -1,13 +1,13 @@
 """Confirming what was imported: until then, nothing is sent to it and nothing of it is started."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.audit.recorder import record
-from acl.platform.worker_jobs import ask_worker
+from acl.platform.jobs.task_names import SYNC_INTEGRATION
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.models import Integration
 from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import Launchers, check_command, command_digest
@@ -15,8 +15,6 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.installs.install_locks import lock_installed
 from marketplace.installs.install_requests import NotPermittedError
-
-TASK = "servers.sync_integration"
 
 
 class OtherTargetError(Exception):
@@ -76,7 +74,7 @@ def confirm_integration(*, by: User, integration: Integration, confirmed: str) -
         row.command_digest = command_digest(target.command, target.required_secrets)
     row.save(update_fields=["unconfirmed", "command_digest", "updated_at"])
     record(by=by, action="integration.confirm", target=row.slug, details=connection_facts(row))
-    transaction.on_commit(partial(ask_worker, TASK, row.pk), robust=True)
+    send_on_commit(SYNC_INTEGRATION, row.pk)
     return True
 
 

@@ -5,7 +5,6 @@ their words. So each sweep embeds a limited number of listings, and storing them
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 import structlog
 from django.conf import settings
@@ -13,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import overdue, update_unlocked
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
@@ -86,8 +86,7 @@ def embed_listings(most: int = EMBEDDED_PER_SWEEP) -> int:
 def _embed_with(model: EmbeddingModel, most: int) -> int:
     """Embed pending listings: new ones in batches, retries one by one."""
     # An earlier attempt may have killed the worker: alone it cannot take others down with it.
-    stale = Now() - timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
-    waiting = pending_listings().filter(Q(attempts=0) | Q(sent_at__lt=stale), model=model)
+    waiting = pending_listings().filter(Q(attempts=0) | overdue(), model=model)
     rows = list(waiting.order_by("attempts", "listing")[:most].values_list("pk", "attempts"))
     fresh = [pk for pk, attempts in rows if attempts == 0]
     size = settings.PEGBOARD_EMBEDDING_BATCH
@@ -132,12 +131,8 @@ def _is_unavailable(problem: Exception) -> bool:
 def _claim(batch: Sequence[int]) -> list[ListingVector]:
     """Count the attempt, then read the texts."""
     # Committed before the work, which may kill the process.
-    with transaction.atomic():
-        rows = pending_listings().filter(pk__in=batch)
-        keys = list(
-            rows.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
-        )
-        ListingVector.objects.filter(pk__in=keys).update(attempts=F("attempts") + 1, sent_at=Now())
+    rows = pending_listings().filter(pk__in=batch)
+    keys = update_unlocked(rows, attempts=F("attempts") + 1, sent_at=Now())
     claimed = ListingVector.objects.filter(pk__in=keys).select_related("listing")
     return list(claimed.order_by("listing").defer("listing__readme", "listing__details"))
 

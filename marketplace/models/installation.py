@@ -5,14 +5,14 @@ import uuid
 from django.contrib.auth.models import Group, User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Now
 
 from acl.models import Space
+from acl.platform.jobs.job_rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from catalog.models import Integration
 
 
-class Installation(models.Model):
+class Installation(JobRow):
     """One integration on its way into the catalogue. It moves by conditional updates only: of two
     workers, one moves it."""
 
@@ -83,8 +83,6 @@ class Installation(models.Model):
     approved_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
     idempotency_key = models.CharField(max_length=255, blank=True)
     request_digest = models.CharField(max_length=64, blank=True, help_text="Of what was asked for.")
-    attempts = models.PositiveSmallIntegerField(default=0)
-    sent_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

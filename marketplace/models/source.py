@@ -3,12 +3,12 @@
 from django.conf import settings
 from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
-from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 
 
-class Source(models.Model):
+class Source(JobRow):
     """A place that offers listings. Workers read it; the web only asks for it, by `queued`."""
 
     class Kind(models.TextChoices):
@@ -46,7 +46,6 @@ class Source(models.Model):
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.NEW)
     run = models.PositiveIntegerField(default=0, help_text="How often it was begun to be read.")
-    attempts = models.PositiveSmallIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(null=True, blank=True)
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
@@ -56,7 +55,6 @@ class Source(models.Model):
     last_modified = models.CharField(max_length=80, blank=True)
     tried_at = models.DateTimeField(null=True, blank=True)
     refreshed_at = models.DateTimeField(null=True, blank=True)
-    sent_at = models.DateTimeField(db_default=Now())
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

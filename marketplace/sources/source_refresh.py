@@ -10,11 +10,17 @@ from hashlib import sha256
 from itertools import islice
 from time import monotonic
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 from django.db.models.functions import Now
 
+from acl.platform.jobs.job_rows import (
+    GAVE_UP,
+    GAVE_UP_MESSAGE,
+    lock_unless_taken,
+    move,
+    overdue,
+)
 from catalog.formats.descriptors import Defect, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.servers.net.guarded_fetch import fetch as guarded_fetch
@@ -62,20 +68,18 @@ def refresh_source(pk: int, *, fetch: Fetch = guarded_fetch) -> None:
 
 def _claim(pk: int) -> Source | None:
     """Take a queued source, counting the attempt before the work, which may kill the process."""
-    waiting = Source.objects.filter(pk=pk, state=State.QUEUED)
     with transaction.atomic():
-        source = waiting.select_for_update(skip_locked=True).first()
+        source = lock_unless_taken(Source.objects.filter(pk=pk, state=State.QUEUED))
         if source is None:
             return None
         if source.attempts >= MOST_ATTEMPTS:
-            _set(source, State.FAILED, reason="gave_up", message="It ended the worker every time.")
+            _end(source, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
             return None
         source.run += 1
-        waiting.update(
-            state=State.REFRESHING, run=source.run, attempts=F("attempts") + 1, done=0, total=None,
-            message="Is being read.", reason="", sent_at=Now(), tried_at=Now(),
+        move(
+            source, State.REFRESHING, run=source.run, attempts=F("attempts") + 1, done=0,
+            total=None, message="Is being read.", reason="", sent_at=Now(), tried_at=Now(),
         )  # fmt: skip
-        source.state = State.REFRESHING
     return source
 
 
@@ -121,7 +125,7 @@ class _Pass:
         if isinstance(problem, RefusedError):
             reason, words = "refused", f"It {words}."
         report = self._report(0)
-        _set(self._source, State.FAILED, reason=reason[:32], message=words, report=report)
+        _end(self._source, State.FAILED, reason=reason[:32], message=words, report=report)
 
     def _without_repeats(self, offers: Iterator[Offer]) -> Iterator[Offer]:
         """Yield each version once; report versions that come again with different content."""
@@ -187,30 +191,24 @@ def _digest(offer: Offer) -> bytes:
 
 def _finish(source: Source, message: str, **columns: object) -> None:
     """Record that the source was read to its end."""
-    _set(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
+    _end(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
 
 
-def _set(source: Source, state: State, **columns: object) -> None:
-    """Set state and columns, unless another pass has begun."""
-    own = Source.objects.filter(pk=source.pk, run=source.run, state__in=Source.UNDER_WAY)
-    own.update(state=state, attempts=0, **columns)
+def _end(source: Source, state: State, **columns: object) -> None:
+    """Set the state and columns of a pass that is over, unless another one has begun."""
+    # The sweep may have queued a slow pass again: as long as none has begun, this one's word holds.
+    own = Q(state__in=Source.UNDER_WAY)
+    move(source, state, own, seen=["run"], attempts=0, **columns)
 
 
-def queue_due_sources() -> list[int]:
-    """Queue sources that are due by their schedule, or whose task or worker was lost."""
-    now = Now()
-    with transaction.atomic():
-        waiting = Source.objects.select_for_update(skip_locked=True).filter(_lost() | _due())
-        keys = list(waiting.order_by("pk").values_list("pk", flat=True))
-        Source.objects.filter(pk__in=keys).update(state=State.QUEUED, sent_at=now)
-    return keys
+def due_sources() -> QuerySet[Source]:
+    """Return sources that are due by their schedule, or whose task or worker was lost."""
+    return Source.objects.filter(_lost() | _due()).order_by("pk")
 
 
 def _lost() -> Q:
-    lost_after = settings.PEGBOARD_SWEEP_AFTER_SECONDS
-    queued = Q(state=State.QUEUED, sent_at__lt=Now() - timedelta(seconds=lost_after))
-    within = timedelta(seconds=max(lost_after, STEP_SECONDS))
-    return queued | Q(state=State.REFRESHING, sent_at__lt=Now() - within)
+    reading = Q(state=State.REFRESHING) & overdue(at_least=STEP_SECONDS)
+    return (Q(state=State.QUEUED) & overdue()) | reading
 
 
 def _due() -> Q:

@@ -1,21 +1,19 @@
 """Adding, changing and removing sources. Workers read them; this module only writes rows."""
 
-from functools import partial
-
 import structlog
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
+from acl.platform.jobs.task_names import REFRESH_SOURCE
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.formats.names import slug_for
 from catalog.models import Integration
-from marketplace.installs.install_requests import send_task
 from marketplace.models import Listing, Source
 from marketplace.sources.source_location import check_location
 
 log = structlog.get_logger(__name__)
-REFRESH_TASK = "servers.refresh_source"
 
 
 class NotRefreshableError(Exception):
@@ -78,7 +76,7 @@ def request_refresh(*, by: User, source: Source) -> bool:
         return False
     source.refresh_from_db()
     record(by=by, action="source.refresh", target=source.slug)
-    transaction.on_commit(partial(send_task, REFRESH_TASK, source.pk), robust=True)
+    send_on_commit(REFRESH_SOURCE, source.pk)
     return True
 
 

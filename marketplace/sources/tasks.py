@@ -2,17 +2,19 @@
 
 from celery import shared_task
 
-from marketplace.sources.source_refresh import queue_due_sources, refresh_source
+from acl.platform.jobs.job_rows import send_again
+from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
+from marketplace.models import Source
+from marketplace.sources.source_refresh import due_sources, refresh_source
 
 
-@shared_task(name="servers.refresh_source")  # type: ignore[untyped-decorator]
+@shared_task(name=REFRESH_SOURCE)  # type: ignore[untyped-decorator]
 def refresh_one_source(pk: int) -> None:
     """Read a queued source."""
     refresh_source(pk)
 
 
-@shared_task(name="servers.sweep_sources")  # type: ignore[untyped-decorator]
+@shared_task(name=SWEEP_SOURCES)  # type: ignore[untyped-decorator]
 def sweep_sources() -> None:
     """Send tasks for sources that are due, and for those whose task was lost."""
-    for pk in queue_due_sources():
-        refresh_one_source.delay(pk)
+    send_again(REFRESH_SOURCE, due_sources(), state=Source.State.QUEUED)

@@ -1,11 +1,12 @@
 """An embedder for the tests that are not about the model, and what was sent to the queue."""
 
 import pytest
+from celery import Celery
 from django.conf import settings
 
+from acl.platform.jobs.task_names import EMBED_CAPABILITIES
 from acl.platform.redis_circuit import redis_circuit
 from catalog.embedding import configured_embedder, query_vectors
-from catalog.tasks import embed_capabilities
 from tests.catalog.builders import WordyEmbedder
 
 
@@ -30,5 +31,10 @@ def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """What the workers were asked to embed."""
     tasks: list[list[int]] = []
-    monkeypatch.setattr(embed_capabilities, "delay", tasks.append)
+
+    def send(_: Celery, task: str, arguments: list[list[int]]) -> None:
+        assert task == EMBED_CAPABILITIES
+        tasks.append(arguments[0])
+
+    monkeypatch.setattr(Celery, "send_task", send)
     return tasks

@@ -12,7 +12,7 @@ from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import TextRefused, Vectors
 from catalog.embedding.embedding_jobs import (
     CRASHED,
-    claim_overdue,
+    claim_overdue_capabilities,
     embed_capabilities,
     embed_pending,
     failed_embeddings,
@@ -138,7 +138,7 @@ def test_sweep_takes_only_what_has_waited_long() -> None:
     old = Capability.objects.get(action="old").pk
     Embedding.objects.filter(capability=old).update(sent_at=Now() - timedelta(seconds=61))
 
-    first, second = claim_overdue(100), claim_overdue(100)
+    first, second = claim_overdue_capabilities(100), claim_overdue_capabilities(100)
 
     assert (first, second) == ([old], [])
 

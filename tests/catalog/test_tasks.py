@@ -2,13 +2,14 @@ import threading
 import time
 
 import pytest
+from celery import Celery
 from django.db import connection
 from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability, Embedding
-from catalog.tasks import embed_capabilities, send_embeddings
+from catalog.tasks import send_embeddings
 from tests.catalog.builders import store, tool
 
 QUEUE_PATIENCE = 1  # second: Celery's own is six
@@ -33,10 +34,10 @@ def test_absent_queue_neither_fails_nor_delays(sent: list[list[int]], settings: 
 
 
 def test_queue_that_dies_at_the_wrong_moment_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(ids: list[int]) -> None:
+    def refuse(*_: object) -> None:
         raise OperationalError("it was there a moment ago")
 
-    monkeypatch.setattr(embed_capabilities, "delay", refuse)
+    monkeypatch.setattr(Celery, "send_task", refuse)
 
     send_embeddings([1, 2, 3])
 

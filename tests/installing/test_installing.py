@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 
 from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
+from acl.platform.jobs.job_rows import claim_overdue
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -29,7 +30,7 @@ from marketplace.installs.install_requests import (
     start_install,
 )
 from marketplace.installs.install_state import transition
-from marketplace.installs.install_worker import MOST_ATTEMPTS, find_overdue, install
+from marketplace.installs.install_worker import MOST_ATTEMPTS, install, overdue_installations
 from marketplace.models import Installation
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
@@ -249,9 +250,9 @@ def test_installing_twice_gives_one(alice: User) -> None:
 def test_lost_installation_is_found_and_not_for_ever(alice: User, settings: Settings) -> None:
     settings.PEGBOARD_SWEEP_AFTER_SECONDS = 0
     installation = begin(alice, evil())
-    found = find_overdue()
+    found = claim_overdue(overdue_installations())
     Installation.objects.update(state=State.CONNECTING)
-    within_a_step = find_overdue()
+    within_a_step = claim_overdue(overdue_installations())
     Installation.objects.update(attempts=MOST_ATTEMPTS)
 
     install(installation.pk)

@@ -18,12 +18,13 @@ from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
+from acl.platform.jobs.job_rows import claim_overdue
+from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_fetch import FetchedDocument, fetch
 from marketplace.models import Listing, Source
-from marketplace.sources.source_refresh import MOST_ATTEMPTS, queue_due_sources, refresh_source
-from marketplace.sources.subscriptions import REFRESH_TASK
+from marketplace.sources.source_refresh import MOST_ATTEMPTS, due_sources, refresh_source
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.outgoing.network import Names, RecordingNetwork, transport_on
 from tests.outgoing.test_guard import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
@@ -242,7 +243,7 @@ def test_schedule_lost_tasks_and_what_ends_its_worker(settings: Settings) -> Non
     SourceFactory.create(state="queued", sent_at=now)
     SourceFactory.create(state="refreshing", sent_at=now, tried_at=now)
 
-    first, second = queue_due_sources(), queue_due_sources()
+    first, second = (claim_overdue(due_sources(), state="queued") for _ in range(2))
 
     assert set(first) == {one.pk for one in (due, never, failed, lost, dead)}
     assert second == []
@@ -262,8 +263,8 @@ def test_process_that_goes_out_has_the_tasks_and_the_clock_asks_for_them() -> No
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603 - our own
 
-    assert ast.literal_eval(out.stdout.splitlines()[-1]) == [REFRESH_TASK, "servers.sweep_sources"]
-    assert "servers.sweep_sources" in due
+    assert ast.literal_eval(out.stdout.splitlines()[-1]) == [REFRESH_SOURCE, SWEEP_SOURCES]
+    assert SWEEP_SOURCES in due
 
 
 def test_two_workers_read_once_and_who_is_overtaken_writes_nothing() -> None:

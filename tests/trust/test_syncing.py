@@ -229,7 +229,7 @@ def _connection() -> dict[str, Any]:
 def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, str]] = []
     monkeypatch.setattr(
-        "catalog.servers.connections.tool_changes.send_sync", lambda *what: sent.append(what)
+        "catalog.servers.connections.tool_changes.send_now", lambda _, *what: sent.append(what)
     )
 
     async def say() -> None:

@@ -9,5 +9,4 @@ __all__ = [
     "health_history",
     "probe",
     "server_requests",
-    "tool_changes",
 ]

@@ -5,14 +5,9 @@ Runs on the connections' event loop, so it never blocks and reads no database.
 
 import asyncio
 
-import structlog
-from celery import current_app
-from kombu.exceptions import KombuError
+from acl.platform.jobs.task_names import SYNC_INTEGRATION
+from acl.platform.jobs.task_queue import send_now
 
-from acl.platform.redis_circuit import attempt
-
-log = structlog.get_logger(__name__)
-TASK = "servers.sync_integration"
 # A server that changes a dozen tools sends a dozen notifications.
 WAIT_SECONDS = 2.0
 
@@ -37,17 +32,8 @@ class SyncDebouncer:
 
     def _send(self, integration: int, cause: str) -> None:
         self._scheduled.discard(integration)
-        asyncio.get_running_loop().run_in_executor(None, send_sync, integration, cause)
-
-
-def send_sync(integration: int, cause: str) -> None:
-    """Enqueue a sync. If the queue is down, the schedule does it later."""
-    if not attempt(lambda redis: bool(redis.ping()), default=False):
-        return
-    try:
-        current_app.send_task(TASK, [integration, cause])
-    except (KombuError, OSError):
-        log.warning("queue unavailable", integration=integration, exc_info=True)
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, send_now, SYNC_INTEGRATION, integration, cause)
 
 
 schedule_sync = SyncDebouncer()

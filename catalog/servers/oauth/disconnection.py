@@ -1,14 +1,9 @@
 """Revocation of tokens whose account is removed, alone or with its integration or user."""
 
-from functools import partial
-
-from django.db import transaction
-
-from acl.platform.worker_jobs import ask_worker
+from acl.platform.jobs.task_names import REVOKE_TOKEN
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.models import OAuthClient, OAuthConnection, OAuthRevocation, Secret
 from catalog.models.secret import CLIENT, TOKEN
-
-REVOKE = "servers.revoke_token"
 
 
 def store_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **_: object) -> None:
@@ -33,4 +28,4 @@ def store_revocation(sender: type[OAuthConnection], instance: OAuthConnection, *
         sealed_client=bytes(proof.sealed) if proof else b"",
         client_purpose=proof.purpose if proof else "",
     )
-    transaction.on_commit(partial(ask_worker, REVOKE, row.pk), robust=True)
+    send_on_commit(REVOKE_TOKEN, row.pk)

@@ -1,7 +1,6 @@
 """Accounts at servers by OAuth, as requested by people. Workers send the requests."""
 
 import json
-from functools import partial
 from hashlib import sha256
 from secrets import token_urlsafe
 
@@ -10,7 +9,8 @@ from django.db import transaction
 
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
-from acl.platform.worker_jobs import ask_worker
+from acl.platform.jobs.task_names import FINISH_SIGN_IN, PREPARE_SIGN_IN
+from acl.platform.jobs.task_queue import send_on_commit
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -23,7 +23,6 @@ from catalog.models.oauth_tables import SIGN_IN_LASTS
 from catalog.models.secret import CLIENT, TOKEN
 from catalog.servers.secrets.sealed_values import seal
 
-PREPARE, FINISH = "servers.prepare_sign_in", "servers.finish_sign_in"
 State = OAuthSignIn.State
 # Per person and lifetime of a sign-in, because each one sends requests to third parties.
 MAX_CONCURRENT = 20
@@ -58,7 +57,7 @@ def begin_sign_in(
     )
     details = {"for": user.get_username() if user else "everybody"}
     record(by=by, action="account.sign_in", target=integration.slug, details=details)
-    transaction.on_commit(partial(ask_worker, PREPARE, sign_in.pk), robust=True)
+    send_on_commit(PREPARE_SIGN_IN, sign_in.pk)
     return sign_in, state
 
 
@@ -80,7 +79,7 @@ def accept_callback(
     else:
         sign_in.state, sign_in.message = State.FINISHING, "Asks for a token."
         sign_in.sealed_code = seal(json.dumps([code, issuer]), purpose=sign_in.purpose)
-        transaction.on_commit(partial(ask_worker, FINISH, sign_in.pk), robust=True)
+        send_on_commit(FINISH_SIGN_IN, sign_in.pk)
     sign_in.save()
     return sign_in
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
+from acl.platform.jobs.job_rows import move
 from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.servers.net.outgoing_errors import OutgoingError
 from catalog.servers.oauth.authorization_client import OAuthHttp
@@ -40,8 +41,9 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         _fail(row, problem)
         return
     pkce = PKCEParameters.generate()
-    OAuthSignIn.objects.filter(pk=pk, state=State.PREPARING).update(
-        state=State.WAITING,
+    move(
+        row,
+        State.WAITING,
         authorization_url=_authorization_url(row, found, client, pkce.code_challenge),
         details=_details(row, found),
         sealed_verifier=seal(pkce.code_verifier, purpose=row.purpose),
@@ -80,9 +82,7 @@ def finish(pk: int, http: OAuthHttp | None = None) -> bool:
             | {"asked_scope": row.details["scope"], "wanted_scope": ""},
         )
         store(connection, token)
-        OAuthSignIn.objects.filter(pk=pk).update(
-            state=State.DONE, sealed_verifier=b"", message="The account is connected."
-        )
+        move(row, State.DONE, sealed_verifier=b"", message="The account is connected.")
         details = {"issuer": row.details["issuer"], "for": _account_owner(row)}
         record(by=row.by, action="account.connect", target=row.integration.slug, details=details)
     return True
@@ -144,9 +144,7 @@ def _details(row: OAuthSignIn, found: Discovery) -> dict[str, object]:
 
 
 def _fail(row: OAuthSignIn, problem: Exception) -> None:
-    OAuthSignIn.objects.filter(pk=row.pk).update(
-        state=State.FAILED, message=str(problem), sealed_verifier=b"", sealed_code=b""
-    )
+    move(row, State.FAILED, message=str(problem), sealed_verifier=b"", sealed_code=b"")
 
 
 def _account_owner(row: OAuthSignIn) -> str:

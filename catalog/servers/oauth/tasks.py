@@ -4,9 +4,19 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from celery import shared_task
-from django.conf import settings
 
 from acl.platform.clock import database_now
+from acl.platform.jobs.job_rows import overdue
+from acl.platform.jobs.task_names import (
+    CHECK_INTEGRATION,
+    FINISH_SIGN_IN,
+    PREPARE_SIGN_IN,
+    RENEW_TOKENS,
+    REVOKE_TOKEN,
+    SWEEP_REVOCATIONS,
+    SWEEP_SIGN_INS,
+)
+from acl.platform.jobs.task_queue import send_now
 from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
 from catalog.servers.oauth.authorization_client import OAuthHttp
@@ -21,27 +31,26 @@ _SIGN_INS_KEPT = timedelta(days=1)
 _REVOKED_WITHIN = timedelta(days=1)
 
 
-@shared_task(name="servers.prepare_sign_in")  # type: ignore[untyped-decorator]
+@shared_task(name=PREPARE_SIGN_IN)  # type: ignore[untyped-decorator]
 def prepare_sign_in(pk: int) -> None:
     """Prepare a sign-in."""
     prepare(pk)
 
 
-@shared_task(name="servers.finish_sign_in")  # type: ignore[untyped-decorator]
+@shared_task(name=FINISH_SIGN_IN)  # type: ignore[untyped-decorator]
 def finish_sign_in(pk: int) -> None:
     """Finish a sign-in; after connecting the shared account, check the server at once."""
     if finish(pk):
         row = OAuthSignIn.objects.get(pk=pk)
         if row.user_id is None:
-            finish_sign_in.app.send_task("servers.check_integration", [row.integration_id])
+            send_now(CHECK_INTEGRATION, row.integration_id)
 
 
-@shared_task(name="servers.sweep_sign_ins")  # type: ignore[untyped-decorator]
+@shared_task(name=SWEEP_SIGN_INS)  # type: ignore[untyped-decorator]
 def sweep_sign_ins() -> None:
     """Run steps whose message was lost. Each step is idempotent."""
-    now, grace = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
     left = OAuthSignIn.objects.filter(
-        created_at__gt=now - SIGN_IN_LASTS, created_at__lt=now - grace
+        overdue(column="created_at"), created_at__gt=database_now() - SIGN_IN_LASTS
     )
     steps: dict[str, Callable[[int], None]] = {
         State.PREPARING: prepare_sign_in,
@@ -51,23 +60,22 @@ def sweep_sign_ins() -> None:
         steps[state](pk)
 
 
-@shared_task(name="servers.revoke_token")  # type: ignore[untyped-decorator]
+@shared_task(name=REVOKE_TOKEN)  # type: ignore[untyped-decorator]
 def revoke_token(pk: int) -> None:
     """Revoke the token of a removed account."""
     revoke(pk)
 
 
-@shared_task(name="servers.sweep_revocations")  # type: ignore[untyped-decorator]
+@shared_task(name=SWEEP_REVOCATIONS)  # type: ignore[untyped-decorator]
 def sweep_revocations() -> None:
     """Retry open revocations, for a day."""
-    now, grace = database_now(), timedelta(seconds=settings.PEGBOARD_SWEEP_AFTER_SECONDS)
-    OAuthRevocation.objects.filter(created_at__lt=now - _REVOKED_WITHIN).delete()
-    left = OAuthRevocation.objects.filter(created_at__lt=now - grace)
+    OAuthRevocation.objects.filter(created_at__lt=database_now() - _REVOKED_WITHIN).delete()
+    left = OAuthRevocation.objects.filter(overdue(column="created_at"))
     for pk in left.order_by("pk").values_list("pk", flat=True):
         revoke(pk)
 
 
-@shared_task(name="servers.renew_tokens")  # type: ignore[untyped-decorator]
+@shared_task(name=RENEW_TOKENS)  # type: ignore[untyped-decorator]
 def renew_tokens() -> None:
     """Renew tokens that expire soon, and delete old sign-ins."""
     now = database_now()

@@ -2,10 +2,11 @@
 
 from celery import shared_task
 
+from acl.platform.jobs.task_names import NOTE_AUDIT_HEAD
 from marketplace.operate.audit_anchor.anchor_sender import record_head
 
 
-@shared_task(name="servers.note_audit_head")  # type: ignore[untyped-decorator]
+@shared_task(name=NOTE_AUDIT_HEAD)  # type: ignore[untyped-decorator]
 def note_audit_head() -> None:
     """Record the head of the audit log outside the database, if it has moved."""
     record_head()

@@ -1,0 +1,37 @@
+"""Names of all Celery tasks.
+
+A process sends a task by its name, so that the web process imports nothing that goes out. Tasks
+named `servers.…` run in the process that holds the connections (CELERY_TASK_ROUTES).
+"""
+
+from typing import Final, NewType
+
+TaskName = NewType("TaskName", str)
+
+CHECK_INTEGRATION: Final = TaskName("servers.check_integration")
+CHECK_INTEGRATIONS: Final = TaskName("servers.check_integrations")
+SYNC_INTEGRATION: Final = TaskName("servers.sync_integration")
+SYNC_INTEGRATIONS: Final = TaskName("servers.sync_integrations")
+
+PREPARE_SIGN_IN: Final = TaskName("servers.prepare_sign_in")
+FINISH_SIGN_IN: Final = TaskName("servers.finish_sign_in")
+SWEEP_SIGN_INS: Final = TaskName("servers.sweep_sign_ins")
+RENEW_TOKENS: Final = TaskName("servers.renew_tokens")
+REVOKE_TOKEN: Final = TaskName("servers.revoke_token")
+SWEEP_REVOCATIONS: Final = TaskName("servers.sweep_revocations")
+
+SWEEP_CALLS: Final = TaskName("servers.sweep_calls")  # calls have a queue of their own
+
+INSTALL: Final = TaskName("servers.install")
+SWEEP_INSTALLATIONS: Final = TaskName("servers.sweep_installations")
+CLEAN_UP_INSTALLATIONS: Final = TaskName("servers.tidy")
+
+REFRESH_SOURCE: Final = TaskName("servers.refresh_source")
+SWEEP_SOURCES: Final = TaskName("servers.sweep_sources")
+
+NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
+
+EMBED_CAPABILITIES: Final = TaskName("catalog.embed_capabilities")
+SWEEP_EMBEDDINGS: Final = TaskName("catalog.sweep_embeddings")
+SWEEP_LISTINGS: Final = TaskName("marketplace.sweep_listings")
+FORGET_EXPERIENCES: Final = TaskName("discovery.forget_experiences")

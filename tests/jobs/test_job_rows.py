@@ -1,0 +1,116 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import psycopg
+import pytest
+from celery import Celery
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from acl.platform.jobs.job_rows import (
+    claim_overdue,
+    lock_unless_taken,
+    move,
+    overdue,
+    send_again,
+    update_unlocked,
+)
+from acl.platform.jobs.task_names import REFRESH_SOURCE
+from acl.platform.redis_circuit import redis_circuit
+from marketplace.models import Source
+from tests.factories import SourceFactory
+
+State = Source.State
+
+
+@pytest.mark.django_db
+def test_of_two_that_move_a_row_one_does() -> None:
+    source = SourceFactory.create(state=State.QUEUED)
+    same = Source.objects.get(pk=source.pk)
+
+    moved = move(source, State.REFRESHING, done=7), move(same, State.FAILED)
+
+    assert moved == (True, False)
+    assert (source.state, same.state) == (State.REFRESHING, State.QUEUED)
+    source.refresh_from_db()
+    assert (source.state, source.done) == (State.REFRESHING, 7)
+
+
+@pytest.mark.django_db
+def test_row_moves_only_while_all_that_was_seen_is_so() -> None:
+    source = SourceFactory.create(state=State.REFRESHING, run=2)
+    Source.objects.filter(pk=source.pk).update(run=3)
+
+    assert not move(source, State.READY, seen=("state", "run"))
+    assert not move(source, State.READY, Q(done__gt=0))
+    assert move(source, State.READY)
+
+
+@pytest.mark.django_db
+def test_only_rows_without_a_sign_of_life_are_overdue(settings: Settings) -> None:
+    settings.PEGBOARD_SWEEP_AFTER_SECONDS = 60
+    old = SourceFactory.create(sent_at=timezone.now() - timedelta(seconds=100))
+    SourceFactory.create(sent_at=timezone.now())
+
+    assert list(Source.objects.filter(overdue())) == [old]
+    assert not Source.objects.filter(overdue(at_least=1000)).exists()
+    settings.PEGBOARD_SWEEP_AFTER_SECONDS = 1000
+    assert not Source.objects.filter(overdue(at_least=60)).exists()
+
+
+@pytest.mark.django_db
+def test_two_sweeps_claim_different_rows() -> None:
+    old = SourceFactory.create(sent_at=timezone.now() - timedelta(days=1))
+
+    claimed = [claim_overdue(Source.objects.filter(overdue(), pk=old.pk)) for _ in range(2)]
+
+    assert claimed == [[old.pk], []]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_locked_row_is_left_to_who_has_it() -> None:
+    taken, free = SourceFactory.create(), SourceFactory.create()
+
+    with _locked(taken):
+        updated = update_unlocked(Source.objects.filter(pk__in=[taken.pk, free.pk]), done=1)
+        assert updated == [free.pk]
+        assert _lock(taken) is None
+        assert _lock(free) == free
+
+    assert _lock(taken) == taken
+
+
+@pytest.mark.django_db
+def test_overdue_rows_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    redis_circuit.close()
+    sent: list[tuple[str, list[int]]] = []
+    monkeypatch.setattr(Celery, "send_task", lambda _, task, ids: sent.append((task, ids)))
+    old = SourceFactory.create(sent_at=timezone.now() - timedelta(days=1), state=State.REFRESHING)
+    rows = Source.objects.filter(overdue(), pk=old.pk)
+
+    for _ in range(2):
+        send_again(REFRESH_SOURCE, rows, state=State.QUEUED)
+
+    assert sent == [(REFRESH_SOURCE, [old.pk])]
+    old.refresh_from_db()
+    assert old.state == State.QUEUED
+    assert Source.objects.filter(pk=old.pk, sent_at__gt=Now() - timedelta(minutes=5)).exists()
+
+
+def _lock(source: Source) -> Source | None:
+    with transaction.atomic():
+        return lock_unless_taken(Source.objects.filter(pk=source.pk))
+
+
+@contextmanager
+def _locked(source: Source) -> Iterator[None]:
+    """Hold the row's lock in another connection."""
+    given = connection.get_connection_params()
+    names = ("dbname", "user", "password", "host", "port")
+    with psycopg.connect(**{name: given[name] for name in names if given.get(name)}) as other:
+        other.execute("SELECT FROM marketplace_source WHERE id = %s FOR UPDATE", [source.pk])
+        yield
