@@ -1,1 +1,1 @@
-"""Choosing tools for a message, and using them."""
+"""Selecting tools for a message, and using them."""

@@ -1,5 +1,4 @@
-"""The admin of turns, outcomes and alerts, to look at, since they are what happened; and of what
-was learned from them, to forget it."""
+"""Admin of discovery: turns, calls, outcomes and alerts, read only, and experiences to delete."""
 
 from typing import cast
 
@@ -17,7 +16,7 @@ from discovery.calls.argument_text import render_call
 from discovery.learning.learning_review import forget
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 
-CHAIN = ("actor", "key")  # they may be gone; the kinds, the prefix and the name stay
+CHAIN = ("actor", "key")  # may be deleted; the copied kinds, prefix and name remain
 
 
 @admin.register(Turn)
@@ -35,7 +34,7 @@ class TurnAdmin(ReadOnlyAdmin):
 
 @admin.register(Call)
 class CallAdmin(ReadOnlyAdmin):
-    """Without results: what a tool has told somebody is theirs."""
+    """Calls without results: those belong to the user alone."""
 
     list_display = ("created_at", "full_name", "user", "group", "state", "reason", "side_effect")
     list_filter = ("state", "group", "side_effect", "created_at")
@@ -87,7 +86,7 @@ class FirstRunAdmin(ReadOnlyAdmin):
 
 @admin.register(Experience)
 class ExperienceAdmin(ReadOnlyAdmin):
-    """Deleting asks once more, as everywhere in the admin; the log has one entry for all of it."""
+    """Experiences. A deletion makes one audit entry per group."""
 
     list_display = ("created_at", "group", "capability", "user", "worth", "model")
     list_filter = ("group", "created_at")

@@ -1,4 +1,4 @@
-"""Choosing and using: the selector and what grows around it."""
+"""App configuration of discovery."""
 
 from django.apps import AppConfig
 
@@ -9,11 +9,11 @@ class DiscoveryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Add this app's places, counts and lists to the pages of people and keys."""
-        # Here, since tables can be named once every app is loaded.
+        """Register this app's navigation entries, counts and lists with the pages of acl."""
+        # Imported here, since models are available only once every app is loaded.
         from acl.pages.extensions import Place, extensions
         from discovery.calls.approvals import waiting_by_place
-        from discovery.calls.call_queries import acts_of_others
+        from discovery.calls.call_queries import acts_context
         from discovery.calls.own_tools import register_answer
         from discovery.gateway.answers.dispatch import answer_call
         from discovery.pages.first_call import first_call
@@ -26,5 +26,5 @@ class DiscoveryConfig(AppConfig):
         )
         register_answer(answer_call)
         extensions.count_waiting = waiting_by_place
-        extensions.account_context = acts_of_others
+        extensions.account_context = acts_context
         extensions.key_example = first_call

@@ -1,12 +1,12 @@
-"""What discovery has done in the background."""
+"""Celery tasks of discovery."""
 
 from celery import shared_task
 
 from acl.platform.jobs.task_names import FORGET_EXPERIENCES
-from discovery.learning.experience_expiry import forget_old
+from discovery.learning.experience_expiry import delete_expired
 
 
 @shared_task(name=FORGET_EXPERIENCES)  # type: ignore[untyped-decorator]
 def forget_experiences() -> None:
-    """Forget what is due."""
-    forget_old()
+    """Delete expired experiences."""
+    delete_expired()

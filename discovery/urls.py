@@ -1,4 +1,4 @@
-"""The API of discovery, below api/v1/."""
+"""URLs of the discovery API, below api/v1/."""
 
 from django.urls import path
 

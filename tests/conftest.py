@@ -1,4 +1,4 @@
-"""What every test may use; the servers are started by the plugin `tests.servers`."""
+"""Fixtures and hooks of all tests; the plugin `tests.servers` starts the servers."""
 
 import asyncio
 import gc
@@ -25,7 +25,7 @@ from tests.databases import _databases_are_the_owners as _databases_are_the_owne
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
 
-# Debian's packages of it. The first has no windows at all, and takes a third less of a processor.
+# Debian's Chromium packages. The headless shell has no windows, and takes a third less CPU time.
 CHROMIUM = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
 LONGEST = (
     "catalog/test_processes.py",
@@ -51,15 +51,15 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# The same examples each time: a rare find must not stop somebody else's commit. Elsewhere, and at
-# random, hypothesis is asked for with HYPOTHESIS_PROFILE=default.
+# Deterministic examples: a rare finding must not block somebody else's commit. For random ones set
+# HYPOTHESIS_PROFILE=default.
 examples.register_profile("same", derandomize=True)
 examples.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _passwords_are_quick() -> Iterator[None]:
-    """Hashed once, not a million times: that is most of what making a person costs."""
+    """Hash passwords with one iteration instead of a million: hashing dominates creating users."""
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=quick):
         yield
@@ -67,21 +67,23 @@ def _passwords_are_quick() -> Iterator[None]:
 
 @receiver(connection_created)
 def _tests_may_rewrite_texts(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Tests make their worlds by hand. Those about the gate close it again: `gate_as_usual`."""
+    """Allow tests to change texts directly; tests of the gate use `gate_as_usual`."""
     with connection.cursor() as cursor:
         cursor.execute("SET pegboard.gate = 'open'")
 
 
 @pytest.fixture
 def gate_as_usual(db: None) -> None:
-    """The database quarantines a capability whose text is changed past the gate."""
+    """Quarantine capabilities whose text changes past the gate, as in production."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL pegboard.gate = ''")
 
 
 class RememberingEmbedder(OnnxEmbedder):
-    """The starter collection is embedded by many tests, each time by the same model. What it has
-    said of a text is kept, since a vector does not depend on the texts beside it."""
+    """A cache around the embedder, since many tests embed the starter collection.
+
+    A vector does not depend on the other texts of a batch.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._known: dict[str, Vectors] = {}
@@ -96,7 +98,7 @@ class RememberingEmbedder(OnnxEmbedder):
 
 @pytest.fixture(autouse=True, scope="session")
 def _same_text_is_embedded_once() -> Iterator[None]:
-    """In the product's own way to its model; an embedder that a test makes itself is as it is."""
+    """Wrap the default embedder in the cache; embedders made by tests stay as they are."""
     folder = model_folder(settings.PEGBOARD_MODEL_DIR, trained=settings.PEGBOARD_TRAINED_ENCODER)
     remembering = configured_embedder.LazyEmbedder(lambda: RememberingEmbedder(folder))
     with pytest.MonkeyPatch.context() as patch:
@@ -106,29 +108,30 @@ def _same_text_is_embedded_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process remembers for some seconds which model answers; the next test has another one."""
+    """Forget which model answers, which a process caches for some seconds."""
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest goes first, so that in the end no process waits for another one."""
+    """Run the longest files first, so that no process waits for another at the end."""
     places = {name: place for place, name in enumerate(LONGEST)}
     last = len(LONGEST)
     items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), last))
 
 
 def pytest_collection_finish() -> None:
-    """What has been loaded by now stays: looking through all of it again and again for garbage was
-    a sixth of what some tests cost."""
+    """Freeze loaded objects, since repeated garbage collection took a sixth of some tests' time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Once a browser test has run, Playwright's event loop counts as running in this thread, also
-    while it rests: Django would give it connections of its own. Tests without a browser, and
-    whatever is made for them, run as if it were not there."""
+    """Unset the running event loop for tests without a browser.
+
+    After a browser test Playwright's loop counts as running in this thread, even while idle, and
+    Django would use separate connections for it.
+    """
     loop = asyncio._get_running_loop()
     if loop is None or "browser" in getattr(item, "fixturenames", ()):
         return (yield)
@@ -141,13 +144,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One for all tests of a process: Playwright refuses to run twice in one thread."""
+    """The browser of this process: Playwright refuses to run twice in one thread."""
     chromium = next((str(path) for path in CHROMIUM if path.exists()), None)
     if not chromium:
         pytest.skip(f"needs Debian's Chromium at {CHROMIUM[0]} or {CHROMIUM[1]}")
-    # Playwright runs an event loop in this thread, which Django would take for async code.
+    # Playwright runs an event loop in this thread, which Django would mistake for async code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    # What a page will show may take its time on a busy machine: as long as an action may.
+    # On a busy machine assertions may take as long as actions.
     expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         loop = asyncio._get_running_loop()

@@ -1,8 +1,8 @@
-"""A database for each process of a run, as it is after migrating, and emptied between tests.
+"""A migrated database for each test process, emptied between tests.
 
-Migrating takes most of ten seconds, and so it is done once, by the owner of the tables: processes
-copy what came of it. Tests are the application's role there. What it may not do, such as emptying
-the audit log, is done by `as_superuser`, in the transaction of the test.
+Migrating takes ten seconds, so the owner of the tables does it once, and processes copy the result.
+Tests run as the application's role. What it may not do, such as emptying the audit log, is done by
+`as_superuser`, in the test's transaction.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from marketplace.operate.roles.role_names import TEMPLATE
 from tests.servers import SUPERUSER
 
 MIGRATED = "test_pegboard_migrated"
-# What these hold follows from the code: filling them again is nine tenths of emptying all tables.
+# Tables with contents derived from the code: refilling them takes nine tenths of a full flush.
 KEPT = {"django_content_type", "auth_permission"}
 
 
@@ -38,7 +38,7 @@ KEPT = {"django_content_type", "auth_permission"}
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
 ) -> None:
-    """pytest-django asks for this just before it makes the database of the process."""
+    """pytest-django requests this fixture just before it creates the process's database."""
     with Path(os.environ["PEGBOARD_DATA_DIR"], "migrated").open("a") as done:
         fcntl.flock(done, fcntl.LOCK_EX)
         if not os.fstat(done.fileno()).st_size:
@@ -57,7 +57,7 @@ def _migrate_once() -> None:
         connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     with psycopg.connect(superuser_conninfo(MIGRATED), autocommit=True) as superuser:
         superuser.execute(_AS_SUPERUSER)
-    connection.creation.destroy_test_db(name, verbosity=0, keepdb=True)  # it is only let go
+    connection.creation.destroy_test_db(name, verbosity=0, keepdb=True)  # only disconnects
     test["NAME"] = own
 
 
@@ -75,28 +75,28 @@ END $$;
 
 
 def as_superuser(*statements: str) -> None:
-    """Do what the application's role may not, in the transaction at hand."""
+    """Do what the application's role may not, in the current transaction."""
     with connection.cursor() as cursor:
         for statement in statements:
             cursor.execute("SELECT tests.as_superuser(%s)", [statement])
 
 
 def read_as_superuser(query: str) -> list[dict[str, Any]]:
-    """Rows that the application's role may not see."""
+    """Read rows that the application's role may not see."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM tests.read_as_superuser(%s)", [query])
         return [json.loads(row) if isinstance(row, str) else row for (row,) in cursor.fetchall()]
 
 
 def superuser_conninfo(database: str) -> str:
-    """Where a superuser signs in; the one role of a server that was given from outside."""
+    """Return the superuser's address; that of the only role, for an external server."""
     url = os.environ.get(SUPERUSER) or settings.DATABASE_OWNER_URL or os.environ["DATABASE_URL"]
     return make_conninfo(url, dbname=database)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _databases_are_the_owners() -> Iterator[None]:
-    """Django makes and drops the databases of tests as the role that it tests with."""
+    """Make Django create and drop test databases as their owner."""
     own = DatabaseWrapper._nodb_cursor
 
     @contextmanager
@@ -111,8 +111,10 @@ def _databases_are_the_owners() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _flush_is_quick() -> Iterator[None]:
-    """Between tests Django empties every table. The audit log refuses: here, no trigger runs. Rows
-    are deleted, since truncating waits for whoever reads, such as a page that was just closed."""
+    """Empty the tables between tests without triggers, since the audit log refuses deletions.
+
+    It deletes, because truncating waits for readers, such as a page that was just closed.
+    """
 
     def sql_flush(
         self: DatabaseOperations, style: object, tables: Iterable[str], **_: object
@@ -123,7 +125,7 @@ def _flush_is_quick() -> Iterator[None]:
         return [f"SELECT tests.as_superuser($flush${';'.join(statements)}$flush$)"]
 
     def put_back(verbosity: int, interactive: bool, db: str) -> None:
-        """All that a new database has besides what is kept."""
+        """Restore everything that a new database contains, except the kept tables."""
         create_anonymous_user(None, using=db)  # type: ignore[no-untyped-call]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -134,15 +136,14 @@ def _flush_is_quick() -> Iterator[None]:
 
 @contextmanager
 def taken_back(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What several tests find there, in a transaction around theirs."""
+    """Wrap shared fixtures in a transaction around those of the tests."""
     with blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def ended_by_postgres(ended: BaseDatabaseWrapper) -> None:
-    """Postgres ends the connection, as at a restart; its owner has not heard of it, and is at the
-    beginning of a request."""
+    """Close the connection in Postgres, as on a restart, before its owner's next request."""
     ended.ensure_connection()
     info = ended.connection.info
     with psycopg.connect(superuser_conninfo(info.dbname)) as other:

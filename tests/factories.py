@@ -1,6 +1,6 @@
-"""The people and tools of tests.
+"""Factories of people and tools.
 
-`give` and `lay_down` change rights the way the product does; nothing here is clever.
+`give` and `lay_down` change rights as the product does. Nothing here is clever.
 """
 # factory-boy's declarations have no types:
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
@@ -28,7 +28,7 @@ from catalog.models import (
     Rule,
 )
 from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
-from discovery.calls.call_digests import hash_of, written
+from discovery.calls.call_digests import hash_of, serialize_arguments
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
 
@@ -44,7 +44,7 @@ class GroupFactory(DjangoModelFactory[Group]):
 
     @post_generation
     def open(self: Group, create: bool, is_open: bool | None) -> None:
-        # Outside a transaction the database has made both already.
+        # Outside of a transaction the database's triggers have created both already.
         GroupPolicy.objects.update_or_create(group=self, defaults={"open_default": bool(is_open)})
         Space.objects.get_or_create(
             group=self, parent=None, defaults={"name": "Root", "slug": "root"}
@@ -66,7 +66,7 @@ class UserFactory(DjangoModelFactory[User]):
 
 
 class IntegrationFactory(DjangoModelFactory[Integration]):
-    """An MCP server that is connected."""
+    """A connected MCP server."""
 
     slug = Sequence(lambda number: f"integration-{number}")
     title = LazyAttribute(lambda integration: integration.slug.replace("-", " ").title())
@@ -78,7 +78,7 @@ class IntegrationFactory(DjangoModelFactory[Integration]):
 
 
 class SourceFactory(DjangoModelFactory[Source]):
-    """A registry that has been read."""
+    """A registry after its first refresh."""
 
     slug = Sequence(lambda number: f"source-{number}")
     title = LazyAttribute(lambda source: source.slug.replace("-", " ").title())
@@ -91,7 +91,7 @@ class SourceFactory(DjangoModelFactory[Source]):
 
 
 class ListingFactory(DjangoModelFactory[Listing]):
-    """A server at an address that could be installed."""
+    """An installable remote server."""
 
     slug = Sequence(lambda number: f"listing-{number}")
     title = LazyAttribute(lambda listing: listing.slug.replace("-", " ").title())
@@ -105,7 +105,7 @@ class ListingFactory(DjangoModelFactory[Listing]):
 
 
 class CapabilityFactory(DjangoModelFactory[Capability]):
-    """A tool with its words; `vector=[…]` embeds it, and without one it waits to be embedded."""
+    """A tool with its lexical vector; `vector=[…]` embeds it, otherwise it awaits embedding."""
 
     integration = SubFactory(IntegrationFactory)
     action = Sequence(lambda number: f"action_{number}")
@@ -143,7 +143,7 @@ class CapabilityFactory(DjangoModelFactory[Capability]):
 
 
 def active_model() -> EmbeddingModel:
-    """The model whose vectors answer."""
+    """Return the model whose vectors answer."""
     model, _ = EmbeddingModel.objects.get_or_create(
         active=True, defaults={"name": "made-up", "dimension": 3}
     )
@@ -151,7 +151,7 @@ def active_model() -> EmbeddingModel:
 
 
 def remember(capability: Capability, user: User, group: Group) -> Experience:
-    """That the user called it for a message that is like every other."""
+    """Store the experience that the user called it for a message similar to all others."""
     return Experience.objects.create(
         capability=capability,
         user=user,
@@ -165,7 +165,7 @@ def remember(capability: Capability, user: User, group: Group) -> Experience:
 
 
 def waiting_call(user: User, group: Group, capability: Capability, text: str) -> Call:
-    """A call of the user's that a person has to look at."""
+    """Create a pending call of the user's."""
     arguments = {"text": text}
     return Call.objects.create(
         user=user,
@@ -175,7 +175,7 @@ def waiting_call(user: User, group: Group, capability: Capability, text: str) ->
         definition_hash=capability.definition_hash,
         side_effect="write",
         way=Call.Way.CLIENT,
-        arguments_json=written(arguments),
+        arguments_json=serialize_arguments(arguments),
         arguments_hash=hash_of(arguments),
         state=Call.State.WAITING,
         needs_approval=True,
@@ -189,14 +189,14 @@ def give(target: Integration | Capability, to: User | Group) -> None:
 
 
 def take_away(target: Integration | Capability, of: User | Group) -> None:
-    """Take such a grant back."""
+    """Revoke such a grant."""
     remove_perm(_permission(target), of, target)
 
 
 def lay_down(
     effect: Rule.Effect, target: Integration | Capability, space: Space, **subject: User | Group
 ) -> Rule:
-    """A rule in a space; `user=` or `group=` says whom it is about."""
+    """Create a rule in a space, for `user=` or `group=`."""
     about = {"integration" if isinstance(target, Integration) else "capability": target}
     return Rule.objects.create(space=space, effect=effect, **about, **subject)
 

@@ -1,9 +1,9 @@
-"""`make first-steps`: the README's own commands, from an empty folder to a first useful selection.
+"""`make first-steps`: the README's own commands, from an empty folder to a first selection.
 
-It clones this repository into an empty folder, reads the commands of the first two sections of the
-README that is there, and runs them as they stand: `make run` in one shell until it says that
-Pegboard runs, the others in a second one. Nothing is known of them here. Only the port is another
-if PORT is set. What each step took is printed as a table. The standard library alone.
+Clones this repository into an empty folder, reads the commands of the first two sections of its
+README, and runs them as they stand: `make run` in one shell until Pegboard is up, the others in a
+second one. No command is repeated here; only the port changes if PORT is set. Prints a table of the
+time for each step. Standard library only.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def first_commands(checkout: Path) -> list[str]:
-    """The commands of the README's first sections, on the port that is asked for."""
+    """Return the commands of the README's first sections, with the requested port."""
     readme = checkout / "README.md"
     lines = readme.read_text("utf-8").splitlines()
     wanted = set[int]()
@@ -74,7 +74,7 @@ def first_commands(checkout: Path) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """As a newcomer's: nothing in it that this repository's own commands have set."""
+    """Return a newcomer's environment, without variables set by this repository's commands."""
     mine = re.compile("PEGBOARD_|DJANGO_|PYTHON|VIRTUAL_ENV|DATABASE_URL|REDIS_URL|MAKE|MFLAGS")
     return {name: value for name, value in os.environ.items() if not mine.match(name)}
 
@@ -89,7 +89,7 @@ def _run(words: list[str], *, cwd: Path) -> str:
 
 
 def _serve(command: str, cwd: Path) -> tuple[subprocess.Popen[str], float]:
-    """Start it, pass on what it says, and return when it is ready."""
+    """Start the server, forward its output, and return when it is ready."""
     begun = time.monotonic()
     serving = subprocess.Popen(  # noqa: S603 (what the README says)
         ["bash", "-c", f"exec {command}"],  # noqa: S607 (the newcomer's)
@@ -111,7 +111,7 @@ def _serve(command: str, cwd: Path) -> tuple[subprocess.Popen[str], float]:
 
 
 def _stop(serving: subprocess.Popen[str]) -> None:
-    """Ctrl-C, as in the newcomer's terminal."""
+    """Send Ctrl-C, as in the newcomer's terminal."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(serving.pid, signal.SIGINT)
     try:

@@ -1,7 +1,7 @@
 """Front doors of packages: an import contract for import-linter.
 
-A package below an app says in the `__all__` of its `__init__` which of its modules others may
-import. Everything else is its own.
+A package below an app names in `__all__` of its `__init__` the modules that others may import. All
+other modules are private.
 """
 
 import ast
@@ -16,7 +16,7 @@ _EXEMPT = {"admin", "config", "management", "migrations", "models", "templatetag
 
 
 class FrontDoorContract(Contract):
-    """Refuses imports of modules that their package does not name in `__all__`."""
+    """Contract: refuse imports of modules that their package does not name in `__all__`."""
 
     type_name = "front_door"
 
@@ -39,13 +39,13 @@ class FrontDoorContract(Contract):
 
 
 def is_room(package: str) -> bool:
-    """Return True for a package below an app whose modules are imported by hand."""
+    """Return True for a package below an app whose modules are imported explicitly."""
     parts = package.split(".")
     return len(parts) > 1 and door_of(package).is_file() and not _EXEMPT & set(parts)
 
 
 def door_of(package: str) -> Path:
-    """Return the file of a package's `__init__`. Importing it would need Django's settings."""
+    """Return the file of a package's `__init__`, without importing it, which needs settings."""
     return ROOT.joinpath(*package.split("."), "__init__.py")
 
 
@@ -58,7 +58,7 @@ def named_in(package: str) -> set[str]:
 
 
 def importers_from_outside(graph: ImportGraph, module: str, package: str) -> set[str]:
-    """Return the modules outside of a package that import one of it, or what is below it."""
+    """Return the outside modules that import one of the package, or of a package below it."""
     inside = {module, *graph.find_descendants(module)}
     importers = {who for one in inside for who in graph.find_modules_that_directly_import(one)}
     return {who for who in importers if who != package and not who.startswith(f"{package}.")}

@@ -1,7 +1,7 @@
-"""What a caller may use, in plain Python over plain values: the reference that the SQL must equal.
+"""The reference implementation of rights in plain Python, which the SQL must equal.
 
-It follows `docs/access.md` sentence by sentence, with loops and no cleverness, so that it can be
-checked by reading.
+It follows `docs/access.md` sentence by sentence, with simple loops, so that it can be verified by
+reading.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class CapabilityFacts:
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """A rule about a user, a group, or (both empty) everyone; its target is the one that is set."""
+    """A rule about a user, a group, or everyone if both are empty; one target is set."""
 
     space: int
     effect: int
@@ -43,7 +43,7 @@ class RuleFacts:
 
 @dataclass(frozen=True, slots=True)
 class GrantFacts:
-    """A grant to a user or a group, on an integration or a single capability."""
+    """A grant to a user or group, on an integration or a capability."""
 
     user: int | None = None
     group: int | None = None
@@ -53,7 +53,7 @@ class GrantFacts:
 
 @dataclass
 class World:
-    """All that matters for rights. Keys are primary keys."""
+    """All facts that matter for rights, by primary key."""
 
     users: dict[int, bool] = field(default_factory=dict)  # active or not
     groups: dict[int, bool] = field(default_factory=dict)  # open or allow-listed
@@ -65,16 +65,16 @@ class World:
     grants: set[GrantFacts] = field(default_factory=set)
 
     def bring(self, integration: int) -> set[int]:
-        """The capabilities that an integration brings."""
+        """Return an integration's capabilities."""
         return {pk for pk, facts in self.capabilities.items() if facts.integration == integration}
 
     def usable(self, caller: Caller) -> dict[int, Effect]:
-        """Every capability that `caller` may use, with how."""
+        """Return all capabilities that `caller` may use, with their modes."""
         answers = {pk: self.answer(caller, pk) for pk in self.capabilities}
         return {pk: answer for pk, answer in answers.items() if answer != "no"}
 
     def answer(self, caller: Caller, capability: int) -> Effect:
-        """Whether `caller` may use one capability."""
+        """Return the caller's mode for one capability."""
         if caller.other_groups:
             return self._united_answer(caller, capability)
         path = self._path(caller)
@@ -96,8 +96,7 @@ class World:
         return EFFECTS[effect]
 
     def _united_answer(self, caller: Caller, capability: int) -> Effect:
-        """The best of what each group answers, and no more than the rules of the space asked for
-        say."""
+        """Return the best answer of all groups, limited by the rules of the requested space."""
         space = caller.space_id
         owner = self.spaces.get(space, (None, None))[0] if space is not None else None
         if space is not None and (
@@ -116,7 +115,8 @@ class World:
         return EFFECTS[best]
 
     def _path(self, caller: Caller) -> list[int] | None:
-        """The caller's space and those above it, nearest first; None for another group's space."""
+        """Return the caller's space and its ancestors, nearest first; None for another group's
+        space."""
         space = caller.space_id
         if space is None:
             roots = [pk for pk, facts in self.spaces.items() if facts == (caller.group_id, None)]

@@ -1,8 +1,8 @@
 """A pytest plugin: one embedded Postgres and Redis, and the model, for the whole run.
 
-They start while pytest loads its plugins, before pytest-django reads the settings; DATABASE_URL and
-REDIS_URL from outside are used instead. The workers of pytest-xdist inherit the environment of the
-process that started the servers, and with it their addresses.
+They start while pytest loads its plugins, before pytest-django reads the settings, unless
+DATABASE_URL and REDIS_URL are set. The workers of pytest-xdist inherit the environment, and with it
+the addresses.
 """
 
 import atexit
@@ -20,7 +20,7 @@ SUPERUSER = "DATABASE_SUPERUSER_URL"
 
 
 def start_missing() -> None:
-    """Start what the environment does not name, on a data folder that is removed at the end."""
+    """Start what the environment does not name, in a temporary data folder."""
     if {"DATABASE_URL", "REDIS_URL", "PEGBOARD_DATA_DIR"} <= os.environ.keys():
         _take_own_part_of_redis()
         return
@@ -29,9 +29,9 @@ def start_missing() -> None:
     open_data_folder(data)
     os.environ.setdefault("PEGBOARD_DATA_DIR", str(data))
     os.environ.setdefault("PEGBOARD_SECRET_KEY", "only-for-tests")
-    # On a busy machine Redis is slow and not gone; tests of its absence take it away.
+    # On a busy machine Redis is slow but not down; tests of its absence stop it.
     os.environ.setdefault("PEGBOARD_REDIS_TIMEOUT_MS", "1000")
-    # Before anything asks for the model: that it is missing would be remembered for a while.
+    # Before anything asks for the model, since its absence would be cached for a while.
     prepare_model(data / "model")
     if "DATABASE_URL" not in os.environ:
         _start_postgres(data)
@@ -43,7 +43,7 @@ def _start_postgres(data: Path) -> None:
     server = EmbeddedPostgres(data, durable=False, keep_superuser=True)
     server.start()
     atexit.register(server.stop)
-    # Tests sign in as the application does, so that a right it has not fails one of them.
+    # Tests connect as the application's role, so that missing privileges fail.
     os.environ["DATABASE_URL"] = server.url("pegboard")
     os.environ["DATABASE_OWNER_URL"] = server.owner_url("pegboard")
     os.environ[SUPERUSER] = server.superuser_url("postgres")
@@ -57,7 +57,7 @@ def _start_redis(data: Path) -> None:
 
 
 def _take_own_part_of_redis() -> None:
-    """A process of several: rows of the others have the same numbers, and so would keys."""
+    """Use a Redis database of this process's own: rows in other processes have the same ids."""
     worker, url = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ["REDIS_URL"]
     if worker and url.startswith("unix://") and "?" not in url:
         os.environ["REDIS_URL"] = f"{url}?db={int(worker.removeprefix('gw')) % 15 + 1}"

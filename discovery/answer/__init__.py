@@ -1,3 +1,3 @@
-"""What a model gets: tools in a provider's format, within a token budget, in a mode."""
+"""Answers for models: tools in a provider's format, within a token budget, in a mode."""
 
 __all__ = ["all_tools", "formats", "injection", "modes", "prompt", "tiers", "token_budget"]

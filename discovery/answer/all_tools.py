@@ -1,4 +1,4 @@
-"""Everything that a caller may use, for the modes that show all of it."""
+"""Queries of all tools that a caller may use, for the modes that show all of them."""
 
 import json
 from functools import cache
@@ -13,7 +13,7 @@ from discovery.answer.formats.format_base import Tool
 
 
 @cache
-def _measure(*, united: bool) -> str:
+def _measure_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
@@ -21,7 +21,7 @@ SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
 
 
 @cache
-def _read(*, united: bool) -> str:
+def _read_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT c.full_name, c.display_name, c.description, c.side_effect, usable.mode = 1,
@@ -32,13 +32,13 @@ ORDER BY c.full_name COLLATE "C", c.id
 
 
 def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
-    """How many capabilities there are, and what their definitions cost."""
-    [(count, tokens)] = _rows(_measure(united=caller.is_united), caller, kind, {})
+    """Return the number of usable capabilities and the tokens of their definitions."""
+    [(count, tokens)] = _query(_measure_sql(united=caller.is_united), caller, kind, {})
     return count, int(tokens)
 
 
 def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
-    """All of them by full name, with the schemas of their arguments or without."""
+    """Return all usable tools by full name, with or without their schemas."""
     return [
         Tool(
             name=name,
@@ -48,12 +48,12 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
             side_effect=side_effect,
             asks_first=asks_first,
         )
-        for name, title, description, side_effect, asks_first, schema in _rows(
-            _read(united=caller.is_united), caller, kind, {"schemas": schemas}
+        for name, title, description, side_effect, asks_first, schema in _query(
+            _read_sql(united=caller.is_united), caller, kind, {"schemas": schemas}
         )
     ]
 
 
-def _rows(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
+def _query(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
     kind = "" if kind in {"any", "all"} else kind
     return rows_of(statement, {**rights_parameters(caller, kind=kind, connected=True), **more})

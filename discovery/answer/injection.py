@@ -1,6 +1,6 @@
-"""What is put before the model: what was selected, or everything in the mode that fits.
+"""Injection: the definitions and text put before a model, for the selection or for all tools.
 
-Whatever is in it, it is what the caller may use at this moment.
+Whatever the mode, it contains only what the caller may use at this moment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,12 +31,12 @@ from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
 from discovery.select.selection import Asked, Selection
 
-# What a model needs to use something of which it has been told the name.
-_USING = ("get_tool", "execute_tool")
+# Tools that a model needs to use another one that it knows by name.
+_USE_TOOLS = ("get_tool", "execute_tool")
 
 
 def as_tools(meta: Iterable[MetaTool]) -> list[Tool]:
-    """Our own tools, to be written like any other."""
+    """Convert meta-tools to tools, so that they are rendered like any other."""
     return [
         Tool(
             tool.name,
@@ -49,15 +49,15 @@ def as_tools(meta: Iterable[MetaTool]) -> list[Tool]:
     ]
 
 
-# Always loaded where definitions wait: by it a model finds them.
+# Always loaded if definitions are deferred: the model finds them with it.
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """The definitions and the text for a model, in one mode, and what both cost as written.
+    """The definitions and text for a model in one mode, and their tokens as rendered.
 
-    `search_result` answers the model's search where definitions wait for one.
+    `search_result` is the answer to the model's search, if definitions are deferred.
     """
 
     choice: ModeChoice
@@ -70,7 +70,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Tools as the provider takes them, and what those cost that are loaded."""
+    """Tools as the provider takes them, and the tokens of those that are loaded."""
 
     tools: tuple[Tool, ...]
     payload: list[dict[str, Any]] | None
@@ -79,7 +79,7 @@ class Written:
 
 
 def write_found(found: Sequence[Tool], *, provider: str, deferred: bool) -> Written:
-    """The tools for what was found, best first, and the search for more."""
+    """Render the search tool and the tools found, given best first."""
     tools = (SEARCH, *found)
     if not deferred:
         payload = write_tools(tools, provider)
@@ -97,11 +97,9 @@ def inject(
     context_window: int | None = None,
     deferred: bool = False,
 ) -> Injection:
-    """What goes to the model with a message, in the mode that the request names.
-
-    Where definitions wait until they are found, all of them may: they cost nothing until then.
-    """
-    # Of this provider nothing has to be declared before it is found.
+    """Build what goes to the model with a message, in the requested mode."""
+    # Deferred definitions cost nothing until they are found, so all of them may be deferred.
+    # This provider needs no declarations before a search finds them.
     if mode == "selected" or (deferred and provider == "openai_responses"):
         return inject_selected(selection, provider=provider, deferred=deferred)
     injection = inject_everything(
@@ -114,21 +112,21 @@ def inject(
     )
     if deferred and injection.choice.mode == "direct":
         choice = replace(injection.choice, reason="Definitions cost nothing until they are found.")
-        return _deferred(choice, injection.tools, best_first(selection), provider)
+        return _deferred_injection(choice, injection.tools, best_first(selection), provider)
     return injection
 
 
 def inject_selected(selection: Selection, *, provider: str, deferred: bool = False) -> Injection:
-    """What was selected for a message, the usual mode."""
+    """Build the usual injection: the selected tools."""
     choice = ModeChoice("selected", "What fits the message, and no more.", 0)
     tools = tools_of(selection.selected)
     if deferred:
-        return _deferred(choice, tools, best_first(selection), provider)
-    return _written(choice, tools, render_prompt(selection), provider)
+        return _deferred_injection(choice, tools, best_first(selection), provider)
+    return _rendered_injection(choice, tools, render_prompt(selection), provider)
 
 
 def best_first(selection: Selection) -> list[Tool]:
-    """What was selected and can be called, in the order of the ranking."""
+    """Return the selected tools that can be called, in the ranking's order."""
     by_name = {tool.name: tool for tool in tools_of(selection.selected)}
     return [by_name[item.full_name] for item in selection.selected if item.full_name in by_name]
 
@@ -142,9 +140,9 @@ def inject_everything(
     forced: str | None = None,
     known: tuple[int, int] | None = None,
 ) -> Injection:
-    """Everything that the caller may use, in the mode that fits the window or that is forced.
+    """Build an injection of everything usable, in the mode that fits the window or is forced.
 
-    `known` spares a statement where the number of capabilities and their tokens have been read.
+    `known` is the number of capabilities and their tokens, if the caller has read them already.
     """
     count, full_tokens = known or all_tools.measure(caller, kind=kind)
     choice = choose_mode(
@@ -166,28 +164,31 @@ def _everything_in(
 ) -> Injection:
     if choice.mode == "direct":
         tools = all_tools.read(caller, kind=kind)
-        return _written(choice, tools, render_direct(tools), provider)
+        return _rendered_injection(choice, tools, render_direct(tools), provider)
     if choice.mode == "compact_direct":
         lines = render_compact(all_tools.read(caller, kind=kind, schemas=False))
-        using = [tool for tool in EXPLORING if tool.name in _USING]
-        return _written(choice, as_tools(using), lines, provider)
-    return _written(choice, as_tools(EXPLORING), render_discovery(count), provider)
+        use_tools = [tool for tool in EXPLORING if tool.name in _USE_TOOLS]
+        return _rendered_injection(choice, as_tools(use_tools), lines, provider)
+    return _rendered_injection(choice, as_tools(EXPLORING), render_discovery(count), provider)
 
 
 def _is_too_much(injection: Injection) -> bool:
-    """Stored estimates are of the definition alone; a provider's format adds to it."""
+    """Return True if the rendered tools exceed the budget."""
+    # Stored token estimates cover the definition alone; a provider's format adds to it.
     return injection.choice.mode != "discovery" and injection.tokens > injection.choice.budget
 
 
-def _written(choice: ModeChoice, tools: Sequence[Tool], prompt: str, provider: str) -> Injection:
+def _rendered_injection(
+    choice: ModeChoice, tools: Sequence[Tool], prompt: str, provider: str
+) -> Injection:
     written = write_tools(tools, provider)
     return Injection(choice, tuple(tools), prompt, _cost(written, prompt), written)
 
 
-def _deferred(
+def _deferred_injection(
     choice: ModeChoice, tools: Sequence[Tool], found: Sequence[Tool], provider: str
 ) -> Injection:
-    """All of the tools waiting, but for the search that finds some of them now."""
+    """Defer all tools, and add the search that finds some of them now."""
     written, result = write_searchable(tools, found, SEARCH, provider)
     prompt = render_deferred(SEARCH)
     cost = _cost(_loaded(written), prompt)

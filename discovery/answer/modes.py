@@ -1,6 +1,4 @@
-"""How much of what a caller may use is put before the model: all of it, its names, or the means to
-look for it.
-"""
+"""Modes: what goes before the model, be it all definitions, their names, or tools to search."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -10,13 +8,13 @@ from django.conf import settings
 Mode = Literal["selected", "direct", "compact_direct", "discovery"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 AUTO = "auto"
-# A forced mode knows no budget; this is what one answer may hold all the same.
+# Limits of one answer, which apply to a forced mode, too.
 MOST_DIRECT, MOST_COMPACT = 2_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """A mode and, in words, why it is this one; `budget` is the share of the window in tokens."""
+    """A mode, the reason for it in words, and the budget: its share of the window in tokens."""
 
     mode: Mode
     reason: str
@@ -31,11 +29,10 @@ def choose_mode(
     forced: str | None,
     most_tools: int = MOST_DIRECT,
 ) -> ModeChoice:
-    """The first of direct, compact_direct and discovery that fits the share of the window.
+    """Choose the first of direct, compact_direct and discovery that fits the budget.
 
-    `full_tokens` is what all definitions cost, `count` how many there are; `forced` is a mode, or
-    None or `auto` where the window decides. Without a window the deployment's own is reckoned with.
-    `most_tools` is how many definitions the provider takes.
+    `full_tokens` and `count` are those of all definitions. `forced` is a mode; with None or `auto`
+    the window decides, by default PEGBOARD_CONTEXT_WINDOW. `most_tools` is the provider's limit.
     """
     window = context_window or settings.PEGBOARD_CONTEXT_WINDOW
     budget = int(window * settings.PEGBOARD_CONTEXT_SHARE)
@@ -57,7 +54,7 @@ def choose_mode(
 
 
 def _forced(mode: str, count: int, most_tools: int, budget: int) -> ModeChoice:
-    """The mode that was asked for, unless so much cannot be written at once."""
+    """Return the requested mode, or a smaller one if it exceeds what fits one answer."""
     if mode not in MODES:
         raise ValueError(f"{mode} is not a mode")
     most = {"direct": most_tools, "compact_direct": MOST_COMPACT}.get(mode, count)
@@ -71,7 +68,7 @@ def _forced(mode: str, count: int, most_tools: int, budget: int) -> ModeChoice:
 
 
 def step_down(choice: ModeChoice, cost: int) -> ModeChoice:
-    """The next mode, where what this one wrote costs more than was reckoned with."""
+    """Return the next smaller mode, for when the rendered tools cost more than estimated."""
     lower: Mode = "compact_direct" if choice.mode == "direct" else "discovery"
     reason = f"As it is written, {choice.mode} costs {cost:,} tokens, more than {choice.budget:,}."
     return ModeChoice(lower, reason, choice.budget)

@@ -1,7 +1,7 @@
-"""What a system prompt says about the selected tools.
+"""The system prompt's text about tools.
 
-Descriptions come from outside, and reasons quote the message: each stays on one short line, so that
-none can pass for an instruction of ours.
+Descriptions come from third parties, and reasons quote the message. Each is kept on one short line,
+so that it cannot pass for an instruction of ours.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from catalog.lookups.detail_levels import short_description
-from discovery.answer.formats.format_base import Tool, callable_ones, shortened
+from discovery.answer.formats.format_base import Tool, filter_callable, shorten
 from discovery.answer.token_budget import cut
 from discovery.select.selection import Selected, Selection
 
@@ -20,8 +20,8 @@ _MOST_NAMES = 40
 
 
 def render_prompt(selection: Selection) -> str:
-    """What was selected and why, what asks first, and how to look for more; empty without tools."""
-    items = callable_ones(selection.selected)
+    """Render the selected tools and reasons, and how to find more; "" without tools."""
+    items = filter_callable(selection.selected)
     if not items:
         return ""
     parts = ["Tools selected for this message:", *map(_line, items)]
@@ -33,7 +33,7 @@ def render_prompt(selection: Selection) -> str:
 
 
 def render_direct(tools: Sequence[Tool]) -> str:
-    """Beside all definitions: which of them wait for a person."""
+    """Render which tools need approval, to go with all definitions."""
     asking = [tool.name for tool in tools if tool.asks_first]
     if not asking:
         return ""
@@ -43,7 +43,7 @@ def render_direct(tools: Sequence[Tool]) -> str:
 
 
 def render_compact(tools: Sequence[Tool]) -> str:
-    """A line for each tool, instead of its definition."""
+    """Render a line for each tool, to replace its definition."""
     if not tools:
         return ""
     parts = [
@@ -56,7 +56,7 @@ def render_compact(tools: Sequence[Tool]) -> str:
 
 
 def render_discovery(count: int) -> str:
-    """That there are tools, and how to come by them."""
+    """Render how to find tools, if there are any."""
     if not count:
         return ""
     return (
@@ -67,14 +67,14 @@ def render_discovery(count: int) -> str:
 
 
 def render_deferred(search: Tool) -> str:
-    """Where definitions wait until a search finds them."""
+    """Render how to load deferred definitions."""
     return (
         f"Your tools are loaded as you look for them: call {search.name} with what is to be done."
     )
 
 
 def _compact_line(tool: Tool) -> str:
-    """Within its tokens; only a name is never cut."""
+    """Return a line within the token limit; only a name is never cut."""
     marks = " [asks first]" if tool.asks_first else ""
     text = short_description(tool.description or tool.title)
     budget = settings.PEGBOARD_COMPACT_TOKENS
@@ -89,4 +89,4 @@ def _line(item: Selected) -> str:
 
 
 def _one_line(text: str) -> str:
-    return shortened(" ".join(text.split()), _LONGEST_LINE)
+    return shorten(" ".join(text.split()), _LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""Texts within a number of tokens. Nothing here leaves half a word or half a line."""
+"""Texts cut to a token budget, never within a word or line."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,35 +6,37 @@ from catalog.tokens import token_counter
 
 
 def fits(text: str, budget: int) -> bool:
-    """Whether the text costs no more than that."""
+    """Return True if the text costs at most `budget` tokens."""
     return token_counter().count(text) <= budget
 
 
 def cut(before: str, text: str, after: str, budget: int) -> str:
-    """The text on one line between two others, without its last words where it must be shorter.
+    """Return the text on one line between two others, dropping its last words if needed.
 
-    Empty where not even that fits: `before` and `after` are never cut.
+    `before` and `after` are never cut; "" if not even they fit.
     """
     words = text.split()
     if fits(whole := f"{before}{' '.join(words)}{after}", budget):
         return whole
-    fewest = largest(
+    kept = largest(
         max(len(words) - 1, 0),
-        lambda number: fits(f"{before}{_ended(words[:number])}{after}", budget),
+        lambda number: fits(f"{before}{_with_ellipsis(words[:number])}{after}", budget),
     )
-    if fewest:
-        return f"{before}{_ended(words[:fewest])}{after}"
+    if kept:
+        return f"{before}{_with_ellipsis(words[:kept])}{after}"
     bare = f"{before.rstrip(' :')}{after}"
     return bare if fits(bare, budget) else ""
 
 
-def _ended(words: Sequence[str]) -> str:
+def _with_ellipsis(words: Sequence[str]) -> str:
     return " ".join(words).rstrip(" ,;:-") + "…"
 
 
 def largest(most: int, holds: Callable[[int], bool]) -> int | None:
-    """The largest number up to `most` for which it holds, where it holds for all below; None where
-    it does not even hold for 0."""
+    """Return the largest number up to `most` for which `holds` is true; None if it is false for 0.
+
+    `holds` must be monotonic: true for all smaller numbers, too.
+    """
     if holds(most):
         return most
     if most == 0 or not holds(0):
@@ -47,5 +49,5 @@ def largest(most: int, holds: Callable[[int], bool]) -> int | None:
 
 
 def cost(text: str) -> int:
-    """What the text costs in tokens."""
+    """Count the text's tokens."""
     return token_counter().count(text)

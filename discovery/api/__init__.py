@@ -1,4 +1,4 @@
-"""REST endpoints of selecting, calling, turns, learning and figures."""
+"""REST endpoints of selections, calls, turns, learning and figures."""
 
 __all__ = [
     "approval_api",

@@ -1,4 +1,4 @@
-"""Approvals by REST: what waits, and what a person says to it."""
+"""REST API of approvals: list pending calls, approve and reject them."""
 
 from typing import Any
 from uuid import UUID
@@ -21,9 +21,9 @@ from discovery.calls.approvals import (
     MayNotDecideError,
     approvals_of,
     approve_call,
+    check_eligibility,
     decided,
     reject_call,
-    verdicts_for,
     waiting,
 )
 from discovery.models import Call
@@ -32,7 +32,7 @@ DECIDED = {200: bodies.OneApprovalSerializer, (409, CONTENT_TYPE): ProblemSerial
 
 
 class ApprovalsView(APIView):
-    """What waits, and what was said."""
+    """Pending and decided calls."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -44,7 +44,7 @@ class ApprovalsView(APIView):
         responses={200: bodies.ApprovalsSerializer},
     )
     def get(self, request: Request) -> Response:
-        """An admin key sees those of its group, staff all of them."""
+        """List calls that need approval: an admin key sees those of its groups, staff all."""
         query = bodies.ApprovalsQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         wanted = query.validated_data
@@ -58,7 +58,7 @@ class ApprovalsView(APIView):
 
 
 class ApprovalView(APIView):
-    """One of them."""
+    """Details of a call for its approver."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -69,12 +69,12 @@ class ApprovalView(APIView):
         responses={200: bodies.OneApprovalSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        """With its arguments, and the digest that approving it takes."""
-        return _answer(request, _found(request, pk))
+        """Return the call with its arguments, and the digest that an approval must repeat."""
+        return _answer(request, _find_call(request, pk))
 
 
 class ApproveView(APIView):
-    """A yes."""
+    """Approval of a call."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -86,13 +86,15 @@ class ApproveView(APIView):
         responses=DECIDED,
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Once, by a person who is not the one who asked; a key speaks for its owner. 409 where it
-        waits no more, or is not what was read."""
+        """Approve a pending call. The approver must not be the asker; a key acts for its owner.
+
+        409 if the call is no longer pending, or differs from what was displayed.
+        """
         return _decide(request, pk, bodies.ApproveSerializer, approve_call)
 
 
 class RejectView(APIView):
-    """A no."""
+    """Rejection of a call."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -104,20 +106,20 @@ class RejectView(APIView):
         responses=DECIDED,
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Nothing is run; the note is told to who asked."""
+        """Reject a pending call. The asker sees the note."""
         return _decide(request, pk, bodies.RejectSerializer, reject_call)
 
 
-def _found(request: Request, pk: UUID) -> Call:
+def _find_call(request: Request, pk: UUID) -> Call:
     return get_object_or_404(approvals_of(principal_of(request)), pk=pk)
 
 
 def _decide(request: Request, pk: UUID, form: Any, decide: Any) -> Response:
-    call = _found(request, pk)
-    said = form(data=request.data)
-    said.is_valid(raise_exception=True)
+    call = _find_call(request, pk)
+    body = form(data=request.data)
+    body.is_valid(raise_exception=True)
     try:
-        call = decide(by=person_of(request), call=call, **said.validated_data)
+        call = decide(by=person_of(request), call=call, **body.validated_data)
     except MayNotDecideError as refused:
         raise PermissionDenied(str(refused)) from None
     except CannotDecideError as late:
@@ -131,6 +133,6 @@ def _answer(request: Request, call: Call) -> Response:
 
 
 def _verdicts(request: Request, calls: list[Call]) -> dict[str, Any]:
-    """Return what the serializer needs to say who may decide about what still waits."""
-    open_ones = [call for call in calls if call.state == Call.State.WAITING]
-    return {"verdicts": verdicts_for(by=person_of(request), calls=open_ones)}
+    """Return the serializer's context: who may decide about the pending calls."""
+    pending = [call for call in calls if call.state == Call.State.WAITING]
+    return {"verdicts": check_eligibility(by=person_of(request), calls=pending)}

@@ -1,4 +1,4 @@
-"""The bodies of calls about approvals."""
+"""Serializers of the approvals API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ class ChainSerializer(serializers.Serializer[Call]):
 
 
 class RenderedPartSerializer(serializers.Serializer[Any]):
-    """A part of a text as it stands, or a mark in the place of characters."""
+    """A part of a text, or a mark in place of its characters."""
 
     kind = serializers.ChoiceField(
         PART_KINDS,
@@ -52,7 +52,7 @@ class RenderedPartSerializer(serializers.Serializer[Any]):
 
 
 class RenderedLineSerializer(serializers.Serializer[Any]):
-    """One value, or the head of an object or list, whose parts follow one level deeper."""
+    """A value, or the head of an object or list, whose parts follow one level deeper."""
 
     depth = serializers.IntegerField()
     value_type = serializers.ChoiceField(VALUE_TYPES)
@@ -63,7 +63,7 @@ class RenderedLineSerializer(serializers.Serializer[Any]):
 
 
 class RenderedArgumentSerializer(serializers.Serializer[Any]):
-    """One argument, every character of it visible."""
+    """An argument with every character made visible."""
 
     name = serializers.CharField(help_text="With marks.")
     has_marks = serializers.BooleanField(
@@ -73,7 +73,7 @@ class RenderedArgumentSerializer(serializers.Serializer[Any]):
 
 
 class ArgumentChangeSerializer(serializers.Serializer[Any]):
-    """One argument beside that of the last approved call."""
+    """Comparison of an argument with that of the last approved call."""
 
     name = serializers.CharField()
     change = serializers.ChoiceField(CHANGES)
@@ -81,7 +81,7 @@ class ArgumentChangeSerializer(serializers.Serializer[Any]):
 
 
 class ComparisonSerializer(serializers.Serializer[Any]):
-    """The last approved call of the same tool in the same group, and what has changed since."""
+    """The last approved call of the same tool in the same group, and the differences."""
 
     id = serializers.UUIDField()
     decided_at = serializers.DateTimeField()
@@ -89,7 +89,7 @@ class ComparisonSerializer(serializers.Serializer[Any]):
 
 
 class ApprovalSerializer(serializers.ModelSerializer[Call]):
-    """A call that a person decides about, with all that they have to know."""
+    """A call with all the information for its approver."""
 
     tool = serializers.CharField(source="full_name")
     description = serializers.CharField(source="capability.description", default="")
@@ -137,7 +137,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     def get_digest(self, call: Call) -> str:
         return digest_of(call)
 
-    # A row that cannot be read must not keep a list from those who look at the others.
+    # A row that cannot be parsed must not break the list of the others.
     @extend_schema_field({"type": "object", "additionalProperties": {}, "nullable": True})
     def get_arguments(self, call: Call) -> dict[str, Any] | None:
         try:
@@ -165,7 +165,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
 
 
 class OneApprovalSerializer(ApprovalSerializer):
-    """One call, beside the last approved one."""
+    """A call with its comparison to the last approved one."""
 
     compared = serializers.SerializerMethodField(
         help_text="With the last approved call of the same tool in the same group; null for the "
@@ -203,13 +203,13 @@ def _rendered(argument: Argument) -> dict[str, Any]:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    row: dict[str, Any] = {
         "depth": line.depth,
         "value_type": line.kind,
         "text": text_of_line(line),
         "parts": [{"kind": piece.kind, "text": piece.text} for piece in line.value],
     }
-    return told | ({"length": line.size, "sha256": line.digest} if line.kind == "text" else {})
+    return row | ({"length": line.size, "sha256": line.digest} if line.kind == "text" else {})
 
 
 def _name(argument: Argument) -> str:
@@ -221,14 +221,14 @@ def _text(argument: Argument) -> str:
 
 
 class ApprovalsSerializer(serializers.Serializer[Any]):
-    """Some of them."""
+    """A page of calls."""
 
     items = ApprovalSerializer(many=True)
     total = serializers.IntegerField()
 
 
 class ApprovalsQuerySerializer(StrictSerializer):
-    """Which of them."""
+    """Filter and page of the list."""
 
     state = serializers.ChoiceField(
         ["waiting", "decided"], default="waiting", help_text="Those that wait, or the others."
@@ -238,13 +238,13 @@ class ApprovalsQuerySerializer(StrictSerializer):
 
 
 class ApproveSerializer(StrictSerializer):
-    """A yes."""
+    """An approval."""
 
     digest = Text(max_length=64, help_text="As it was read: nothing else is approved.")
     note = Text(max_length=500, default="", allow_blank=True)
 
 
 class RejectSerializer(StrictSerializer):
-    """A no."""
+    """A rejection."""
 
     note = Text(min_length=1, max_length=500, help_text="Why: it is told to who asked.")

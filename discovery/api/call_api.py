@@ -1,4 +1,4 @@
-"""Calls by REST: a capability is called, what came of it is asked for, and it is taken back."""
+"""REST API of calls: execute a capability, read, follow and cancel a call."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ from acl.platform.strict_json import write_json
 from discovery.api import metatool_serializers as bodies
 from discovery.api.metatool_api import asked_for, refusals_as_problems
 from discovery.calls.call_queries import TooLateError, cancel_call, find_call, follow_call
-from discovery.calls.call_view import Execution, tell
+from discovery.calls.call_view import Execution, describe_call
 from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
 from discovery.models import Call
 
@@ -32,7 +32,7 @@ EVENTS = "text/event-stream"
 
 
 class Conflict(exceptions.APIException):
-    """It is not as the request takes it to be."""
+    """The resource is not in the state assumed by the request."""
 
     status_code = 409
 
@@ -44,7 +44,7 @@ class Unprocessable(exceptions.APIException):
 
 
 class ExecuteView(APIView):
-    """A capability, called."""
+    """Execution of a capability."""
 
     required_scope = ApiKey.Scope.EXECUTE
 
@@ -72,9 +72,11 @@ class ExecuteView(APIView):
         },
     )
     def post(self, request: Request) -> Response:
-        """What came of it; 202 where it waits for a person, or takes longer. 404 alike for an
-        unknown name and for somebody else's; 409 for one of theirs whose definition has changed;
-        429 where too many calls of this user wait for approval."""
+        """Call a capability. 202 if it needs approval or takes longer.
+
+        404 alike for unknown names and for tools that the user may not use; 409 if the definition
+        changed since it was approved; 429 if too many of the user's calls are pending.
+        """
         caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
         with refusals_as_problems():
             try:
@@ -93,7 +95,7 @@ class ExecuteView(APIView):
 
 
 class CallView(APIView):
-    """A call."""
+    """A call and its outcome."""
 
     required_scope = ApiKey.Scope.EXECUTE
 
@@ -105,16 +107,16 @@ class CallView(APIView):
         responses=ANSWERS,
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        """200 with the result; 202 while it waits for a person or for its tool."""
+        """Return the call: 200 once it has ended, 202 while it is pending or running."""
         query = bodies.CallQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        call = _found(request, pk, query.validated_data["wait"])
+        call = _find_call(request, pk, query.validated_data["wait"])
         with refusals_as_problems():
-            return _answer(tell(call))
+            return _answer(describe_call(call))
 
 
 class CallEventsView(APIView):
-    """How a call goes on."""
+    """Changes of a call."""
 
     required_scope = ApiKey.Scope.EXECUTE
 
@@ -131,20 +133,24 @@ class CallEventsView(APIView):
         },
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        """Server-sent events: how it stands, then each change. The stream ends with the call, or
-        when the time is over: ask again while the last status is one that waits."""
+        """Stream server-sent events: the call's state, then each change.
+
+        The stream ends with the call or after `wait` seconds; reconnect if the last status is
+        pending.
+        """
         query = bodies.CallEventsQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        call, seconds = _found(request, pk), query.validated_data["wait"]
+        call, seconds = _find_call(request, pk), query.validated_data["wait"]
         with refusals_as_problems():
-            tell(call)  # what it is refused for is a problem, as long as nothing has been sent
+            # A refusal has a status code only before the stream begins.
+            describe_call(call)
         states = follow_call(principal=principal_of(request), call=call, seconds=seconds)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(_events(states), content_type=EVENTS, headers=headers)
 
 
 class CancelCallView(APIView):
-    """The end of a call before it begins."""
+    """Cancellation of a call."""
 
     required_scope = ApiKey.Scope.EXECUTE
 
@@ -156,16 +162,16 @@ class CancelCallView(APIView):
         responses={200: bodies.ExecutionSerializer, (409, CONTENT_TYPE): PROBLEM},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Only while it waits: what has begun is not stopped, and that is a 409."""
+        """Cancel a pending call. 409 once it has started: running calls cannot be stopped."""
         StrictSerializer(data=request.data).is_valid(raise_exception=True)
         try:
-            call = cancel_call(by=person_of(request), call=_found(request, pk))
+            call = cancel_call(by=person_of(request), call=_find_call(request, pk))
         except TooLateError as late:
             raise Conflict(str(late)) from None
-        return _answer(tell(call))
+        return _answer(describe_call(call))
 
 
-def _found(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
+def _find_call(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
     call = find_call(principal=principal_of(request), pk=pk, wait_seconds=wait_seconds)
     if call is None:
         raise exceptions.NotFound
@@ -174,7 +180,8 @@ def _found(request: Request, pk: UUID, wait_seconds: float = 0) -> Call:
 
 def _events(states: Iterable[Call]) -> Iterator[str]:
     for call in states:
-        yield f"event: state\ndata: {write_json(tell(call).as_answer(), compact=False)}\n\n"
+        answer = describe_call(call).as_answer()
+        yield f"event: state\ndata: {write_json(answer, compact=False)}\n\n"
 
 
 def _answer(done: Execution) -> Response:

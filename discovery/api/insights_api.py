@@ -1,6 +1,6 @@
-"""How well turns go, for admins: windows, alerts, and the figures of success.
+"""REST API of outcome windows, alerts and figures, for admins.
 
-A key sees its own group's; staff see all, or the group that they name.
+A key sees its own group; staff see all groups, or the one that they name.
 """
 
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from discovery.api import turn_serializers as bodies
 from discovery.insights.figures import report_figures
-from discovery.turns.outcome_windows import stored_windows
+from discovery.turns.outcome_windows import read_stored_windows
 from discovery.turns.outcomes import list_alerts
 
-USUALLY = timedelta(days=30)
+DEFAULT_PERIOD = timedelta(days=30)
 LONGEST = timedelta(days=366)
 LONGEST_BY_HOUR = timedelta(days=8)
 
 
 class WindowsView(APIView):
-    """All windows."""
+    """Outcome windows."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -41,11 +41,11 @@ class WindowsView(APIView):
         responses={200: bodies.WindowsSerializer},
     )
     def get(self, request: Request) -> Response:
-        """The latest outcomes of each place, by group and space."""
+        """List the outcome windows by group and space."""
         serializer = bodies.GroupQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         group = group_asked(request, serializer.validated_data["group"])
-        windows = stored_windows(group.pk if group else None)
+        windows = read_stored_windows(group.pk if group else None)
         places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
         named = [
             {**bodies.OutcomeWindowSerializer(window).data, "place": place}
@@ -55,7 +55,7 @@ class WindowsView(APIView):
 
 
 class AlertsView(APIView):
-    """All alerts."""
+    """Outcome alerts."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -67,7 +67,7 @@ class AlertsView(APIView):
         responses={200: bodies.AlertsSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Where turns went badly, the latest first."""
+        """List alerts, newest first."""
         serializer = bodies.AlertsQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
@@ -85,7 +85,7 @@ class AlertsView(APIView):
 
 
 class FiguresView(APIView):
-    """The figures of success."""
+    """Figures of success."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -97,8 +97,10 @@ class FiguresView(APIView):
         responses={200: bodies.ReportSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Tokens saved, tools found, discovery needed and in vain, latency: each beside its target,
-        for the whole time, for the time before, and for each day or hour."""
+        """Return token savings, hits, discovery and latency, each with its target.
+
+        They cover the whole period, the one before, and each day or hour.
+        """
         serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
@@ -114,9 +116,9 @@ class FiguresView(APIView):
 
 
 def time_asked(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
-    """From when until when, where what is not said is what is usual."""
+    """Return the requested period, or the default one."""
     until = wanted.get("until") or timezone.now()
-    since = wanted.get("since") or until - min(USUALLY, longest)
+    since = wanted.get("since") or until - min(DEFAULT_PERIOD, longest)
     if not timedelta() < until - since <= longest:
         raise ValidationError({"since": f"Must be before `until`, by {longest.days} days at most."})
     return since, until
@@ -127,7 +129,7 @@ def _fields(report: Any) -> dict[str, Any]:
 
 
 def group_asked(request: Request, name: str) -> Group | None:
-    """The group that is named, else the key's own, else all; to a key there is only its own."""
+    """Return the named group, or the key's own; None for all. A key has access to its own only."""
     own = own_group(request, name)
     if own is None and not name:
         return None
@@ -139,7 +141,7 @@ def group_asked(request: Request, name: str) -> Group | None:
 
 
 def _places(pairs: Iterable[tuple[int | None, int | None]]) -> list[dict[str, str | None]]:
-    """Groups and spaces by their names; a space that is gone has none."""
+    """Return the names of groups and spaces; None for deleted ones."""
     wanted = list(pairs)
     groups = Group.objects.in_bulk([group for group, _ in wanted if group])
     spaces = Space.objects.in_bulk([space for _, space in wanted if space])

@@ -1,4 +1,4 @@
-"""What a group has learned from use: looking at it, and forgetting it."""
+"""REST API of learning: review what a group has learned, and reset it."""
 
 from dataclasses import asdict
 from typing import Any
@@ -22,7 +22,7 @@ from discovery.learning.learning_review import reset, review
 
 
 class ResetQuerySerializer(StrictSerializer):
-    """Whose memory."""
+    """The group to reset."""
 
     group = Text(
         max_length=150,
@@ -33,7 +33,7 @@ class ResetQuerySerializer(StrictSerializer):
 
 
 class CheckSerializer(serializers.Serializer[Any]):
-    """What votes of a weight would have gained for what was called."""
+    """Mean gain of votes at a weight, for the capabilities that were called."""
 
     weight = serializers.FloatField(help_text="Of all votes together; 0: repeated messages only.")
     gain = serializers.FloatField(
@@ -43,7 +43,7 @@ class CheckSerializer(serializers.Serializer[Any]):
 
 
 class LearnedSerializer(serializers.Serializer[Any]):
-    """How often a capability was called."""
+    """Number of calls of a capability."""
 
     full_name = serializers.CharField()
     times = serializers.IntegerField()
@@ -52,7 +52,7 @@ class LearnedSerializer(serializers.Serializer[Any]):
 
 
 class LearningSerializer(serializers.Serializer[Any]):
-    """What a group has learned of what the caller may use, and how much it counts."""
+    """Learning results of a group, for the caller's capabilities."""
 
     on = serializers.BooleanField()
     experiences = serializers.IntegerField()
@@ -70,7 +70,7 @@ class LearningSerializer(serializers.Serializer[Any]):
 
 
 class LearningView(CallerView):
-    """The memory of one group."""
+    """A group's memory."""
 
     required_scope = {
         "GET": ApiKey.Scope.DISCOVER,
@@ -85,7 +85,7 @@ class LearningView(CallerView):
         responses={200: LearningSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Only what the caller may use is counted and named."""
+        """Review a group's memory, limited to capabilities that the caller may use."""
         caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
         body = asdict(review(caller=caller))
         return Response(body | {"forgotten_after_days": settings.PEGBOARD_LEARNING_DAYS})
@@ -99,7 +99,7 @@ class LearningView(CallerView):
         responses={204: None},
     )
     def delete(self, request: Request) -> Response:
-        """For admins. All of it, at once; the audit log says by whom."""
+        """Delete a group's memory. For admins; the audit log records it."""
         serializer = ResetQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         reset(by=person_of(request), group=_group(request, serializer.validated_data["group"]))

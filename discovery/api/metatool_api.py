@@ -1,4 +1,4 @@
-"""The meta-tools by REST."""
+"""REST API of the meta-tools."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from discovery.metatools.metatool import MetaTool
 
 
 class MetaToolsView(APIView):
-    """What there is to call."""
+    """The list of meta-tools."""
 
     required_scope = SCOPES_OF_TOOLS
 
@@ -38,18 +38,18 @@ class MetaToolsView(APIView):
         responses={200: bodies.MetaToolsSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Each with its schema and what it costs in a model's list."""
-        tools = [_told(tool) for tool in META_TOOLS.values()]
+        """List the meta-tools with their schemas and token costs."""
+        tools = [_describe(tool) for tool in META_TOOLS.values()]
         exploring = [tool.name for tool in EXPLORING]
         tokens = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
         return Response({"tools": tools, "exploring": exploring, "exploring_tokens": tokens})
 
 
 class MetaToolView(APIView):
-    """One of them, called."""
+    """A call of a meta-tool."""
 
     permission_classes = [MayCallThis]
-    required_scope = SCOPES_OF_TOOLS  # of these, the one of the tool
+    required_scope = SCOPES_OF_TOOLS  # MayCallThis narrows them to that of the tool
 
     @extend_schema(
         operation_id="call_meta_tool",
@@ -66,7 +66,8 @@ class MetaToolView(APIView):
         ],
     )
     def post(self, request: Request, name: str) -> Response:
-        """Its answer, made of what the caller may use. What it does not find is a 404."""
+        """Call a meta-tool. Its answer contains only what the caller may use; unknown names give
+        404."""
         if name not in META_TOOLS:
             raise Http404
         acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
@@ -82,15 +83,14 @@ class MetaToolView(APIView):
 
 
 class QueueFull(exceptions.APIException):
-    """As many calls wait for approval as may."""
+    """The person has as many pending calls as allowed."""
 
     status_code = 429
 
 
 @contextmanager
 def refusals_as_problems() -> Iterator[None]:
-    """Arguments that do not fit become a 400 that names the argument; not found, a 404; a full
-    approval queue, a 429."""
+    """Translate refused arguments to 400, unknown names to 404, and a full queue to 429."""
     try:
         yield
     except TooManyWaitingError as many:
@@ -105,7 +105,7 @@ def refusals_as_problems() -> Iterator[None]:
 def asked_for(
     request: Request, form: type[CallerSerializer], *, acting: bool
 ) -> tuple[Caller, dict[str, Any]]:
-    """Return the caller, and what else the body says; `acting` as another person takes a right."""
+    """Return caller and rest of the body; `acting` requires the right to act for others."""
     serializer = form(data=request.data)
     serializer.is_valid(raise_exception=True)
     wanted = dict(serializer.validated_data)
@@ -113,7 +113,7 @@ def asked_for(
     return caller_of(request, **named, acting=acting), wanted
 
 
-def _told(tool: MetaTool) -> dict[str, Any]:
+def _describe(tool: MetaTool) -> dict[str, Any]:
     return {
         **tool.as_tool(),
         "title": tool.title,

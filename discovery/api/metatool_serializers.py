@@ -1,4 +1,4 @@
-"""The bodies of the meta-tools' calls, and of a capability's own."""
+"""Serializers of the APIs of meta-tools and calls."""
 
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ STATUSES = get_args(Status)
 
 
 class MetaToolSerializer(serializers.Serializer[Any]):
-    """A meta-tool as a model is told of it."""
+    """A meta-tool as a model sees it."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -31,8 +31,7 @@ class MetaToolSerializer(serializers.Serializer[Any]):
 
 
 class MetaToolsSerializer(serializers.Serializer[Any]):
-    """All of them, and the five that stand in for a catalogue that does not fit a model's
-    context."""
+    """All meta-tools, and the five that replace a catalogue that does not fit the context."""
 
     tools = MetaToolSerializer(many=True)
     exploring = serializers.ListField(child=serializers.CharField())
@@ -51,7 +50,7 @@ class MetaCallSerializer(CallerSerializer):
 
 
 class MetaAnswerSerializer(serializers.Serializer[Any]):
-    """What a meta-tool answers: hand `result` to the model as it is."""
+    """A meta-tool's answer: pass `result` to the model unchanged."""
 
     name = serializers.CharField()
     result = serializers.DictField()
@@ -70,7 +69,7 @@ class ExecuteRequestSerializer(CallerSerializer):
 
 
 class ResultSerializer(serializers.Serializer[Any]):
-    """What a tool has answered: MCP's blocks of content as they came."""
+    """A tool's answer: MCP content blocks as received."""
 
     content = serializers.ListField(
         child=serializers.DictField(), help_text="Blocks of `text`, `image`, `audio`, `resource` …"
@@ -80,7 +79,7 @@ class ResultSerializer(serializers.Serializer[Any]):
 
 
 class ExecutionSerializer(serializers.Serializer[Any]):
-    """What came of a call."""
+    """A call's outcome."""
 
     status = serializers.ChoiceField(
         STATUSES,
@@ -106,7 +105,7 @@ class ExecutionSerializer(serializers.Serializer[Any]):
 
 
 class CallQuerySerializer(StrictSerializer):
-    """How long to wait."""
+    """The longest time to wait."""
 
     wait = serializers.FloatField(
         default=0, min_value=0, max_value=60, help_text="Seconds until its end, at the most."
@@ -114,7 +113,7 @@ class CallQuerySerializer(StrictSerializer):
 
 
 class CallEventsQuerySerializer(StrictSerializer):
-    """How long to follow."""
+    """The longest time to follow."""
 
     wait = serializers.FloatField(
         default=60, min_value=0, max_value=60, help_text="Seconds until the stream ends, at most."

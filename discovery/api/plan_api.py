@@ -18,7 +18,7 @@ from discovery.api.turn_serializers import (
     PlanRequestSerializer,
     PlanSerializer,
 )
-from discovery.turns.turn_plan import Plan, Wanted, plan_turn, told_of
+from discovery.turns.turn_plan import Plan, Wanted, plan_record, plan_turn
 
 OVERRIDES = ("failure_policy", "selection_mode", "kind")
 
@@ -54,7 +54,7 @@ class PlanView(APIView):
         )
         if not asked["include_prompt"]:
             body["prompt"] = ""
-        decided = told_of(wanted, plan) | mode_of(plan.injection)
+        decided = plan_record(wanted, plan) | mode_of(plan.injection)
         return Response(body | decided | _standing(request, plan))
 
 

@@ -1,6 +1,6 @@
-"""Which tools are called, which never, and whose calls go wrong, for admins.
+"""REST API of tool use, for admins.
 
-A key is told of what its group has; staff of everything, or of the group that they name.
+A key sees its group's tools; staff see all, or those of the group that they name.
 """
 
 from datetime import timedelta
@@ -15,15 +15,15 @@ from acl.http.request_callers import principal_of
 from acl.models import ApiKey
 from discovery.api import tool_use_serializers as bodies
 from discovery.api.insights_api import group_asked, time_asked
-from discovery.insights.insights_scope import Sight
-from discovery.insights.lost_searches import lost_turns
-from discovery.insights.tool_use import tool_use
+from discovery.insights.insights_scope import InsightsScope
+from discovery.insights.lost_searches import list_lost_turns
+from discovery.insights.tool_use import read_tool_use
 
 LONGEST = timedelta(days=92)
 
 
 class ToolUseView(APIView):
-    """The use of tools."""
+    """Use of tools."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -35,21 +35,24 @@ class ToolUseView(APIView):
         responses={200: bodies.ToolUseSerializer},
     )
     def get(self, request: Request) -> Response:
-        """Tools that were called most, selected most and never called, never called at all, and
-        calls that failed or were refused; each list begins with the most, and is cut."""
+        """List the tools called most, those selected but never called, those never called, and
+        failing calls.
+
+        Each list is sorted by count and cut at the limit.
+        """
         serializer = bodies.ToolUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
         since, until = time_asked(wanted, longest=LONGEST)
         group = group_asked(request, wanted["group"])
-        sight = Sight(
+        scope = InsightsScope(
             since=since,
             until=until,
             group_id=group.pk if group else None,
-            stranger=isinstance(principal_of(request), KeyHolder),
+            restricted=isinstance(principal_of(request), KeyHolder),
         )
-        use = tool_use(sight, most=wanted["limit"], most_never=wanted["limit"])
-        told = {name: getattr(use, name) for name in use.__slots__}
+        use = read_tool_use(scope, most=wanted["limit"], most_never=wanted["limit"])
+        lists = {name: getattr(use, name) for name in use.__slots__}
         about = {"since": since, "until": until, "group": group and group.name}
-        lost = lost_turns(sight, most=0).count
-        return Response(bodies.ToolUseSerializer({**about, **told, "lost_turns": lost}).data)
+        lost = list_lost_turns(scope, most=0).count
+        return Response(bodies.ToolUseSerializer({**about, **lists, "lost_turns": lost}).data)

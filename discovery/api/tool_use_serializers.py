@@ -1,4 +1,4 @@
-"""The bodies of what is told of the use of tools."""
+"""Serializers of the tool use API."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from discovery.api.turn_serializers import FiguresQuerySerializer
 
 
 class ToolUseQuerySerializer(FiguresQuerySerializer):
-    """A time, a group, and how long the lists may be."""
+    """A period, a group, and the length of the lists."""
 
     limit = serializers.IntegerField(default=20, min_value=1, max_value=1000)
 
 
 class CalledToolSerializer(serializers.Serializer[Any]):
-    """A tool that was called."""
+    """Calls of a tool."""
 
     full_name = serializers.CharField()
     times = serializers.IntegerField(help_text="In how many turns.")
@@ -24,7 +24,7 @@ class CalledToolSerializer(serializers.Serializer[Any]):
 
 
 class IdleToolSerializer(serializers.Serializer[Any]):
-    """A tool that was never called."""
+    """A tool without calls."""
 
     full_name = serializers.CharField()
     display_name = serializers.CharField()
@@ -32,7 +32,7 @@ class IdleToolSerializer(serializers.Serializer[Any]):
 
 
 class TroubledToolSerializer(serializers.Serializer[Any]):
-    """A tool of which calls through Pegboard went wrong."""
+    """A tool with failing or refused calls through Pegboard."""
 
     full_name = serializers.CharField()
     calls = serializers.IntegerField(help_text="Calls that ended.")
@@ -42,7 +42,7 @@ class TroubledToolSerializer(serializers.Serializer[Any]):
 
 
 class ToolUseSerializer(serializers.Serializer[Any]):
-    """The use of tools in a time."""
+    """Use of tools in a period."""
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()

@@ -1,4 +1,4 @@
-"""A turn by API: how it stands, that it begins, and how it ended."""
+"""REST API of turns: read one, start it, report its outcome."""
 
 from typing import Any
 from uuid import UUID
@@ -20,12 +20,12 @@ from discovery.api import turn_serializers as bodies
 from discovery.models import Turn
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_records import TurnEnded, start_turn, tell_turn, turns_of
+from discovery.turns.turn_records import TurnEnded, describe_turn, start_turn, turns_of
 from discovery.turns.verdicts import Verdict, verdict_of_score, verdict_of_status
 
 
 class HasEnded(APIException):
-    """Somebody has told before how the turn went."""
+    """The turn has already ended."""
 
     status_code = 409
 
@@ -37,7 +37,7 @@ ENDED = {(409, CONTENT_TYPE): ProblemSerializer}
 
 
 class TurnView(APIView):
-    """One turn."""
+    """A turn."""
 
     required_scope = ApiKey.Scope.SELECT
 
@@ -48,15 +48,15 @@ class TurnView(APIView):
         responses={200: bodies.TurnSerializer},
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """Its state, plan and outcome. What its user may no longer use is left out."""
+        """Return the turn's state, plan and outcome, without what its user may no longer use."""
         turn = _turn(request, turn_id, acting=False)
         if isinstance(principal_of(request), User):
             note_look(request, turn.user)
-        return Response(_told(turn))
+        return Response(_describe(turn))
 
 
 class StartView(APIView):
-    """A turn's beginning."""
+    """The start of a turn."""
 
     required_scope = ApiKey.Scope.SELECT
 
@@ -68,17 +68,17 @@ class StartView(APIView):
         responses={200: bodies.TurnSerializer, **ENDED},
     )
     def post(self, request: Request, turn_id: UUID) -> Response:
-        """From planned to executing. Saying it twice changes nothing; after the end it is a 409."""
+        """Mark a planned turn as executing. Repeating it changes nothing; 409 after the end."""
         StrictSerializer(data=request.data).is_valid(raise_exception=True)
         try:
             turn = start_turn(_turn(request, turn_id, acting=True))
         except TurnEnded as ended:
             raise HasEnded(ended) from ended
-        return Response(_told(turn))
+        return Response(_describe(turn))
 
 
 class OutcomeView(APIView):
-    """A turn's end."""
+    """The outcome of a turn."""
 
     required_scope = ApiKey.Scope.SELECT
 
@@ -90,17 +90,19 @@ class OutcomeView(APIView):
         responses={200: bodies.ReportedSerializer, **ENDED},
     )
     def post(self, request: Request, turn_id: UUID) -> Response:
-        """Once: whoever comes second gets a 409 with the state. Names of what the user may not use
-        are kept and change nothing."""
+        """Report the outcome once: later reports get 409 with the state.
+
+        Names of capabilities that the user may not use are stored and otherwise ignored.
+        """
         serializer = bodies.OutcomeRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        told = serializer.validated_data
+        body = serializer.validated_data
         try:
             reported = report_outcome(
                 turn=_turn(request, turn_id, acting=True),
-                verdict=_verdict(told),
-                called=told.get("called", ()),
-                note=told.get("note", ""),
+                verdict=_verdict(body),
+                called=body.get("called", ()),
+                note=body.get("note", ""),
             )
         except TurnEnded as ended:
             raise HasEnded(ended) from ended
@@ -119,7 +121,7 @@ class OutcomeView(APIView):
 
 
 def window_for(request: Request, window: Window) -> Window | None:
-    """The window, unless it tells of other groups and the sender is not of the staff."""
+    """Return the window, unless it covers other groups and the sender is not staff."""
     principal = principal_of(request)
     sees_all = isinstance(principal, User) and principal.is_staff
     return window if sees_all or window.scope.group_id is not None else None
@@ -133,13 +135,13 @@ def _turn(request: Request, turn_id: UUID, *, acting: bool) -> Turn:
     return turn
 
 
-def _told(turn: Turn) -> dict[str, Any]:
-    return bodies.TurnSerializer(tell_turn(turn)).data
+def _describe(turn: Turn) -> dict[str, Any]:
+    return bodies.TurnSerializer(describe_turn(turn)).data
 
 
-def _verdict(told: dict[str, Any]) -> Verdict | None:
-    if "score" in told:
-        return verdict_of_score(told["score"])
-    if "taskSuccess" in told:
-        return verdict_of_status("success" if told["taskSuccess"] else "failed")
-    return verdict_of_status(told["status"]) if "status" in told else None
+def _verdict(body: dict[str, Any]) -> Verdict | None:
+    if "score" in body:
+        return verdict_of_score(body["score"])
+    if "taskSuccess" in body:
+        return verdict_of_status("success" if body["taskSuccess"] else "failed")
+    return verdict_of_status(body["status"]) if "status" in body else None

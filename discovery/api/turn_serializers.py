@@ -15,7 +15,7 @@ from discovery.api.select_serializers import (
 from discovery.insights.figures import COMPARISONS
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.turns.turn_plan import POLICIES
-from discovery.turns.turn_records import TurnTold
+from discovery.turns.turn_records import TurnView
 
 MOST_CALLED = 50
 SCOPES = ("space", "group", "global")
@@ -171,7 +171,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     discovery_empty = serializers.IntegerField(source="turn.discovery_empty")
 
     @extend_schema_field(DecidedSerializer(allow_null=True))
-    def get_plan(self, told: TurnTold) -> dict[str, Any] | None:
+    def get_plan(self, told: TurnView) -> dict[str, Any] | None:
         """Null for a mere selection."""
         return told.turn.plan or None
 

@@ -1,7 +1,7 @@
-"""The approval queue: calls that wait, and those that leave it because their asker lost the right.
+"""The approval queue: pending calls, and the reasons for which they leave it.
 
-The sweeper moves these; until it has, they are in no list and no count. A call leaves when its user
-may not use the tool any more, when somebody of its chain is gone, or when the tool has changed.
+A call leaves when its user may no longer use the tool, when an account or key of its chain is gone,
+or when the tool has changed. The sweeper removes such calls; lists and counts skip them already.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from discovery.models import Call
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A call that waits, with the reason to leave the queue, or ""."""
+    """A pending call, with the reason to leave the queue, or ""."""
 
     pk: UUID
     user_id: int
@@ -33,20 +33,20 @@ class WaitingCall:
 
 
 def list_waiting(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:
-    """Return every call that waits, or those of `pks` that do, the oldest first."""
+    """Return all pending calls, or those among `pks`, oldest first."""
     codename = ACT_FOR_OTHERS.partition(".")[2]
     wanted = {"pks": None if pks is None else list(pks), "acts": codename}
     rights = {"unavailable": True, "connected": False, "kind": ""}
-    return [WaitingCall(*row) for row in rows_of(_waiting(), {**wanted, **rights})]
+    return [WaitingCall(*row) for row in rows_of(_pending_sql(), {**wanted, **rights})]
 
 
 def list_leaving(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:
-    """Return those that have a reason to leave."""
+    """Return the pending calls that must leave the queue."""
     return [call for call in list_waiting(pks) if call.reason]
 
 
 def withdraw_calls(pks: Sequence[UUID] | None = None) -> None:
-    """Take the calls that have a reason out of the queue, and say so to whoever asked."""
+    """Cancel the pending calls that must leave the queue, and record why."""
     for leaving in list_leaving(pks):
         _withdraw(leaving)
 
@@ -66,8 +66,8 @@ def _withdraw(leaving: WaitingCall) -> None:
 
 
 @cache
-def _waiting() -> str:
-    """Rights are worked out once for each user, group and space, by the one statement."""
+def _pending_sql() -> str:
+    """Build the statement; the rights of each user, group and space are computed once."""
     rights = rights_sql(TABLES)
     for name in ("user", "group", "space"):
         rights = rights.replace(f"%({name})s::bigint", f"asker.{name}_id")

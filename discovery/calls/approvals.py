@@ -1,4 +1,4 @@
-"""Approving calls: what was shown is what is approved, by somebody else than who asked, once."""
+"""Approving and rejecting calls: an approver is not the asker, and approves what was displayed."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,15 +28,15 @@ State, Way = Call.State, Call.Way
 
 
 class MayNotDecideError(Exception):
-    """This person does not decide about this call."""
+    """The person may not decide about this call."""
 
 
 class CannotDecideError(Exception):
-    """There is nothing to decide any more, or it is not what was looked at."""
+    """The call is no longer pending, or it is not what the person was shown."""
 
 
 def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
-    """The calls that somebody may decide about: staff all, an admin key those of its group."""
+    """Return the calls to decide about: all for staff; for an admin key, those of its groups."""
     calls = Call.objects.filter(needs_approval=True).select_related(
         "user", "group", "actor", "decided_by", "capability__integration"
     )
@@ -46,65 +46,65 @@ def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
 
 
 def waiting(calls: QuerySet[Call]) -> QuerySet[Call]:
-    """Those that wait, the oldest first, without those whose asker has lost the right."""
+    """Return the pending calls that may still be approved, oldest first."""
     leaving = [call.pk for call in list_leaving()]
     open_ones = calls.filter(unexpired(), state=State.WAITING).exclude(pk__in=leaving)
     return open_ones.order_by("created_at", "pk")
 
 
 def decided(calls: QuerySet[Call]) -> QuerySet[Call]:
-    """Those that wait no more, the newest first."""
+    """Return the calls that are no longer pending, newest first."""
     return calls.exclude(unexpired(), state=State.WAITING).order_by("-created_at", "pk")
 
 
-class Waiting(NamedTuple):
-    """How many calls, and how many people's wishes, wait for somebody of the staff."""
+class PendingCounts(NamedTuple):
+    """Numbers of pending calls and of open access requests."""
 
     calls: int
     wishes: int
 
 
-def count_waiting(*, by: User) -> Waiting:
-    """Count what waits for this person, by hand, since it is part of every page of an admin's.
+def count_waiting(*, by: User) -> PendingCounts:
+    """Count what is pending for this person. Raw SQL: every page of an admin needs it.
 
-    A call that nobody could approve counts, too: somebody has to do something about it.
+    Calls that nobody may approve count too: an admin has to do something about them.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, [State.WAITING, AccessRequest.State.OPEN])
+        cursor.execute(_PENDING, [State.WAITING, AccessRequest.State.OPEN])
         some_wait, wishes = cursor.fetchone()
     if not some_wait:
-        return Waiting(0, wishes)
+        return PendingCounts(0, wishes)
     calls = [call for call in list_waiting() if not call.reason]
     verdicts = eligibility_of(calls, approver_of(by)).values()
-    return Waiting(sum(one.stuck or not one.objection for one in verdicts), wishes)
+    return PendingCounts(sum(one.stuck or not one.objection for one in verdicts), wishes)
 
 
 def waiting_by_place(user: User) -> dict[str, int]:
-    """Count what waits for a person, for the rail: by the name of the place where it waits."""
+    """Count what is pending for a person, by section of the navigation."""
     calls, requests = count_waiting(by=user)
     return {"access": requests, "approvals": calls}
 
 
-_WAITING = """
+_PENDING = """
 SELECT EXISTS (SELECT FROM discovery_call
                WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),
        (SELECT count(*) FROM acl_accessrequest WHERE state = %s)
 """
 
 
-def verdicts_for(*, by: User | None, calls: Sequence[Call]) -> dict[UUID, Eligibility]:
-    """Return for each call whether this person may decide, with the credential at hand."""
+def check_eligibility(*, by: User | None, calls: Sequence[Call]) -> dict[UUID, Eligibility]:
+    """Return whether this person may decide about each call, with the credential of the request."""
     return eligibility_of(calls, approver_of(by))
 
 
-def why_not(*, by: User | None, call: Call) -> str:
-    """Return why this person may not decide; "" where they may."""
-    return verdicts_for(by=by, calls=[call])[call.pk].objection
+def find_objection(*, by: User | None, call: Call) -> str:
+    """Return why this person may not decide about the call, or ""."""
+    return check_eligibility(by=by, calls=[call])[call.pk].objection
 
 
 @transaction.atomic
 def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") -> Call:
-    """Let it go on. `digest` is that of what the person was shown."""
+    """Approve a pending call and queue it. `digest` is that of the call as it was displayed."""
     _check(by, call)
     for leaving in list_leaving([call.pk]):
         raise CannotDecideError(LEFT_QUEUE[leaving.reason])
@@ -134,27 +134,27 @@ def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") ->
 
 @transaction.atomic
 def reject_call(*, by: User | None, call: Call, note: str) -> Call:
-    """Say no, and why."""
+    """Reject a pending call; `note` gives the reason."""
     _check(by, call)
     _decide(call, State.REJECTED, by=by, note=note)
     return call
 
 
 def _check(by: User | None, call: Call) -> None:
-    if reason := why_not(by=by, call=call):
+    if reason := find_objection(by=by, call=call):
         raise MayNotDecideError(reason)
 
 
 def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values: object) -> None:
-    """One conditional update: of two who decide at once, one does."""
+    """Move the call on by compare-and-set: of two people who decide at once, one succeeds."""
     credential = current_chain().credential
     chain = {
         "decided_credential": credential.kind,
         "decided_key_prefix": credential.prefix,
         "decided_key_name": credential.name,
     }
-    told = {"decided_by": by, "decided_at": Now(), "note": note, **chain, **values}
-    if call.state != State.WAITING or not move(call, to, unexpired(), **told):
+    values_set = {"decided_by": by, "decided_at": Now(), "note": note, **chain, **values}
+    if call.state != State.WAITING or not move(call, to, unexpired(), **values_set):
         call.refresh_from_db()
         over = call.state == State.WAITING
         how = "its time is over" if over else f"it is {call.get_state_display()}"

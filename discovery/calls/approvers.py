@@ -1,10 +1,10 @@
-"""Approvers: may this person, with this credential, decide about this call?
+"""Approvers: the one rule for who may decide about a call, with which credential.
 
-The one rule, asked by the API, the pages, their lists and counts. Whoever asked does not decide, by
-whatever credential or name. A call's askers are its user, its actor, and whoever owns or created
-the key that asked, or a key that this key was made with. A service account stands for everybody who
-owns or created one of its keys. An approver's key is followed in the same way: a key that an asker
-owns, created or made is an asker.
+The API, the pages, their lists and counts all use it. An asker cannot decide, by any credential or
+account. The askers of a call are its user, its actor, and the owner and creator of the key that
+asked and of the keys that made this key. A service account stands for everyone who owns or created
+one of its keys. An approver's key is followed the same way: if an asker owns, created or made it,
+it cannot decide.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ NOBODY_ELSE = (
 )
 
 
-class Asked(Protocol):
-    """The columns of a call that say who asked."""
+class CallRow(Protocol):
+    """Columns of a call that identify its askers."""
 
     @property
     def pk(self) -> UUID: ...
@@ -42,7 +42,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person, and the key that they use, if any."""
+    """A person and, if the request was made with one, their key."""
 
     person_id: int | None
     key_id: int | None = None
@@ -50,73 +50,76 @@ class Approver:
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """May the approver decide? `objection` says why not; `stuck` that nobody else could."""
+    """Result of the check: `objection` says why not; `stuck` means that no one else may decide."""
 
     objection: str = ""
     stuck: bool = False
 
 
 @dataclass(slots=True)
-class Kin:
-    """People and keys that count as one with a credential."""
+class LinkedIdentities:
+    """People and keys that count as the same identity."""
 
     people: set[int] = field(default_factory=set)
     keys: set[int] = field(default_factory=set)
 
-    def meets(self, other: "Kin") -> bool:
-        """Return True if they have a person or a key in common."""
+    def overlaps(self, other: "LinkedIdentities") -> bool:
+        """Return True if they share a person or a key."""
         return bool(self.people & other.people or self.keys & other.keys)
 
 
-Start = tuple[tuple[int, ...], int | None]  # people, and perhaps a key
+Identity = tuple[tuple[int, ...], int | None]  # user ids, and a key id if there is one
 
 
 @dataclass(frozen=True, slots=True)
-class Relations:
-    """The kin of some starts, and everybody who may decide about anything, with their kin."""
+class IdentityLinks:
+    """Linked identities of the callers asked about, and of everyone who may decide at all."""
 
-    kin: dict[Start, Kin]
+    linked: dict[Identity, LinkedIdentities]
     deciders: frozenset[int]
-    kin_of_deciders: tuple[Kin, ...]
+    linked_to_deciders: tuple[LinkedIdentities, ...]
 
 
 def approver_of(person: User | None) -> Approver:
-    """Return the person with the credential of the request at hand."""
+    """Return the person with the credential of the current request."""
     credential = current_chain().credential
     key_id = credential.id if credential.kind == CredentialKind.KEY else None
     return Approver(person.pk if person else None, key_id)
 
 
-def eligibility_of(calls: Sequence[Asked], approver: Approver) -> dict[UUID, Eligibility]:
-    """Return the verdict about each call, in one statement for all of them."""
+def eligibility_of(calls: Sequence[CallRow], approver: Approver) -> dict[UUID, Eligibility]:
+    """Check the approver against all calls, in one statement."""
     if not calls:
         return {}
-    starts = {call.pk: _start_of(call) for call in calls}
-    own: Start = ((approver.person_id,) if approver.person_id else (), approver.key_id)
-    relations = _relations({*starts.values(), own})
+    identities = {call.pk: _identity_of(call) for call in calls}
+    own: Identity = ((approver.person_id,) if approver.person_id else (), approver.key_id)
+    relations = _load_links({*identities.values(), own})
     return {
         call.pk: Eligibility(
-            _objection(call, relations.kin[starts[call.pk]], approver, relations.kin[own])
+            _objection(call, relations.linked[identities[call.pk]], approver, relations.linked[own])
             if approver.person_id in relations.deciders
             else NOT_A_PERSON,
-            _is_stuck(relations.kin[starts[call.pk]], relations.kin_of_deciders),
+            _is_stuck(relations.linked[identities[call.pk]], relations.linked_to_deciders),
         )
         for call in calls
     }
 
 
-def is_stuck(call: Asked) -> bool:
-    """Return True if nobody but the asker could approve the call."""
+def is_stuck(call: CallRow) -> bool:
+    """Return True if nobody but the askers could approve the call."""
     return eligibility_of([call], Approver(None))[call.pk].stuck
 
 
-def _start_of(call: Asked) -> Start:
+def _identity_of(call: CallRow) -> Identity:
     people = (call.user_id,) if call.actor_id is None else (call.user_id, call.actor_id)
     return people, call.key_id
 
 
-def _objection(call: Asked, askers: Kin, approver: Approver, own: Kin) -> str:
-    # The setting trusts a person at the page. A key that asks and approves would be no approval.
+def _objection(
+    call: CallRow, askers: LinkedIdentities, approver: Approver, own: LinkedIdentities
+) -> str:
+    # The setting trusts a person in the browser. A key that both asks and approves would be
+    # no approval.
     if settings.PEGBOARD_SELF_APPROVAL and approver.key_id is None:
         return ""
     if approver.person_id == call.user_id:
@@ -125,47 +128,48 @@ def _objection(call: Asked, askers: Kin, approver: Approver, own: Kin) -> str:
         return "You asked for it: somebody else has to decide."
     if approver.person_id in askers.people:
         return "You own or created the key that asked: somebody else has to decide."
-    if own.meets(askers):
+    if own.overlaps(askers):
         return "Your key belongs to whoever asked, or was made by them: it cannot decide."
     return ""
 
 
-def _is_stuck(askers: Kin, deciders: Iterable[Kin]) -> bool:
+def _is_stuck(askers: LinkedIdentities, deciders: Iterable[LinkedIdentities]) -> bool:
     may_ask_and_decide = settings.PEGBOARD_SELF_APPROVAL
-    return not (may_ask_and_decide or any(not one.meets(askers) for one in deciders))
+    return not (may_ask_and_decide or any(not one.overlaps(askers) for one in deciders))
 
 
-def _relations(starts: Iterable[Start]) -> Relations:
-    numbered = list(starts)
-    kin = [Kin(set(people), {key} if key else set()) for people, key in numbered]
+def _load_links(identities: Iterable[Identity]) -> IdentityLinks:
+    numbered = list(identities)
+    linked = [LinkedIdentities(set(people), {key} if key else set()) for people, key in numbered]
     members = [
         (number, key, person)
-        for number, one in enumerate(kin)
+        for number, one in enumerate(linked)
         for key, person in [
             *((None, each) for each in one.people),
             *((key, None) for key in one.keys),
         ]
     ]
     columns = {name: [row[place] for row in members] for place, name in enumerate(_COLUMNS)}
-    deciders: dict[int, Kin] = {}
+    deciders: dict[int, LinkedIdentities] = {}
     people: set[int] = set()
-    rows = rows_of(_RELATIONS, {**columns, "admin": ApiKey.Scope.ADMIN})
+    rows = rows_of(_LINKS, {**columns, "admin": ApiKey.Scope.ADMIN})
     for number, key, person, decider in rows:
-        one = kin[number] if number >= 0 else deciders.setdefault(number, Kin())
+        one = linked[number] if number >= 0 else deciders.setdefault(number, LinkedIdentities())
         one.keys |= {key} - {None}
         one.people |= {person} - {None}
         people |= {decider} - {None}
-    kin_of_deciders = tuple(deciders.values())
-    return Relations(dict(zip(numbered, kin, strict=True)), frozenset(people), kin_of_deciders)
+    linked_to_deciders = tuple(deciders.values())
+    return IdentityLinks(
+        dict(zip(numbered, linked, strict=True)), frozenset(people), linked_to_deciders
+    )
 
 
-_COLUMNS = ("starts", "keys", "people")
+_COLUMNS = ("identities", "keys", "people")
 
 
-# Who may decide about anything: active staff in a session, and people by their keys with the scope
-# admin; their numbers are negative. UNION, not UNION ALL: it ends where nobody new is found, in
-# circles too.
-_RELATIONS = """
+# Deciders are active staff in a session, and owners of keys with the scope admin; their row numbers
+# are negative. UNION, not UNION ALL, ends the recursion once it finds nobody new, also in cycles.
+_LINKS = """
 WITH RECURSIVE decider AS (
   SELECT -row_number() OVER () AS start, each.key, each.person FROM (
     SELECT NULL::bigint AS key, u.id AS person FROM auth_user u WHERE u.is_active AND u.is_staff
@@ -174,23 +178,24 @@ WITH RECURSIVE decider AS (
     WHERE u.is_active AND %(admin)s::text = ANY (k.scopes) AND k.revoked_at IS NULL
       AND (k.expires_at IS NULL OR k.expires_at > now())) each
   WHERE NOT EXISTS (SELECT FROM acl_serviceaccount s WHERE s.user_id = each.person)
-), kin(start, key, person) AS (
-  (SELECT * FROM unnest(%(starts)s::bigint[], %(keys)s::bigint[], %(people)s::bigint[])
+), linked(start, key, person) AS (
+  (SELECT * FROM unnest(%(identities)s::bigint[], %(keys)s::bigint[], %(people)s::bigint[])
    UNION ALL SELECT start, key, NULL FROM decider WHERE key IS NOT NULL
    UNION ALL SELECT start, NULL, person FROM decider)
   UNION
-  SELECT kin.start, next.key, next.person FROM kin CROSS JOIN LATERAL (
-    SELECT NULL::bigint AS key, k.owner_id::bigint AS person FROM acl_apikey k WHERE k.id = kin.key
+  SELECT linked.start, next.key, next.person FROM linked CROSS JOIN LATERAL (
+    SELECT NULL::bigint AS key, k.owner_id::bigint AS person FROM acl_apikey k
+    WHERE k.id = linked.key
     UNION ALL
-    SELECT NULL, k.created_by_id FROM acl_apikey k WHERE k.id = kin.key
+    SELECT NULL, k.created_by_id FROM acl_apikey k WHERE k.id = linked.key
     UNION ALL
-    SELECT k.made_with_id, NULL FROM acl_apikey k WHERE k.id = kin.key
+    SELECT k.made_with_id, NULL FROM acl_apikey k WHERE k.id = linked.key
     UNION ALL
     SELECT k.id, NULL FROM acl_apikey k JOIN acl_serviceaccount s ON s.user_id = k.owner_id
-    WHERE k.owner_id = kin.person
+    WHERE k.owner_id = linked.person
   ) next
   WHERE next.key IS NOT NULL OR next.person IS NOT NULL
 )
-SELECT kin.start, kin.key, kin.person, decider.person
-FROM kin LEFT JOIN decider ON decider.start = kin.start
+SELECT linked.start, linked.key, linked.person, decider.person
+FROM linked LEFT JOIN decider ON decider.start = linked.start
 """

@@ -1,7 +1,7 @@
-"""Checks the arguments of a call by the tool's schema.
+"""Check a call's arguments against the tool's schema.
 
-The schema comes from outside, as do the arguments: nothing that it names is fetched, and both are
-bounded, because a few hundred bytes of schema can keep a validator busy for minutes.
+Schema and arguments are untrusted: references are never fetched, and both are bounded, because a
+few hundred bytes of schema can keep a validator busy for minutes.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,12 @@ from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.schemas.positions import REFERENCES, parse_pointer
 
 MOST_BYTES, DEEPEST = 100_000, 16
-# A hostile schema of 14 definitions, each naming the next twice, takes 32,000 and over a second.
+# Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
+# needs 32,000 and takes over a second.
 MOST_STEPS = 4_000
 LONGEST_REASON = 200
 
-# Keywords whose schemas look at the same value, and those that look at values inside of it.
+# Keywords whose subschemas apply to the same value, and those that apply to its parts.
 _SAME_ONE = ("not", "if", "then", "else")
 _SAME_SEVERAL = ("allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies")
 _INSIDE_ONE = (
@@ -29,7 +30,7 @@ _INSIDE_SEVERAL = ("items", "prefixItems", "properties", "patternProperties")
 
 
 class ArgumentsRefusedError(Exception):
-    """The arguments do not fit; `argument` is the path of the first that does not, if it is one."""
+    """The arguments do not fit; `argument` is the path of the first offending one, or ""."""
 
     def __init__(self, argument: str, reason: str) -> None:
         super().__init__(f"{argument}: {reason}" if argument else reason)
@@ -38,7 +39,7 @@ class ArgumentsRefusedError(Exception):
 
 
 def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
-    """Raise ArgumentsRefusedError unless the arguments fit; without a schema any object does."""
+    """Raise ArgumentsRefusedError unless the arguments fit; without a schema any object fits."""
     if not isinstance(arguments, dict):
         raise ArgumentsRefusedError("", "The arguments must be an object.")
     _check_size(arguments)
@@ -46,7 +47,7 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
         return
     _check_effort(schema)
     try:
-        # Reasons speak of "it": the value may be long, or nobody's business.
+        # Error messages say "it" in place of the value, which may be long or confidential.
         validator = jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
     except (ValueError, jsonschema_rs.ReferencingError):  # a ValidationError is a ValueError
         raise ArgumentsRefusedError("", "The tool's own schema is not valid.") from None
@@ -64,7 +65,7 @@ def _check_size(arguments: JSONObject) -> None:
 
 
 def _depths(value: Any) -> Iterator[int]:
-    """How deep each part is. Walks without recursion, and one level deeper than is allowed."""
+    """Yield the depth of each part, without recursion; stops one level below the limit."""
     waiting = [(value, 1)]
     while waiting:
         inner, depth = waiting.pop()
@@ -88,33 +89,33 @@ def _check_effort(schema: JSONObject) -> None:
 
 
 class _Effort:
-    """At most how many schemas a value meets that is so deep. References are followed, which is
-    where a short schema becomes a long check."""
+    """An upper bound of the schema evaluations for a value of some depth. It follows references,
+    which is how a short schema makes a long check."""
 
     def __init__(self, root: JSONObject) -> None:
         self._root = root
         self._known: dict[tuple[int, int], int] = {}
 
     def of(self, schema: Any, depth: int) -> int:
-        """The steps from here on, counted up to `MOST_STEPS`."""
+        """Count the evaluations from this schema on, up to `MOST_STEPS`."""
         if not isinstance(schema, dict) or depth == 0:
             return 1
         key = (id(schema), depth)
         if key not in self._known:
-            self._known[key] = 1  # what leads back to itself is found out by the validator
-            same = sum(self.of(part, depth) for part in self._of_the_same(schema))
-            inside = sum(self.of(part, depth - 1) for part in _of_parts(schema))
+            self._known[key] = 1  # a schema that refers back to itself; the validator detects those
+            same = sum(self.of(part, depth) for part in self._same_value_parts(schema))
+            inside = sum(self.of(part, depth - 1) for part in _inner_parts(schema))
             self._known[key] = min(MOST_STEPS, 1 + same + inside)
         return self._known[key]
 
-    def _of_the_same(self, schema: JSONObject) -> Iterator[Any]:
+    def _same_value_parts(self, schema: JSONObject) -> Iterator[Any]:
         yield from (self._target(schema[name]) for name in REFERENCES if name in schema)
         yield from (schema[name] for name in _SAME_ONE if name in schema)
         for name in _SAME_SEVERAL:
             yield from _each(schema.get(name))
 
     def _target(self, reference: Any) -> Any:
-        """What the reference names; LookupError where that is not in the schema itself."""
+        """Resolve a reference; raise LookupError if it points outside of the schema."""
         if not isinstance(reference, str) or reference[:2] not in {"#", "#/"}:
             raise LookupError(reference)
         found: Any = self._root
@@ -123,7 +124,7 @@ class _Effort:
         return found
 
 
-def _of_parts(schema: JSONObject) -> Iterator[Any]:
+def _inner_parts(schema: JSONObject) -> Iterator[Any]:
     yield from (schema[name] for name in _INSIDE_ONE if isinstance(schema.get(name), dict))
     for name in _INSIDE_SEVERAL:
         yield from _each(schema.get(name))
@@ -135,7 +136,7 @@ def _each(schemas: Any) -> Iterator[Any]:
 
 
 def _argument_of(error: jsonschema_rs.ValidationError) -> str:
-    """The path of the argument, also where the trouble is that it is missing or unknown."""
+    """Return the path of the offending argument, also if it is missing or unexpected."""
     missing = getattr(error.kind, "property", None)
     unexpected = getattr(error.kind, "unexpected", None) or ()
     last = [missing] if isinstance(missing, str) else [*unexpected][:1]

@@ -1,4 +1,4 @@
-"""How a call differs from the last approved call of the same tool in the same group."""
+"""Comparison of a call with the last approved call of the same tool in the same group."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +21,7 @@ _BADGES: dict[Change, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One argument on both sides; None on the side that does not have it."""
+    """An argument before and after; None if it is missing on a side."""
 
     change: Change
     before: Argument | None
@@ -29,38 +29,40 @@ class Difference:
 
     @property
     def shown(self) -> Argument:
-        """The side that there is; of two, the later."""
+        """Return the later side, or the only one."""
         argument = self.after or self.before
         assert argument is not None  # noqa: S101 - one side there always is
         return argument
 
     @property
     def word(self) -> str:
-        """The change, for readers; empty where there is nothing to compare with."""
+        """Return the label of the change, or "" if there is nothing to compare with."""
         return _BADGES[self.change][0]
 
     @property
     def tone(self) -> str:
-        """The badge's class."""
+        """Return the badge's CSS class."""
         return _BADGES[self.change][1]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier call, which only those may see who decide about this one, and what changed."""
+    """The earlier call and the differences. Only for people who may decide about this call."""
 
     earlier: Call
     differences: tuple[Difference, ...]
 
     @property
     def is_equal(self) -> bool:
-        """True if the very same arguments were approved."""
+        """Return True if exactly the same arguments were approved."""
         return all(one.change == "equal" for one in self.differences)
 
 
 def compare_with_last_approved(call: Call) -> Comparison | None:
-    """Compare with the call that was approved last before this one was asked for; None where
-    there is none. For those who may decide about both."""
+    """Compare with the last call that was approved before this one; None if there is none.
+
+    Callers must have checked that the viewer may decide about both.
+    """
     earlier = find_last_approved(call)
     if earlier is None:
         return None
@@ -71,7 +73,7 @@ def compare_with_last_approved(call: Call) -> Comparison | None:
 
 
 def find_last_approved(call: Call) -> Call | None:
-    """The last approved call of the same tool in the same group."""
+    """Return the last approved call of the same tool in the same group."""
     approved = Call.objects.filter(
         full_name=call.full_name, group_id=call.group_id, needs_approval=True
     ).exclude(Q(pk=call.pk) | Q(approved_digest="") | Q(decided_at=None))
@@ -81,18 +83,18 @@ def find_last_approved(call: Call) -> Call | None:
     return rows.order_by("-decided_at", "pk").first()
 
 
-def uncompared(rendering: Rendering) -> tuple[Difference, ...]:
-    """The arguments alone, for who may not see the earlier call, or where there is none."""
+def list_uncompared(rendering: Rendering) -> tuple[Difference, ...]:
+    """Return the arguments without a comparison."""
     return tuple(Difference("", None, argument) for argument in rendering.arguments)
 
 
 def compare(before: Rendering, after: Rendering) -> tuple[Difference, ...]:
-    """Compare argument by argument: those of the later call in its order, then those gone."""
+    """Compare by argument, in the order of the later call; removed arguments come last."""
     old = {one.key: one for one in before.arguments}
     new = {one.key: one for one in after.arguments}
-    found = [_difference(old.get(key), argument) for key, argument in new.items()]
+    compared = [_difference(old.get(key), argument) for key, argument in new.items()]
     gone = [Difference("gone", one, None) for key, one in old.items() if key not in new]
-    return (*found, *gone)
+    return (*compared, *gone)
 
 
 def _difference(before: Argument | None, after: Argument) -> Difference:

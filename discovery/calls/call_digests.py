@@ -1,4 +1,4 @@
-"""What a call is bound to: digests over all of it, so that what was approved is what is sent."""
+"""Digests that bind an approval to the whole call, so that exactly what was approved is sent."""
 
 import hashlib
 from typing import Any
@@ -8,21 +8,21 @@ from catalog.formats.descriptors import JSONObject, canonical_json
 from discovery.models import Call
 
 
-def written(arguments: JSONObject) -> str:
-    """Return the arguments as a row keeps them and a page renders them: in their own order."""
+def serialize_arguments(arguments: JSONObject) -> str:
+    """Serialize the arguments in their own order, as stored and displayed."""
     return write_json(arguments, ensure_ascii=False)
 
 
 def hash_of(value: Any) -> str:
-    """Equal for equal values, whatever the order of their keys."""
+    """Return a digest that is independent of the order of keys."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def digest_of(call: Call) -> str:
-    """Digest of who asks for what by which definition, from the row as it is now.
+    """Return the digest of the call's whole chain, tool definition and arguments.
 
-    Over the whole chain, and over the very text that the approval page renders: as values, 1 and
-    1.0 would be equal.
+    It covers the text that the approval page displays: compared as values, 1 and 1.0 would be
+    equal.
     """
     chain = [call.actor_id, call.actor_kind, call.credential, call.key_id, call.key_prefix]
     bound = [call.pk.hex, call.user_id, call.group_id, call.space_id, call.full_name]
@@ -30,8 +30,8 @@ def digest_of(call: Call) -> str:
     return hash_of([*chain, *bound, *effect, call.arguments_json])
 
 
-def is_whole(call: Call) -> bool:
-    """Whether the arguments are those that were checked and, where that was needed, approved."""
+def is_unaltered(call: Call) -> bool:
+    """Return True if the arguments are those that were checked and, if required, approved."""
     try:
         if hash_of(call.arguments) != call.arguments_hash:
             return False

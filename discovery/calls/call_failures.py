@@ -1,11 +1,11 @@
-"""Why a call came to nothing, beside the reasons that servers have."""
+"""Reasons why calls fail or leave the queue, beside the reasons that servers give."""
 
-NOT_THERE = "not_there"  # no such tool, or none of the caller's: told alike
+NOT_THERE = "not_there"  # unknown tool or somebody else's: indistinguishable on purpose
 CHANGED = "changed"
 TOOL_ERROR = "tool_error"
 DISCONNECTED = "disconnected"
 NOT_BEGUN = "not_begun"
-# Why a call left the approval queue (`discovery/calls/approval_queue.py`), and the same in words.
+# Reasons for leaving the approval queue (`discovery/calls/approval_queue.py`), with their texts.
 LEFT_QUEUE = {
     "user_deactivated": "The account of the person whom it was asked for is deactivated.",
     "left_group": "The person whom it was asked for has left the group.",

@@ -1,8 +1,7 @@
-"""Listens for calls, in the process that keeps the connections: a list in Redis, taken from by one
-thread and worked on by several.
+"""The call listener: one thread takes call ids from a Redis list, several start the calls.
 
-No Celery tasks: to send and to take one cost more processor time than the rest of a call. Nothing
-is lost with a word, since the row is the call and the sweep sends it again.
+Celery tasks would cost more CPU time than the rest of a call. A lost id does no harm: the row is
+the call, and the sweeper sends the id again.
 """
 
 import threading
@@ -28,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """Hands each call to a thread, which does not wait for its server."""
+    """Takes calls from the queue and starts each in a thread that does not wait for its server."""
 
     def __init__(self, work: Callable[[UUID], None] = start_call) -> None:
         self._work = work
@@ -36,11 +35,11 @@ class Listener:
         self._thread = threading.Thread(target=self._listen, name="calls", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more; what was taken is begun."""
+        """Stop taking calls; those already taken are started."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _LISTEN_SECONDS + 1)
@@ -62,10 +61,10 @@ class Listener:
                 if isinstance(taken, list | tuple):
                     threads.submit(self._begin, taken[1])
 
-    def _begin(self, word: bytes | str) -> None:
-        with suppress(ValueError):  # no id of ours
-            pk = UUID(word.decode() if isinstance(word, bytes) else word)
+    def _begin(self, message: bytes | str) -> None:
+        with suppress(ValueError):  # not a call id
+            pk = UUID(message.decode() if isinstance(message, bytes) else message)
             try:
                 with_a_connection(partial(self._work, pk))
             except Exception:
-                log.exception("a call could not be begun", call=str(pk))
+                log.exception("call could not be started", call=str(pk))

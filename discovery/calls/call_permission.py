@@ -1,5 +1,4 @@
-"""Whether a call may be at this moment: rights are looked at when it is asked for, when it is
-approved, and before it is sent."""
+"""Permission to make a call, checked when it is requested, approved, and sent."""
 
 from functools import cache
 
@@ -16,10 +15,10 @@ from discovery.models import Call
 
 
 @cache
-def _one(*, to_be_sent: bool, united: bool) -> str:
-    """The capability of a name with its integration, if it may be used, and with what its call
-    needs. A key that has only come to its end was good when it asked; one that was revoked may
-    never have been its owner's. Whoever was deactivated calls nothing any more."""
+def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
+    """Build the statement that reads a usable capability, its integration, and its call's needs."""
+    # An expired key was valid when it asked. A revoked one may never have been its owner's, and a
+    # deactivated actor may call nothing more: both are checked again.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
@@ -38,7 +37,7 @@ WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
 
 
 @cache
-def _kept_out(*, united: bool) -> str:
+def _held_back_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, kept_out=True, united=united)}
 SELECT 1 FROM usable JOIN catalog_capability c ON c.id = usable.id
@@ -47,27 +46,30 @@ WHERE c.full_name = %(name)s::text
 
 
 def waits_for_review(caller: Caller, *, full_name: str) -> bool:
-    """Whether the caller could use it, had its definition not changed since it was approved."""
+    """Return True if the caller may use the tool but its changed definition awaits review."""
     return bool(
         rows_of(
-            _kept_out(united=caller.is_united), {**rights_parameters(caller), "name": full_name}
+            _held_back_sql(united=caller.is_united),
+            {**rights_parameters(caller), "name": full_name},
         )
     )
 
 
 def permitted(call: Call) -> Capability | None:
-    """The capability with `asks_first` and `needs`, if the whole chain may use it now."""
+    """Return the capability with `asks_first` and `needs` if the whole chain may use it now."""
     if call.acts_for_other and not may_act(call):
         return None
-    capability = _read(call.caller, call.full_name, call, to_be_sent=True)
-    # Another one may have the name by now.
+    capability = _read_capability(call.caller, call.full_name, call, to_be_sent=True)
+    # The name may belong to another capability by now.
     return capability if capability and capability.pk == call.capability_id else None
 
 
-def usable_one(caller: Caller, *, full_name: str) -> Capability | None:
-    """The capability of that name with `asks_first`, and `given_in`: the group that gives it; if
-    the caller may use it."""
-    return _read(caller, full_name, None, to_be_sent=False)
+def find_usable_capability(caller: Caller, *, full_name: str) -> Capability | None:
+    """Return the usable capability of that name, with `asks_first` and `given_in`, or None.
+
+    `given_in` is the id of the group that grants it.
+    """
+    return _read_capability(caller, full_name, None, to_be_sent=False)
 
 
 def may_act(call: Call) -> bool:
@@ -76,12 +78,12 @@ def may_act(call: Call) -> bool:
     return actor is not None and acts_for_others(actor)
 
 
-def _read(
+def _read_capability(
     caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool
 ) -> Capability | None:
     chain = {"key": call.key_id if call else None, "actor": call.actor_id if call else None}
     parameters = {**rights_parameters(caller), "name": full_name, **chain}
-    rows = rows_of(_one(to_be_sent=to_be_sent, united=caller.is_united), parameters)
+    rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
     if not rows:
         return None
     [(asks_first, group_id, *values)] = rows

@@ -1,4 +1,4 @@
-"""Looking at calls, and taking them back."""
+"""Queries of calls, and their cancellation."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -17,24 +17,23 @@ from catalog.models import Capability
 from discovery.calls.approval_queue import withdraw_calls
 from discovery.calls.call_failures import LEFT_QUEUE
 from discovery.calls.call_state import move
-from discovery.calls.call_wait import each_state, wait_for_end
+from discovery.calls.call_wait import iterate_states, wait_for_end
 from discovery.models import Call
 
 State = Call.State
 
 
 class TooLateError(Exception):
-    """The call does not wait any more."""
+    """The call is no longer pending."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(f"It does not wait any more: it is {call.get_state_display()}.")
 
 
 def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
-    """Return the calls that somebody may ask about: those for whom they may act at this moment, and
-    those that they asked for as another person.
+    """Return the calls that a principal may read: their own, and those they requested as an actor.
 
-    What a tool has told somebody is theirs alone: admins see what waits, and no results.
+    Results belong to the call's user alone: admins see pending calls, but no results.
     """
     calls = Call.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
@@ -47,46 +46,49 @@ def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
 
 
 def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0) -> Call | None:
-    """One of them, once it has ended or the time is over; None also where its caller may not use
-    its capability any more."""
-    return _found(calls_of(principal), pk, wait_seconds)
+    """Return a readable call, waiting up to `wait_seconds` for its end.
+
+    None if there is no such call or its user may no longer use the tool.
+    """
+    return _wait_and_find(calls_of(principal), pk, wait_seconds)
 
 
 def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call | None:
-    """The same among the calls that were made for the caller in their group.
+    """Return a call made for the caller in their groups, waiting up to `wait_seconds` for its end.
 
-    Whoever acts as the caller finds only what they asked for themselves."""
+    An actor finds only calls that they requested themselves.
+    """
     own = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
     chain = current_chain()
     if chain.acts_for_other(caller.user_id):
         own = own.filter(actor=chain.actor.id, credential=chain.credential.kind)
-    return _found(own, pk, wait_seconds)
+    return _wait_and_find(own, pk, wait_seconds)
 
 
-def _found(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
-    call = _usable(calls, pk)
+def _wait_and_find(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
+    call = _find_readable(calls, pk)
     if call is None or wait_seconds <= 0 or call.state in Call.ENDED:
         return call
     wait_for_end(call, wait_seconds)
-    return _usable(calls, pk)
+    return _find_readable(calls, pk)
 
 
 def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:
-    """One that was found, at each of its states for at most so many seconds; it is found anew each
-    time, and nothing more is told once they may not ask about it any longer."""
-    for one in each_state(call, seconds):
+    """Yield the call at each of its states for up to `seconds`. It is read again each time, so that
+    the stream ends as soon as the principal may no longer read it."""
+    for one in iterate_states(call, seconds):
         found = find_call(principal=principal, pk=one.pk)
         if found is None:
             return
         yield found
 
 
-def _usable(calls: QuerySet[Call], pk: UUID) -> Call | None:
-    """Return the call unless its tool may not be used any more; one that left the approval queue
-    tells why, and nothing else."""
+def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
+    """Return the call if its tool may still be used. A call that left the queue is returned
+    without its tool: it says why it left, and nothing else."""
     call = calls.filter(pk=pk).first()
     if call is not None and call.state == State.WAITING:
-        withdraw_calls([pk])  # the sweeper may not have come by yet
+        withdraw_calls([pk])  # the sweeper may not have run yet
         call = calls.filter(pk=pk).first()
     if call is None:
         return None
@@ -101,16 +103,14 @@ def _usable(calls: QuerySet[Call], pk: UUID) -> Call | None:
 
 
 def _without_lost_name(call: Call) -> Call:
-    """Take the name off a call whose tool is the caller's no more: they learn why their call left
-    the queue, and of the tool as little as everybody who may not use it."""
+    """Blank the tool's name if the caller may no longer use it."""
     if call.capability is None:
         call.full_name = ""
     return call
 
 
 def list_own_calls(*, caller: Caller | None) -> list[Call]:
-    """The newest calls of the person in their group that need or needed approval, as far as they
-    may use the tools now."""
+    """Return the person's 50 newest calls that need or needed approval, for tools they may use."""
     if caller is None:
         return []
     calls = Call.objects.filter(
@@ -127,24 +127,24 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
         usable |= theirs.select_related("integration").in_bulk()
     for call in newest:
         call.capability = usable.get(call.capability_id or 0)
-    told = [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
-    return [_without_lost_name(call) for call in told]
+    readable = [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
+    return [_without_lost_name(call) for call in readable]
 
 
 def list_acts_of_others(*, user: User) -> list[Call]:
-    """Return the newest calls that others asked for as this user, each with its actor."""
+    """Return the user's 20 newest calls that an actor requested for them."""
     calls = Call.objects.filter(~Q(actor=F("user")), user=user, credential=CredentialKind.SESSION)
     return list(calls.select_related("actor", "group", "user").order_by("-created_at", "pk")[:20])
 
 
-def acts_of_others(user: User) -> dict[str, list[Call]]:
-    """Return the same for the template of a person's account page."""
+def acts_context(user: User) -> dict[str, list[Call]]:
+    """Return those calls as the context of a person's account page."""
     return {"acts": list_acts_of_others(user=user)}
 
 
 @transaction.atomic
 def cancel_call(*, by: User | None, call: Call) -> Call:
-    """Take back a call that waits. Raises TooLateError where it waits no longer."""
+    """Cancel a pending call. Raises TooLateError if it is no longer pending."""
     if call.state not in (State.WAITING, State.QUEUED) or not move(call, State.CANCELLED):
         call.refresh_from_db()
         raise TooLateError(call)
@@ -153,5 +153,5 @@ def cancel_call(*, by: User | None, call: Call) -> Call:
 
 
 def target_of(call: Call) -> str:
-    """How the audit log calls it. Arguments are for those who decide, not for the log."""
+    """Return the call's name in the audit log, which never contains arguments."""
     return f"{call.full_name} for {call.user} in {call.group}"

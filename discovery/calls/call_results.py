@@ -1,4 +1,4 @@
-"""What a server answered, as a row keeps it: typed as it came, and capped."""
+"""A server's answer as stored: typed, and capped in size."""
 
 from typing import Any
 
@@ -9,40 +9,39 @@ from catalog.servers.client.mcp_session import Result
 LEFT_OUT = "[Left out: the answer is larger than {:,} bytes.]"
 
 
-def written_result(result: Result, *, most: int) -> str:
-    """The answer as text of so many bytes at the most; what does not fit is cut or left out, and
-    the answer says so."""
+def serialize_result(result: Result, *, most: int) -> str:
+    """Serialize the answer in at most `most` bytes; what is cut or left out is marked as such."""
     whole = {"content": result.content, "structured": result.structured}
-    told: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
-    text = _dumped(told)
+    stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
+    text = _serialize(stored)
     if len(text) <= most:
         return text
     content, left = _cut(result.content, most)
-    told |= {"content": content, "structured": None, "truncated": True}
-    if result.structured is not None and len(_dumped(result.structured)) <= left:
-        told["structured"] = result.structured
-    return _dumped(told)
+    stored |= {"content": content, "structured": None, "truncated": True}
+    if result.structured is not None and len(_serialize(result.structured)) <= left:
+        stored["structured"] = result.structured
+    return _serialize(stored)
 
 
 def _cut(blocks: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], int]:
-    """The first blocks that fit, a text to its first part; and how much room is left."""
+    """Keep the leading blocks that fit, cutting a text; also return the bytes left."""
     kept: list[dict[str, Any]] = []
-    left = most - 200  # for what is around them
+    left = most - 200  # for the JSON around the blocks
     for block in blocks:
-        size = len(_dumped(block))
+        size = len(_serialize(block))
         if size <= left:
             kept.append(block)
             left -= size
             continue
         note = LEFT_OUT.format(most)
         text = block.get("text")
-        # A character is six bytes at the most as it is written here.
+        # JSON in ASCII escapes a character in at most six bytes.
         start = text[: max(0, left // 6 - len(note))] if isinstance(text, str) else ""
         kept.append({"type": "text", "text": f"{start}\n{note}".strip()})
         return kept, 0
     return kept, left
 
 
-def _dumped(value: Any) -> str:
-    # ASCII only: whatever characters a server sends, Postgres takes them.
+def _serialize(value: Any) -> str:
+    # ASCII only: Postgres accepts it whatever characters a server sends.
     return write_json(value)

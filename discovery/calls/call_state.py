@@ -1,4 +1,4 @@
-"""From one state of a call to the next: whoever is second, late or mistaken moves nothing."""
+"""Call states and their transitions, by compare-and-set: stale workers change nothing."""
 
 from functools import cache, partial
 from typing import Any
@@ -11,17 +11,19 @@ from redis import Redis
 from acl.platform.jobs import job_rows
 from acl.platform.prepared_statements import rows_of
 from acl.platform.redis_circuit import attempt
-from discovery.calls.call_wait import tell_waiters
+from discovery.calls.call_wait import notify_waiters
 from discovery.models import Call
 
 QUEUE = "pegboard:calls"
-# A call that no worker took in this time is not begun any more: nobody expects it by then.
+# A queued call that no worker has taken after this time expires: nobody waits for it any more.
 BEGIN_WITHIN_SECONDS = 600
 
 
 def queue(call: Call) -> None:
-    """Write down a call that waits for nobody but a worker; raises IntegrityError where its key was
-    used before. By hand: to write this statement costs the ORM more than all others together."""
+    """Insert a call that is ready for a worker; IntegrityError if its idempotency key is taken.
+
+    Raw SQL: building this statement costs the ORM more than all others of a call together.
+    """
     fields = Call._meta.concrete_fields
     written = {
         field.attname: field.get_db_prep_save(getattr(call, field.attname), connection)
@@ -49,26 +51,26 @@ RETURNING {", ".join(_BY_THE_DATABASE)}
 
 
 def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
-    """Move on from the state that the caller has seen; False where it is another by now."""
+    """Change the state if it is still the one the caller read; return False otherwise."""
     if to in Call.ENDED:
         values["ended_at"] = Now()
     if not job_rows.move(call, to, *only_if, seen=("state", "attempts"), **values):
         return False
     if to in Call.ENDED:
-        _tell_on_commit(call)
+        _notify_on_commit(call)
     return True
 
 
 def end_call(
     call: Call, to: Call.State, *, reason: str = "", message: str = "", result_json: str = ""
 ) -> bool:
-    """`move` to the end of what has been running, in a statement of its own: each call has one."""
-    told = {"to": to, "reason": reason, "message": message, "result": result_json}
+    """End a running call like `move`, with a prepared statement, since every call needs it."""
+    values_set = {"to": to, "reason": reason, "message": message, "result": result_json}
     seen = {"pk": call.pk, "state": call.state, "attempts": call.attempts}
-    if not rows_of(_END, {**told, **seen}):
+    if not rows_of(_END, {**values_set, **seen}):
         return False
     call.state = to
-    _tell_on_commit(call)
+    _notify_on_commit(call)
     return True
 
 
@@ -80,22 +82,22 @@ RETURNING id
 """
 
 
-def _tell_on_commit(call: Call) -> None:
-    transaction.on_commit(partial(tell_waiters, call.pk), robust=True)
+def _notify_on_commit(call: Call) -> None:
+    transaction.on_commit(partial(notify_waiters, call.pk), robust=True)
 
 
 def unexpired() -> Q:
-    """What may still begin, by the database's clock."""
+    """Match calls that may still begin, by the database's clock."""
     return Q(expires_at__isnull=True) | Q(expires_at__gt=Now())
 
 
 def send_on_commit(call: Call) -> None:
-    """Ask the process that holds the connections, once the row is there for it to see."""
+    """Send the call to the worker once the row is committed."""
     transaction.on_commit(partial(send_call, str(call.pk)), robust=True)
 
 
 def send_call(pk: str) -> None:
-    """One word on a list; where Redis is away, the sweep sends it later."""
+    """Push the call's id to the queue; if Redis is down, the sweeper sends it later."""
 
     def push(redis: Redis) -> None:
         pipeline = redis.pipeline(transaction=False)

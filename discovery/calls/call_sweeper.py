@@ -1,5 +1,4 @@
-"""Calls that nobody moves any more: sent again, given up, withdrawn, expired, forgotten. By the
-database's clock."""
+"""The sweeper: resends, gives up, withdraws, expires and deletes calls by the database's clock."""
 
 from datetime import timedelta
 
@@ -15,32 +14,32 @@ from discovery.models import Call
 
 State = Call.State
 MOST_ATTEMPTS = 3
-# Connecting, waiting for a turn, calling: longer than any call that still lives.
-_PATIENCE_SECONDS = 60
+# Time to connect, wait for a slot, and call: longer than any call that is still alive takes.
+_GRACE_SECONDS = 60
 _MOST_AT_ONCE = 1000
 
 
 def sweep() -> list[str]:
-    """Do all of it; the calls that are to be sent again."""
+    """Run all steps; return the ids of calls to send again."""
     _expire()
     withdraw_calls()
     _give_up()
-    _forget()
-    return _overdue()
+    _delete_old()
+    return _claim_overdue()
 
 
 def _expire() -> None:
-    for call in _some(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
+    for call in _list_calls(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
         waited = call.state == State.WAITING
         why = "Nobody approved it in time." if waited else "It could not be begun in time."
         move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
 
 
 def _give_up() -> None:
-    """What was under way when its worker died. A read is sent again; of the others nobody knows."""
-    seconds = 2 * settings.PEGBOARD_CALL_SECONDS + _PATIENCE_SECONDS
+    """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
+    seconds = 2 * settings.PEGBOARD_CALL_SECONDS + _GRACE_SECONDS
     lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds))
-    for call in _some(lost):
+    for call in _list_calls(lost):
         if call.side_effect != "read":
             move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)
         elif call.attempts < MOST_ATTEMPTS:
@@ -49,16 +48,16 @@ def _give_up() -> None:
             move(call, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
 
 
-def _overdue() -> list[str]:
+def _claim_overdue() -> list[str]:
     queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
     return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
 
 
-def _forget() -> None:
+def _delete_old() -> None:
     days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
     old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
     Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
 
 
-def _some(which: Q) -> list[Call]:
+def _list_calls(which: Q) -> list[Call]:
     return list(Call.objects.filter(which).order_by("created_at", "pk")[:_MOST_AT_ONCE])

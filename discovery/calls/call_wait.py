@@ -1,6 +1,6 @@
-"""Waiting for the end of a call: Redis says when to look, Postgres says what is true.
+"""Waiting for the end of a call: Redis signals it, Postgres confirms it.
 
-Where Redis is away, Postgres is looked at again and again, less and less often.
+While Redis is down, Postgres is polled with backoff.
 """
 
 import threading
@@ -18,57 +18,59 @@ from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.redis_circuit import attempt, redis_circuit
 from discovery.models import Call
 
-# One look at Postgres for each such time, whatever Redis says: a word may be lost.
+# Postgres is read at least this often, since a signal may be lost.
 _LISTEN_SECONDS = 1.0
 _KEPT_SECONDS = 120
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 # At most 4 of the web server's 8 threads may long-poll, so that slow tools cannot exhaust the pool;
 # the others answer after a second that the call is still running.
-_PATIENT, _IMPATIENT_SECONDS = threading.BoundedSemaphore(4), 1.0
+_LONG_POLLS, _SHORT_POLL_SECONDS = threading.BoundedSemaphore(4), 1.0
 
 
-def tell_waiters(pk: UUID) -> None:
-    """The call has ended. One word is enough for all who listen: each puts it back."""
+def notify_waiters(pk: UUID) -> None:
+    """Signal the end of a call. One list entry serves all waiters: each puts it back."""
     key = _key(pk)
 
-    def tell(redis: Redis) -> None:
+    def push(redis: Redis) -> None:
         pipeline = redis.pipeline(transaction=False)
         pipeline.rpush(key, b"1")
         pipeline.expire(key, _KEPT_SECONDS)
         pipeline.execute()
 
-    attempt(tell, default=None)
+    attempt(push, default=None)
 
 
 def wait_for_end(call: Call, seconds: float) -> Call:
-    """The call as it is when it has ended, at the latest after so many seconds."""
+    """Wait up to `seconds` for the call to end; return its latest state."""
     if seconds <= 0:
         return call
-    told = _wait(call, min(seconds, _IMPATIENT_SECONDS))
-    if told.state in Call.ENDED or seconds <= _IMPATIENT_SECONDS:
-        return told
-    if not _PATIENT.acquire(blocking=False):
-        return told
+    latest = _wait(call, min(seconds, _SHORT_POLL_SECONDS))
+    if latest.state in Call.ENDED or seconds <= _SHORT_POLL_SECONDS:
+        return latest
+    if not _LONG_POLLS.acquire(blocking=False):
+        return latest
     try:
-        return _wait(told, seconds - _IMPATIENT_SECONDS)
+        return _wait(latest, seconds - _SHORT_POLL_SECONDS)
     finally:
-        _PATIENT.release()
+        _LONG_POLLS.release()
 
 
-def each_state(call: Call, seconds: float) -> Iterator[Call]:
-    """The call as it stands, and again whenever its state has changed, until it has ended; at the
-    latest for so many seconds, and for one where too many wait already."""
+def iterate_states(call: Call, seconds: float) -> Iterator[Call]:
+    """Yield the call now and after each change of state, until it ends or `seconds` have passed.
+
+    Only one second if too many requests are long-polling already.
+    """
     yield call
-    patient = _PATIENT.acquire(blocking=False)
-    deadline = time.monotonic() + (seconds if patient else min(seconds, _IMPATIENT_SECONDS))
+    long_poll = _LONG_POLLS.acquire(blocking=False)
+    deadline = time.monotonic() + (seconds if long_poll else min(seconds, _SHORT_POLL_SECONDS))
     try:
         while call.state not in Call.ENDED and (left := deadline - time.monotonic()) > 0:
             was, call = call.state, _wait(call, min(left, _LISTEN_SECONDS))
             if call.state != was:
                 yield call
     finally:
-        if patient:
-            _PATIENT.release()
+        if long_poll:
+            _LONG_POLLS.release()
 
 
 def _wait(call: Call, seconds: float) -> Call:
@@ -79,7 +81,8 @@ def _wait(call: Call, seconds: float) -> Call:
         call = _read(call.pk) or call
         if call.state in Call.ENDED:
             break
-        if heard or time.monotonic() < listened_until - _PAUSE:  # Redis is away, or was mistaken
+        # Woken early without an end: Redis is down, or the signal was stale.
+        if heard or time.monotonic() < listened_until - _PAUSE:
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
     return call
@@ -91,17 +94,17 @@ def _read(pk: UUID) -> Call | None:
 
 
 def _listen(pk: UUID, seconds: float) -> bool:
-    """Whether the word came; not where Redis is away."""
+    """Return True if the signal came; False on a timeout or while Redis is down."""
     if redis_circuit.failing and not attempt(lambda redis: bool(redis.ping()), default=False):
         return False
     try:
         key = _key(pk)
         waiting = _client(settings.REDIS_URL)
-        # By hand: the client's own method takes whole seconds only, by its type.
+        # Sent as a raw command: the client types `blmove`'s timeout as whole seconds.
         moved = waiting.execute_command("BLMOVE", key, key, "LEFT", "RIGHT", seconds)  # type: ignore[no-untyped-call]
         return bool(moved)
     except (RedisError, OSError):
-        attempt(lambda redis: redis.ping(), default=None)  # the others need not find it out
+        attempt(lambda redis: redis.ping(), default=None)  # opens the circuit for other threads
         return False
 
 
@@ -111,7 +114,7 @@ def _key(pk: UUID) -> str:
 
 @lru_cache(maxsize=4)
 def _client(url: str) -> Redis:
-    """Like `redis_client`, for one that is meant to wait."""
+    """Return a client like `redis_client` whose timeout allows blocking commands."""
     seconds = settings.PEGBOARD_REDIS_TIMEOUT_MS / 1000
     return Redis.from_url(
         url,

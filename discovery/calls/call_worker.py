@@ -1,7 +1,7 @@
-"""The worker's part of a call: look again whether it may be, send it once, keep what came of it.
+"""The worker's part of a call: check permission again, send it once, store the answer.
 
-Talks to servers through the connections that this process keeps. A call that waits for its server
-holds no thread: `start_call` returns, and the answer is stored when it comes.
+Uses this process's connection pool. A call that waits for its server holds no thread: `start_call`
+returns, and a callback stores the answer.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +21,7 @@ from catalog.servers.connections.connection_params import missing_shared_values
 from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.approval_policy import waits_for_person
-from discovery.calls.call_digests import is_whole
+from discovery.calls.call_digests import is_unaltered
 from discovery.calls.call_failures import (
     CHANGED,
     DISCONNECTED,
@@ -31,14 +31,14 @@ from discovery.calls.call_failures import (
     UNKNOWN_OUTCOME,
 )
 from discovery.calls.call_permission import permitted
-from discovery.calls.call_results import written_result
+from discovery.calls.call_results import serialize_result
 from discovery.calls.call_state import end_call
 from discovery.models import Call
 
 State = Call.State
-# A read that may have been carried out may be repeated; whatever changes something never is.
+# A read may be repeated even if the first attempt succeeded; anything else is sent once.
 REPEATS_OF_READS = 2
-# Its server has said something about the call itself, so that what it did is no riddle.
+# The server itself answered about the call, so its outcome is known.
 _SCOPES = frozenset({Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED})
 ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK}) | _SCOPES
 _WITH_DETAIL = frozenset({Reason.REFUSED}) | _SCOPES
@@ -46,22 +46,22 @@ log = structlog.get_logger(__name__)
 
 
 def start_call(pk: UUID) -> None:
-    """Send a call; its answer is stored later, by a thread of `_storing`."""
+    """Send a call; a thread of `_storing` stores the answer later."""
     call = _claim(pk)
-    if call is None or (calling := _sent(call)) is None:
+    if call is None or (calling := _send(call)) is None:
         return
     calling.add_done_callback(lambda done: _store_later(call, done))
 
 
 def run_call(pk: UUID) -> None:
-    """Send a call and stay until its answer is stored."""
+    """Send a call and wait until its answer is stored."""
     call = _claim(pk)
-    if call is not None and (calling := _sent(call)) is not None:
+    if call is not None and (calling := _send(call)) is not None:
         _store(call, calling)
 
 
 def _claim(pk: UUID) -> Call | None:
-    """The call, if it is this worker that sends it: by a conditional update, one of many does."""
+    """Mark the queued call as running and return it; None if another worker has taken it."""
     statement = f"""
 UPDATE discovery_call c SET state = 'running', started_at = now(), attempts = attempts + 1
 WHERE id = %(pk)s::uuid AND state = 'queued' AND (expires_at IS NULL OR expires_at > now())
@@ -70,13 +70,13 @@ RETURNING {columns_of(Call, "c")}
     return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
 
 
-def _sent(call: Call) -> "Future[Result] | None":
-    """The call on its way, or nothing where it may not be sent; the row says why."""
+def _send(call: Call) -> "Future[Result] | None":
+    """Send the call; None if it may not be sent, in which case the row says why."""
     capability = permitted(call)
     if capability is None:
         end_call(call, State.FAILED, reason=NOT_THERE, message="")
         return None
-    if not is_whole(call) or capability.definition_hash != call.definition_hash:
+    if not is_unaltered(call) or capability.definition_hash != call.definition_hash:
         end_call(call, State.FAILED, reason=CHANGED, message=_CHANGED)
         return None
     asks_first = bool(getattr(capability, "asks_first", True))
@@ -114,7 +114,8 @@ def _account_of(call: Call) -> int | None:
 
 
 def _store_later(call: Call, calling: "Future[Result]") -> None:
-    # Without a thread the process is at its end: the sweep says what became of the call.
+    # RuntimeError: the pool is shut down because the process is ending. The sweeper handles the
+    # call.
     with suppress(RuntimeError):
         _storing.submit(_store_in_thread, call, calling)
 
@@ -123,11 +124,11 @@ def _store_in_thread(call: Call, calling: "Future[Result]") -> None:
     try:
         with_a_connection(partial(_store, call, calling))
     except Exception:
-        log.exception("a call's answer could not be stored", call=str(call.pk))
+        log.exception("call answer could not be stored", call=str(call.pk))
 
 
 def _store(call: Call, calling: "Future[Result]") -> None:
-    """Keep the answer, or why there is none, unless somebody has given the call up meanwhile."""
+    """Store the answer or the failure, unless the call was given up meanwhile."""
     problem, result = None, None
     try:
         result = calling.result()
@@ -138,7 +139,7 @@ def _store(call: Call, calling: "Future[Result]") -> None:
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))
         return
-    text = written_result(result, most=settings.PEGBOARD_RESULT_BYTES)
+    text = serialize_result(result, most=settings.PEGBOARD_RESULT_BYTES)
     if result.is_error:
         end_call(call, State.FAILED, reason=TOOL_ERROR, message=_TOOL_ERROR, result_json=text)
     else:
@@ -146,8 +147,8 @@ def _store(call: Call, calling: "Future[Result]") -> None:
 
 
 def _fail(call: Call, problem: ServerProblemError) -> None:
-    """Failed where nothing can have happened; where something may have, the outcome is unknown."""
-    # A server that says no says why; other last words are for whoever looks after it.
+    """Store a failure: "failed" if nothing can have happened, otherwise "unknown"."""
+    # A server that refuses says why; other details are for operators only.
     own_words = problem.detail if problem.reason in _WITH_DETAIL else ""
     message = f"{problem}\n{own_words}".strip()
     may_have_been = problem.sent and problem.reason not in ANSWERED

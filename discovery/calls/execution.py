@@ -1,7 +1,7 @@
-"""Calling a capability: whether the caller may, whether the arguments fit, and what comes of it.
+"""Execution of a capability: check the right and the arguments, store the call, await its outcome.
 
-Nothing here goes outward. Each call is a row before anything else happens; what a server is to
-answer is sent by the process that keeps the connections, and waited for here.
+The web process contacts no server. A call is stored before anything else happens; the process that
+holds the connections sends it.
 """
 
 from contextlib import nullcontext
@@ -20,15 +20,15 @@ from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls.approval_policy import waits_for_person
 from discovery.calls.argument_check import check_arguments
-from discovery.calls.call_digests import hash_of, written
+from discovery.calls.call_digests import hash_of, serialize_arguments
 from discovery.calls.call_failures import DISCONNECTED, NOT_CONNECTED, NOT_THERE
-from discovery.calls.call_permission import usable_one, waits_for_review
+from discovery.calls.call_permission import find_usable_capability, waits_for_review
 from discovery.calls.call_queries import target_of
 from discovery.calls.call_state import queue, send_on_commit
-from discovery.calls.call_view import MOST_CONTENT, Execution, tell, way_of
+from discovery.calls.call_view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.call_wait import wait_for_end
 from discovery.calls.near_names import near_names
-from discovery.calls.queue_limits import check_places, lock_queue_of
+from discovery.calls.queue_limits import check_queue_limit, lock_queue_of
 from discovery.models import Call, Turn
 
 __all__ = ["MOST_CONTENT", "Execution", "NotFoundError", "execute", "find_usable", "not_found"]
@@ -38,8 +38,10 @@ State, Way = Call.State, Call.Way
 
 
 class NotFoundError(Exception):
-    """Nothing of that name is the caller's: no such one, or not theirs. `did_you_mean` has only
-    names that are theirs."""
+    """No such tool of the caller's: the name is unknown, or the tool somebody else's.
+
+    `did_you_mean` lists only names of tools that the caller may use.
+    """
 
     def __init__(self, asked: str, did_you_mean: tuple[str, ...], what: str = "tool") -> None:
         near = f" Did you mean {' or '.join(did_you_mean)}?" if did_you_mean else ""
@@ -49,7 +51,7 @@ class NotFoundError(Exception):
 
 
 class NeedsApprovalError(NotFoundError):
-    """It was the caller's, and its definition has changed since: an admin has not yet looked."""
+    """The caller's tool has changed since it was approved, and its review is pending."""
 
     def __init__(self, asked: str) -> None:
         super().__init__(asked, ())
@@ -67,7 +69,7 @@ class KeyUsedError(Exception):
 
 
 class StillUnderWayError(Exception):
-    """The call of this idempotency key has not ended."""
+    """The call with this idempotency key has not ended."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(f"The call of this Idempotency-Key is under way: ask for {call.pk}.")
@@ -82,43 +84,43 @@ def execute(
     idempotency_key: str = "",
     wait_seconds: float | None = None,
 ) -> Execution:
-    """Call one capability of the caller's, and wait a while for what comes of it.
+    """Call one of the caller's capabilities and wait for its outcome, up to `wait_seconds`.
 
-    Raises NotFoundError alike for an unknown name and for somebody else's, NeedsApprovalError for
-    one of theirs whose definition has changed, ArgumentsRefusedError, TooManyWaitingError, and for
-    an idempotency key KeyUsedError and StillUnderWayError.
+    Raises NotFoundError alike for unknown names and for other people's tools, NeedsApprovalError if
+    the definition awaits review, ArgumentsRefusedError, TooManyWaitingError, and for an idempotency
+    key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
     check_arguments(capability.input_schema, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
-    call, is_new = _stored(call, caller)
+    call, is_new = _store(call, caller)
     if call.state in Call.UNDER_WAY:
         seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
         call = wait_for_end(call, seconds)
         if call.state in Call.UNDER_WAY and not is_new:
             raise StillUnderWayError(call)
-    if call.reason == NOT_THERE:  # taken away before the worker came to it
-        raise _missing(caller=caller, full_name=full_name)
+    if call.reason == NOT_THERE:  # the right was withdrawn before the worker sent the call
+        raise _missing_error(caller=caller, full_name=full_name)
     call.capability = capability
-    return tell(call)
+    return describe_call(call)
 
 
 def find_usable(*, caller: Caller, full_name: str) -> Capability:
-    """The capability with `asks_first`; NotFoundError unless the caller may use it now."""
-    found = usable_one(caller, full_name=full_name)
+    """Return the capability with `asks_first`; raise NotFoundError unless the caller may use it."""
+    found = find_usable_capability(caller, full_name=full_name)
     if found is None:
-        raise _missing(caller=caller, full_name=full_name)
+        raise _missing_error(caller=caller, full_name=full_name)
     return found
 
 
-def _missing(*, caller: Caller, full_name: str) -> NotFoundError:
+def _missing_error(*, caller: Caller, full_name: str) -> NotFoundError:
     if waits_for_review(caller, full_name=full_name):
         return NeedsApprovalError(full_name)
     return not_found(caller=caller, full_name=full_name)
 
 
 def not_found(*, caller: Caller, full_name: str) -> NotFoundError:
-    """The one answer to every name that is not the caller's."""
+    """Build the one error for every name that is not the caller's."""
     usable = Capability.objects.usable_by(caller).connected()
     return NotFoundError(
         full_name, near_names(full_name, usable.values_list("full_name", flat=True))
@@ -134,14 +136,14 @@ def _new_call(
 ) -> Call:
     call = Call(
         user_id=caller.user_id,
-        **_place(caller, capability),
+        **_groups_of(caller, capability),
         **chain_columns(),
         capability=capability,
         full_name=capability.full_name,
         definition_hash=capability.definition_hash,
         side_effect=capability.side_effect,
         way=way_of(capability),
-        arguments_json=written(arguments),
+        arguments_json=serialize_arguments(arguments),
         arguments_hash=hash_of(arguments),
         idempotency_key=idempotency_key,
     )
@@ -158,9 +160,11 @@ def _new_call(
     return call
 
 
-def _place(caller: Caller, capability: Capability) -> dict[str, Any]:
-    """Bind the call to the one group that gives the tool, with the group of the space if that is
-    another: a deny there still holds when the call is approved and sent."""
+def _groups_of(caller: Caller, capability: Capability) -> dict[str, Any]:
+    """Return the group that grants the tool, and the group of the space if it is another one.
+
+    The space's group is kept so that its deny rules hold when the call is approved and sent.
+    """
     group_id: int = getattr(capability, "given_in", caller.group_id)
     limited = caller.space_id is not None and group_id != caller.group_id
     others = [caller.group_id] if limited else []
@@ -168,9 +172,9 @@ def _place(caller: Caller, capability: Capability) -> dict[str, Any]:
 
 
 def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
-    """Return the id of the turn if it is the caller's; another's is as good as none.
+    """Return the turn's id if the turn is the caller's own, otherwise None.
 
-    Whoever acts as another person counts nothing into that person's own turns.
+    An actor's calls do not count in the turns of the person they act as.
     """
     if turn_id is None:
         return None
@@ -180,20 +184,20 @@ def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
     return turns.values_list("pk", flat=True).first()
 
 
-def _stored(call: Call, caller: Caller) -> tuple[Call, bool]:
-    """Store the call; return the row, and False where its key was used before: that call is it."""
-    # Another group may give the tool by now; the constraint below is for one group.
-    if caller.is_united and (known := _earlier(call, caller)):
+def _store(call: Call, caller: Caller) -> tuple[Call, bool]:
+    """Store the call; return the row, and False if its idempotency key was used before."""
+    # Another group may grant the tool by now, and the unique constraint covers one group only.
+    if caller.is_united and (known := _find_earlier(call, caller)):
         return known, False
     try:
-        # Without a key nothing can be there before: one statement needs no transaction.
+        # Without an idempotency key no earlier call can exist: one statement needs no transaction.
         plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
         with nullcontext() if plain else transaction.atomic():
             if call.state == State.WAITING:
                 people = lock_queue_of(call)
-                if (earlier := _earlier(call, caller)) is not None:
+                if (earlier := _find_earlier(call, caller)) is not None:
                     return earlier, False
-                check_places(call, people)
+                check_queue_limit(call, people)
             if call.state == State.QUEUED:
                 queue(call)
             else:
@@ -201,7 +205,7 @@ def _stored(call: Call, caller: Caller) -> tuple[Call, bool]:
             if call.acts_for_other:
                 _record_acting(call)
     except IntegrityError:
-        earlier = _earlier(call, caller)
+        earlier = _find_earlier(call, caller)
         if earlier is None:
             raise
         return earlier, False
@@ -217,16 +221,16 @@ def _record_acting(call: Call) -> None:
     record(by=None, action="call.acted_for", target=target_of(call), details=details)
 
 
-def _earlier(call: Call, caller: Caller) -> Call | None:
-    """Return the call that the key has begun. Raises KeyUsedError where it was another one.
+def _find_earlier(call: Call, caller: Caller) -> Call | None:
+    """Return the earlier call with this key. Raises KeyUsedError if it made another request.
 
-    It is looked for among the calls of the same sender, who is the actor, or the API key that has
-    no owner: another sender who acts for the same user gets no answer of theirs.
+    Only calls of the same sender count: the actor, or the API key if it has no owner. Others who
+    act for the same user must not get their answers.
     """
     if not call.idempotency_key:
         return None
     sender = "key_id" if call.actor_id is None else "actor_id"
-    same_key = {name: getattr(call, name) for name in (*_ONE_KEY, sender)}
+    same_key = {name: getattr(call, name) for name in (*_KEY_COLUMNS, sender)}
     if sender == "key_id":
         same_key["actor_id"] = None
     earlier = Call.objects.filter(
@@ -234,14 +238,14 @@ def _earlier(call: Call, caller: Caller) -> Call | None:
         **{name: value for name, value in same_key.items() if value is not None},
         **{f"{name}__isnull": True for name, value in same_key.items() if value is None},
     ).first()
-    if earlier is not None and _asked(earlier) != _asked(call):
+    if earlier is not None and _request_of(earlier) != _request_of(call):
         raise KeyUsedError
     return earlier
 
 
-# Beside the groups: the call is in the one that gives the tool.
-_ONE_KEY = ("user_id", "credential", "idempotency_key")
+# With the group of the call, which is the one that grants the tool.
+_KEY_COLUMNS = ("user_id", "credential", "idempotency_key")
 
 
-def _asked(call: Call) -> tuple[str, int | None, str]:
+def _request_of(call: Call) -> tuple[str, int | None, str]:
     return call.full_name, call.space_id, call.arguments_hash

@@ -1,6 +1,6 @@
-"""Tools that Pegboard answers itself: the gateway registers its answer when the app is loaded.
+"""Tools that Pegboard answers itself. The gateway registers its answer when the app loads.
 
-The meta-tools execute calls, so calls cannot import them.
+Meta-tools execute calls, so calls cannot import them.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ _answers: list[Answer] = []
 
 
 def register_answer(answer: Answer) -> None:
-    """Set the function that answers calls of Pegboard's own tools."""
+    """Register the function that answers calls of Pegboard's own tools."""
     _answers[:] = [answer]
 
 
 def answer(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:
-    """Return the answer of the tool of that name, for this caller, at this moment."""
+    """Return the current answer of one of Pegboard's own tools to this caller."""
     return _answers[0](caller, name, arguments)

@@ -1,4 +1,4 @@
-"""Places in the approval queue: a bounded number of calls waits for each person."""
+"""Limit on pending calls per person."""
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -10,7 +10,7 @@ from discovery.models import Call
 
 
 class TooManyWaitingError(Exception):
-    """As many calls wait as may."""
+    """The person has as many pending calls as allowed."""
 
     def __init__(self, waiting: int, name: str) -> None:
         super().__init__(
@@ -20,10 +20,10 @@ class TooManyWaitingError(Exception):
 
 
 def lock_queue_of(call: Call) -> list[User]:
-    """Lock and return the people whose places the call may take, until the transaction ends.
+    """Lock and return the people whose limits apply, until the transaction ends.
 
-    Of many calls at once, each counts those before it. Programs with a key act for many users; only
-    their users' places count.
+    The lock makes concurrent calls count each other. A key acts for many users; only the user's
+    limit applies then.
     """
     people = {call.user_id}
     if call.acts_for_other and call.actor_id is not None:
@@ -32,12 +32,12 @@ def lock_queue_of(call: Call) -> list[User]:
     return list(locked.only("username"))
 
 
-def check_places(call: Call, people: list[User]) -> None:
-    """Raise TooManyWaitingError where one of these people, whose rows are locked, has no place."""
+def check_queue_limit(call: Call, people: list[User]) -> None:
+    """Raise TooManyWaitingError if one of these locked users has reached the limit."""
     for person in people:
-        theirs = Q(user=person)
+        own_calls = Q(user=person)
         if person.pk != call.user_id:
-            theirs = Q(actor=person, credential=CredentialKind.SESSION)
-        waiting = Call.objects.filter(theirs, unexpired(), state=Call.State.WAITING).count()
+            own_calls = Q(actor=person, credential=CredentialKind.SESSION)
+        waiting = Call.objects.filter(own_calls, unexpired(), state=Call.State.WAITING).count()
         if waiting >= settings.PEGBOARD_MAX_WAITING_CALLS:
             raise TooManyWaitingError(waiting, person.username)

@@ -1,4 +1,4 @@
-"""A JSON schema's parameters as rows of a table."""
+"""Parameters of a JSON schema as table rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ _MOST = 60
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a capability."""
+    """A parameter of a capability."""
 
     name: str
     type: str
@@ -18,11 +18,9 @@ class Parameter:
     default: str
 
 
-def parameters_of(schema: dict[str, Any] | None) -> list[Parameter]:
-    """The parameters, those that are needed first; what is in the wrong place is passed over.
-
-    The database does not keep the order of a schema's properties, but that of `required`.
-    """
+def list_parameters(schema: dict[str, Any] | None) -> list[Parameter]:
+    """Return up to 60 parameters, required ones first; malformed parts are skipped."""
+    # jsonb does not keep the order of properties, but an array keeps that of `required`.
     properties = (schema or {}).get("properties")
     if not isinstance(properties, dict):
         return []
@@ -47,7 +45,7 @@ def _parameter(name: str, schema: Any, *, required: bool) -> Parameter:
 
 
 def _type(inner: dict[str, Any]) -> str:
-    """The type in words: `list of string`, `string or number`, `any`."""
+    """Return the type in words: `list of string`, `string or number`, `any`."""
     branches = inner.get("anyOf") or inner.get("oneOf")
     if isinstance(branches, list):
         return _either([_type(branch) for branch in branches if isinstance(branch, dict)])

@@ -1,4 +1,4 @@
-"""Calls, in the process that keeps the connections."""
+"""Celery tasks and signals of calls, in the worker that holds the connections."""
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
@@ -14,19 +14,19 @@ _listener = Listener()
 
 @shared_task(name=SWEEP_CALLS)  # type: ignore[untyped-decorator]
 def sweep_calls() -> None:
-    """Look after calls that nobody moves."""
+    """Sweep stale calls and send overdue ones again."""
     for pk in sweep():
         send_call(pk)
 
 
 @worker_ready.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
-def begin_to_listen(**_: object) -> None:
-    """From now on calls are carried out here."""
+def start_listener(**_: object) -> None:
+    """Start the call listener with the worker."""
     settle()
     _listener.start()
 
 
 @worker_shutting_down.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
-def take_no_more(**_: object) -> None:
-    """What is under way is finished before the connections close."""
+def stop_listener(**_: object) -> None:
+    """Stop taking calls; running ones finish before the connections close."""
     _listener.stop()

@@ -1,3 +1,3 @@
-"""A demonstration week: people, their turns through the API, and the days they are moved to."""
+"""A demonstration week: teams, their turns through the API, and the days these are moved to."""
 
 __all__ = ["cast", "days", "demo_backend"]

@@ -1,4 +1,4 @@
-"""Who plays: groups with some of the starter collection each, their people, spaces and keys."""
+"""The cast of the demo: groups with tools, their people, spaces and keys."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,39 +27,39 @@ PEOPLE = ("amira", "ben", "chen", "dora")
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A group as a backend knows it: by a key of its own. The lead says no to its calls."""
+    """A group with its backend's key. The lead rejects its calls."""
 
     group: Group
     key: str
     leads_key: str
     users: tuple[str, ...]
     space: str
-    having: frozenset[str]
+    slugs_granted: frozenset[str]
 
     @property
     def name(self) -> str:
-        """Without the prefix."""
+        """Return the group's name without the prefix."""
         return self.group.name.removeprefix(PREFIX)
 
     def has(self, identifiers: tuple[str, ...]) -> bool:
-        """Whether all of these are tools of the team's."""
+        """Return True if the team has all of these tools."""
         names = (one.partition(":")[2] for one in identifiers)
-        return all(name.partition("__")[0] in self.having for name in names)
+        return all(name.partition("__")[0] in self.slugs_granted for name in names)
 
 
 def demo_groups() -> list[str]:
-    """The names by which rows of the demo are known."""
+    """Return the names that mark rows of the demo."""
     return [PREFIX + name for name in GROUPS]
 
 
-def hire(keys: list[ApiKey]) -> list[Team]:
-    """Everybody, made where they are missing; what is to be revoked at the end goes to `keys`."""
+def create_teams(keys: list[ApiKey]) -> list[Team]:
+    """Create the missing teams; keys to revoke at the end are added to `keys`."""
     lead = _user(LEAD)
     return [_team(name, slugs, lead, keys) for name, slugs in GROUPS.items()]
 
 
-def dismiss(keys: list[ApiKey]) -> None:
-    """Nobody can come in by the demo's keys afterwards."""
+def revoke_keys(keys: list[ApiKey]) -> None:
+    """Revoke the demo's keys."""
     for key in keys:
         revoke_key(by=None, key=key)
 
@@ -69,8 +69,8 @@ def _team(name: str, slugs: tuple[str, ...], lead: User, keys: list[ApiKey]) -> 
     users = [_user(f"demo-{name.lower()}-{person}") for person in PEOPLE]
     for user in (*users, lead):
         user.groups.add(group)
-    having = Integration.objects.filter(slug__in=(*slugs, *EVERYBODY))
-    grant_integrations(integrations=having, group=group, by=None)
+    slugs_granted = Integration.objects.filter(slug__in=(*slugs, *EVERYBODY))
+    grant_integrations(integrations=slugs_granted, group=group, by=None)
     space = Space.objects.filter(group=group, name=NIGHT).first() or create_space(
         by=None, group=group, parent=ensure_root(group), name=NIGHT
     )
@@ -82,7 +82,7 @@ def _team(name: str, slugs: tuple[str, ...], lead: User, keys: list[ApiKey]) -> 
 
 
 def _user(name: str) -> User:
-    """Somebody who cannot sign in."""
+    """Return a user without a usable password."""
     user, new = User.objects.get_or_create(username=name)
     if new:
         user.set_unusable_password()

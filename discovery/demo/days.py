@@ -1,9 +1,8 @@
-"""The days of the week: when turns are, and moving their rows there.
+"""Days of the demo week: the times of turns, and the UPDATEs that move their rows there.
 
-The API stamps what it stores with the time it is, as it should. So the week is played within a
-minute or two, and afterwards the rows of these turns, and of no others, are moved back to their
-days: turns, outcomes, the alerts these raised, calls, and what was learned. Keys and the audit log
-stay as they are, since nobody may move those.
+The API stamps rows with the current time. So the week is played within a minute or two, and then
+the rows of these turns alone are moved back: turns, outcomes, their alerts, calls, and experiences.
+Keys and the audit log stay, since nobody may change those.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-# How busy an hour of a working day is.
+# Relative load of each working hour.
 HOURS = {7: 1, 8: 4, 9: 8, 10: 9, 11: 8, 12: 4, 13: 6, 14: 8, 15: 8, 16: 6, 17: 3, 18: 1, 20: 1}
 _MOVED = """
 FROM (SELECT t.id AS turn, t.created_at - moved.at AS by
@@ -24,8 +23,8 @@ _ALERTS = """
 JOIN discovery_outcome o ON o.turn_id = moved.turn
 WHERE row.group_id = o.group_id AND row.at = o.at
 """
-# What hangs on a turn goes as far as the turn does, and alerts as far as what raised them: so
-# they are first, and turns are last.
+# Dependent rows are shifted by as much as their turn is, and alerts by as much as their outcome: so
+# alerts come first, and turns last.
 _ROWS = (
     ("outcomealert", ("at",), _ALERTS),
     ("outcome", ("at",), "WHERE row.turn_id = moved.turn"),
@@ -44,8 +43,7 @@ _ROWS = (
 
 
 def times_of_week(now: datetime, count: int, dice: Random) -> list[datetime]:
-    """So many moments of the seven days before, the oldest first: busier by day than by night, and
-    quiet at weekends."""
+    """Draw `count` times of the past seven days, oldest first: busy by day, quiet at weekends."""
     times: list[datetime] = []
     while len(times) < count:
         day = now - timedelta(days=dice.randrange(7))
@@ -59,8 +57,8 @@ def times_of_week(now: datetime, count: int, dice: Random) -> list[datetime]:
 
 
 @transaction.atomic
-def move(turns: Mapping[str, datetime]) -> None:
-    """Each of the turns to its time, with all that hangs on it."""
+def move_rows(turns: Mapping[str, datetime]) -> None:
+    """Move each turn to its time, with all dependent rows."""
     parameters: dict[str, Any] = {"turns": list(turns), "times": list(turns.values())}
     with connection.cursor() as cursor:
         for table, columns, which in _ROWS:

@@ -1,5 +1,4 @@
-"""Turns by the API, as a chat backend takes them. Talks to the Pegboard that is named, and to
-nobody else; what it sends are the labelled messages of the starter collection."""
+"""The demo's chat backend: turns through the API, with messages of the starter collection."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,34 +10,34 @@ import httpx
 from discovery.demo.cast import Team
 from discovery.evaluation.scores import Labelled
 
-# What nobody in the demo has a tool for; the last ones are looked for all the same.
-NOWHERE = (
+# No team has a tool for these; the last ones are searched for all the same.
+UNANSWERABLE = (
     "reorder the toner for the second floor printer",
     "unlock the bike room for the courier",
     "zyx qwv",
 )
-SECONDS = 90.0  # the first answer loads the model
+SECONDS = 90.0  # the first answer has to load the model
 
 
-class NotPlayed(Exception):
-    """The Pegboard that was asked did not answer as it should."""
+class DemoError(Exception):
+    """The Pegboard under demonstration did not answer as expected."""
 
 
 @dataclass(slots=True)
-class Played:
-    """What came of a team's week: its turns with the times they are moved to, and counts."""
+class DemoResult:
+    """Result of a team's week: its turns with their times, and counts."""
 
     turns: dict[str, datetime] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, what: str) -> None:
-        """One more."""
+        """Add one to a count."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One turn to be: when, by whom, about what, and whether it is in the bad night."""
+class PlannedTurn:
+    """A planned turn: time, user, message, and whether it belongs to the bad night."""
 
     at: datetime
     user: str
@@ -47,63 +46,64 @@ class Moment:
 
 
 class Backend:
-    """A chat backend of one team."""
+    """The chat backend of one team."""
 
     def __init__(self, url: str, team: Team, dice: Random) -> None:
         self._team, self._dice = team, dice
         self._http = httpx.Client(base_url=url, timeout=SECONDS)
-        self.played = Played()
+        self.played = DemoResult()
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Close the HTTP client."""
         self._http.close()
 
-    def take(self, moment: Moment) -> None:
-        """One turn from its message to its outcome."""
+    def take(self, moment: PlannedTurn) -> None:
+        """Take one turn, from its message to its outcome."""
         route = "select" if self._dice.random() < 0.3 else "plan"
         place = {"space": self._team.space} if moment.bad else {}
         who = {"user": moment.user, **place}
-        told = self._ask(route, {"message": moment.message.query, **who}).json()
-        turn = told["turn_id"]
+        answer = self._ask(route, {"message": moment.message.query, **who}).json()
+        turn = answer["turn_id"]
         self.played.turns[turn] = moment.at
         self.played.count("turns")
-        selected = {item["id"]: item["full_name"] for item in told["selected"]}
+        selected = {item["id"]: item["full_name"] for item in answer["selected"]}
         called = self._called(moment, selected, turn, who)
         if any(called) and self._dice.random() < 0.3:
             self._execute(next(filter(None, called)), turn, who)
         if self._dice.random() < 0.92 or moment.bad:
-            self._tell(turn, self._verdict(moment, called), called)
+            self._report(turn, self._verdict(moment, called), called)
 
     def _called(
-        self, moment: Moment, selected: dict[str, str], turn: str, who: dict[str, str]
+        self, moment: PlannedTurn, selected: dict[str, str], turn: str, who: dict[str, str]
     ) -> list[str]:
-        """The tools that the message wants: the selected ones, else what a look finds."""
+        """Return the tools that the message needs, from the selection or else from a search."""
         others = moment.message.alternatives
         wanted = [(one, *others.get(one, ())) for one in moment.message.relevant]
         found = [next((selected[i] for i in ids if i in selected), "") for ids in wanted]
         if "" not in found:
             # Models often call something else that fits as well.
             return found if self._dice.random() < 0.97 else list(selected.values())[-1:]
-        looked = self._look(moment.message.query, turn, who)
+        found_names = self._search(moment.message.query, turn, who)
         names = [ids[0].partition(":")[2] for ids in wanted]
         return [
-            hit or (name if name in looked else "") for hit, name in zip(found, names, strict=True)
+            hit or (name if name in found_names else "")
+            for hit, name in zip(found, names, strict=True)
         ]
 
-    def _look(self, query: str, turn: str, who: dict[str, str]) -> set[str]:
+    def _search(self, query: str, turn: str, who: dict[str, str]) -> set[str]:
         body = {"arguments": {"query": query}, "turn_id": turn, **who}
         answer = self._ask("meta/search_tools", body)
         self.played.count("looks")
         return set(_names_in(answer.json()))
 
     def _execute(self, name: str, turn: str, who: dict[str, str]) -> None:
-        """A call through Pegboard; those that wait for a person are refused now and then."""
+        """Execute a call through Pegboard; half of those that wait for approval are rejected."""
         about = self._http.get(
             f"/api/v1/capabilities/{name}",
             params={"detail": "full_schema", **who},
             headers=_bearer(self._team.key),
         ).json()
-        arguments = _made_up(about.get("input_schema") or {})
+        arguments = _sample_arguments(about.get("input_schema") or {})
         body = {"name": name, "arguments": arguments, "turn_id": turn, **who}
         answer = self._http.post("/api/v1/execute", json=body, headers=_bearer(self._team.key))
         self.played.count("calls" if answer.status_code < 300 else "calls not taken")
@@ -118,31 +118,31 @@ class Backend:
         )
         self.played.count("refused")
 
-    def _verdict(self, moment: Moment, called: list[str]) -> dict[str, Any]:
+    def _verdict(self, moment: PlannedTurn, called: list[str]) -> dict[str, Any]:
         dice = self._dice.random()
         if moment.bad:
             return {"status": "failed" if dice < 0.75 else "partial"}
         if "" in called:
             return {"status": "failed" if dice < 0.6 else "partial"}
         if dice < 0.25:
-            return {}  # worked out by Pegboard
+            return {}  # Pegboard infers the verdict
         return {"status": "success" if dice < 0.9 else "partial" if dice < 0.96 else "failed"}
 
-    def _tell(self, turn: str, verdict: dict[str, Any], called: list[str]) -> None:
-        told = self._ask(
+    def _report(self, turn: str, verdict: dict[str, Any], called: list[str]) -> None:
+        answer = self._ask(
             f"turns/{turn}/outcome", {**verdict, "called": [one for one in called if one]}
         )
         self.played.count("outcomes")
-        if told.json()["alert"]:
+        if answer.json()["alert"]:
             self.played.count("alerts")
 
     def _ask(self, path: str, body: dict[str, Any]) -> httpx.Response:
         try:
             answer = self._http.post(f"/api/v1/{path}", json=body, headers=_bearer(self._team.key))
         except httpx.HTTPError as problem:
-            raise NotPlayed(f"{self._http.base_url} does not answer: {problem}") from problem
+            raise DemoError(f"{self._http.base_url} does not answer: {problem}") from problem
         if answer.status_code != 200:
-            raise NotPlayed(
+            raise DemoError(
                 f"POST /api/v1/{path} was answered {answer.status_code}: {answer.text[:200]}"
             )
         return answer
@@ -153,7 +153,7 @@ def _bearer(key: str) -> dict[str, str]:
 
 
 def _names_in(answer: Any) -> list[str]:
-    """Every name in an answer of a meta-tool."""
+    """Return every name in an answer of a meta-tool."""
     if isinstance(answer, dict):
         own = [value for key, value in answer.items() if key in {"name", "full_name"}]
         return own + [name for value in answer.values() for name in _names_in(value)]
@@ -162,8 +162,8 @@ def _names_in(answer: Any) -> list[str]:
     return []
 
 
-def _made_up(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that a plain schema takes; where it is a finer one, the call is not taken."""
+def _sample_arguments(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments for a plain schema; calls with a stricter one are refused."""
     parts = schema.get("properties", {})
     return {name: _value(parts.get(name, {})) for name in schema.get("required", ())}
 

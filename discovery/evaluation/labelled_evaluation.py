@@ -1,7 +1,7 @@
-"""Scores the selector on a labelled set, through the path that production takes.
+"""Evaluation of the selector on a labelled set, along the production path.
 
-The set's catalogue is loaded into temporary tables, embedded here, and asked as a caller who may
-use all of it.
+Loads the set's catalogue into temporary tables, embeds it, and asks as a caller who may use all of
+it.
 """
 
 import statistics
@@ -17,7 +17,7 @@ from catalog.formats.descriptors import Loaded
 from catalog.formats.loader import load_path
 from catalog.registration.register import register_for_measuring
 from catalog.registration.scratch_catalog import scratch_catalog
-from discovery.evaluation.labelled_sets import BadSet, Standing, read_queries, read_standings
+from discovery.evaluation.labelled_sets import BadSet, EntryFlags, read_flags, read_queries
 from discovery.evaluation.scores import Labelled, average, score_ranking, score_selection
 from discovery.models import Experience
 from discovery.select.selection import Asked, Selection
@@ -28,8 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What `evaluate` found: how much was loaded, measures by split, times in milliseconds, and
-    each ranking."""
+    """Sizes, measures by split, times in milliseconds, and each ranking."""
 
     capabilities: int
     messages: int
@@ -40,30 +39,28 @@ class Evaluation:
 
 
 def evaluate(*, folder: Path, limit: int | None = None, progress: Progress) -> Evaluation:
-    """Load, embed and ask; raises BadSet where the folder is not a labelled set."""
+    """Load, embed and ask. Raises BadSet if the folder is not a labelled set."""
     queries = read_queries(folder, limit)
-    loaded = _as_the_set_says(load_path(folder / "catalog.jsonl"), read_standings(folder))
+    loaded = _apply_flags(load_path(folder / "catalog.jsonl"), read_flags(folder))
     if not loaded.capabilities:
         raise BadSet(f"{folder / 'catalog.jsonl'} has no capability that could be read")
     with scratch_catalog(also=[Experience._meta.db_table]):
-        caller = _caller_of_everything(loaded)
+        caller = _create_caller(loaded)
         embed_pending(progress=lambda done, total: progress("Embedding", done, total))
         answers = _ask(queries, caller, progress)
     return _report(len(loaded.capabilities), queries, answers)
 
 
-def _as_the_set_says(loaded: Loaded, standings: dict[str, Standing]) -> Loaded:
-    """An import lets nothing make itself core or pinned; a set that is only measured may."""
+def _apply_flags(loaded: Loaded, flags: dict[str, EntryFlags]) -> Loaded:
+    """Apply the set's flags: an import may not mark entries as core or pinned, a test set may."""
     capabilities = []
     for item in loaded.capabilities:
-        standing = standings.get(item.identifier, Standing())
-        capabilities.append(
-            replace(item, kind=standing.kind, core=standing.core, pinned=standing.pinned)
-        )
+        flag = flags.get(item.identifier, EntryFlags())
+        capabilities.append(replace(item, kind=flag.kind, core=flag.core, pinned=flag.pinned))
     return replace(loaded, capabilities=tuple(capabilities))
 
 
-def _caller_of_everything(loaded: Loaded) -> Caller:
+def _create_caller(loaded: Loaded) -> Caller:
     group = Group.objects.create(name="evaluation")
     user = User.objects.create(username="evaluation")
     user.groups.add(group)
@@ -104,21 +101,25 @@ def _ranking(pairs: Sequence[tuple[Labelled, Selection]]) -> dict[str, float]:
 
 
 def _selection(pairs: Sequence[tuple[Labelled, Selection]]) -> dict[str, float]:
-    """Of messages with a right answer their measures; of small talk the share that got no tool
-    beyond pinned."""
-    needing = [pair for pair in pairs if pair[0].relevant]
-    measures = average([score_selection(query, _returned(answer)) for query, answer in needing])
-    needless = [answer for query, answer in pairs if not query.relevant]
-    if needless:
-        measures["left alone"] = statistics.fmean(map(_left_alone, needless))
+    """Return the measures of messages that need tools, and the share of others that got none.
+
+    Pinned tools do not count as got.
+    """
+    need_tools = [pair for pair in pairs if pair[0].relevant]
+    measures = average(
+        [score_selection(query, _selected_ids(answer)) for query, answer in need_tools]
+    )
+    need_none = [answer for query, answer in pairs if not query.relevant]
+    if need_none:
+        measures["left alone"] = statistics.fmean(map(_got_none, need_none))
     return measures
 
 
-def _returned(answer: Selection) -> list[str]:
+def _selected_ids(answer: Selection) -> list[str]:
     return [item.identifier for item in answer.selected]
 
 
-def _left_alone(answer: Selection) -> bool:
+def _got_none(answer: Selection) -> bool:
     return all(item.pinned for item in answer.selected)
 
 

@@ -1,5 +1,4 @@
-"""Reads a labelled set: catalog.jsonl with what there is, queries.jsonl with messages and their
-right answers."""
+"""Reader of labelled sets: a catalogue, and messages with their right answers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +15,8 @@ class BadSet(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What catalog.jsonl may say of an entry beyond what an import believes: a set is only
-    measured, never used."""
+class EntryFlags:
+    """Flags of an entry in catalog.jsonl, which an import would not accept."""
 
     kind: Kind = "tool"
     core: bool = False
@@ -26,17 +24,17 @@ class Standing:
 
 
 def read_queries(folder: Path, limit: int | None = None) -> list[Labelled]:
-    """The messages of the set, in the file's order, at most `limit`."""
+    """Return the messages in the file's order, at most `limit`."""
     rows = [_labelled(row, place) for place, row in _rows(folder / "queries.jsonl")]
     if not rows:
         raise BadSet(f"{folder / 'queries.jsonl'} has no messages")
     return rows[:limit]
 
 
-def read_standings(folder: Path) -> dict[str, Standing]:
-    """Which ids are core, pinned, or not tools."""
+def read_flags(folder: Path) -> dict[str, EntryFlags]:
+    """Return the flags of each entry by its id."""
     return {
-        str(row["id"]): Standing(
+        str(row["id"]): EntryFlags(
             row.get("kind", "tool"), bool(row.get("core")), bool(row.get("pinned"))
         )
         for _, row in _rows(folder / "catalog.jsonl")

@@ -1,12 +1,12 @@
-"""How good a ranking is against labels.
+"""Measures of a ranking against labels.
 
-recall@k    share of the right ids among the first k
-ndcg@k      gains of 1 discounted by log2(rank + 1), over the best that was possible
-mrr         1 / rank of the first right id
-complete@k  1 when every right id is among the first k
-Source of the formulas: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR
-techniques" (2002).
+  recall@k    share of the right ids among the first k
+  ndcg@k      gains of 1 discounted by log2(rank + 1), divided by the best possible sum
+  mrr         1 / rank of the first right id
+  complete@k  1 if all right ids are among the first k
 
+Source of the formulas: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques"
+(2002).
 """
 
 import math
@@ -19,7 +19,7 @@ DEPTHS = (1, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """One message of a labelled set. `alternatives` names ids that serve as well as a right one."""
+    """A message of a labelled set. `alternatives` lists ids that serve as well as a right one."""
 
     qid: str
     query: str
@@ -30,20 +30,24 @@ class Labelled:
     alternatives: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def gains(self, ids: Iterable[str]) -> list[int]:
-        """1 for every id that is right for the first time, else 0."""
-        stands_for = {
+        """Return 1 for each first occurrence of a right id, otherwise 0."""
+        right_by_alternative = {
             other: right for right, others in self.alternatives.items() for other in others
         }
         wanted, gains = set(self.relevant), []
         for identifier in ids:
-            right = identifier if identifier in wanted else stands_for.get(identifier, identifier)
+            right = (
+                identifier
+                if identifier in wanted
+                else right_by_alternative.get(identifier, identifier)
+            )
             gains.append(int(right in wanted))
             wanted.discard(right)
         return gains
 
 
 def score_ranking(labelled: Labelled, ids: Sequence[str]) -> dict[str, float]:
-    """All measures for one message, which must have at least one right id."""
+    """Compute all measures of one message, which must have a right id."""
     gains, right = labelled.gains(ids), len(labelled.relevant)
     scores = {f"recall@{k}": sum(gains[:k]) / right for k in DEPTHS}
     scores |= {f"ndcg@{k}": _ndcg(gains[:k], right, k) for k in DEPTHS[1:]}
@@ -53,8 +57,7 @@ def score_ranking(labelled: Labelled, ids: Sequence[str]) -> dict[str, float]:
 
 
 def score_selection(labelled: Labelled, ids: Sequence[str]) -> dict[str, float]:
-    """Recall, precision and length of what was really returned; nothing returned has precision
-    0."""
+    """Compute recall, precision and length of a selection; an empty one has precision 0."""
     gains, right = labelled.gains(ids), len(labelled.relevant)
     return {
         "recall": sum(gains) / right,
@@ -66,7 +69,7 @@ def score_selection(labelled: Labelled, ids: Sequence[str]) -> dict[str, float]:
 
 
 def average(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of every measure; empty for no rows."""
+    """Return the mean of each measure; empty without rows."""
     return {name: fmean(row[name] for row in rows) for name in rows[0]} if rows else {}
 
 

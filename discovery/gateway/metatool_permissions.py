@@ -1,4 +1,4 @@
-"""Who may call which meta-tool."""
+"""Permissions of the meta-tools, by the scopes of a key or person."""
 
 from typing import Any
 
@@ -11,17 +11,16 @@ from discovery.metatools.metatool import MetaTool
 
 
 def may_call(principal: Any, tool: MetaTool) -> bool:
-    """Tell whether the key or person has the scope that the tool asks for."""
+    """Return True if the principal has the scope that the tool requires."""
     return has_scope(principal, tool.scope)
 
 
-# Whoever may call one of the tools may read about all.
+# The scope of any one tool is enough to read the list of all tools.
 SCOPES_OF_TOOLS = tuple(sorted({tool.scope for tool in META_TOOLS.values()}))
 
 
 class MayCallThis(HasScope):
-    """Ask for the scope of the tool that the address names; a name that no tool has is no
-    secret."""
+    """Require the scope of the tool named in the URL. Unknown names are not secret."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         tool = META_TOOLS.get(view.kwargs["name"])

@@ -1,5 +1,7 @@
-"""How well turns go everywhere at this moment: the windows of everybody, of each group, and of each
-place in it, a space or the root. Only the newest outcomes of each are read, by its index."""
+"""Current outcome windows: of everybody, of each group, and of each space or root in it.
+
+Only the newest outcomes of each are read, by its index.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from discovery.turns.outcome_windows import Sample, Scope, Window, stored_samples, window_of
+from discovery.turns.outcome_windows import Sample, Scope, Window, read_stored_samples, window_of
 
 _NEWEST = """
 SELECT places.*, newest.id, newest.status, newest.score
@@ -30,17 +32,17 @@ _OF_SPACES = _NEWEST.format(
 )
 
 
-def all_windows(group_id: int | None) -> list[Window]:
-    """Of a group and its places; where none is named, of everybody, and of all groups."""
-    windows = [] if group_id is not None else _whole()
+def list_windows(group_id: int | None) -> list[Window]:
+    """Return the windows of a group and its spaces, or those of all groups and of everybody."""
+    windows = [] if group_id is not None else _global_window()
     windows += _windows(_OF_GROUPS, group_id, lambda group: Scope("group", group))
     windows += _windows(_OF_ROOTS, group_id, lambda group: Scope("space", group))
     return windows + _windows(_OF_SPACES, group_id, lambda *place: Scope("space", *place))
 
 
-def _whole() -> list[Window]:
+def _global_window() -> list[Window]:
     scope = Scope("global")
-    samples = stored_samples(scope)
+    samples = read_stored_samples(scope)
     return [window_of(scope, samples)] if samples else []
 
 

@@ -1,7 +1,7 @@
-"""Whether Pegboard is worth it, from the turns as they were: the figures and their targets.
+"""Figures of success from stored turns, with their targets.
 
-Two statements, whatever there is. Where nothing happened, a figure has no value and meets nothing.
-Figures are of a group's turns or everybody's; of one person's where `user_id` names somebody.
+Two statements, however many turns there are. Without turns a figure has no value and misses no
+target. They cover a group's turns, everybody's, or with `user_id` one person's.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 
-# A turn that was offered everything says nothing about selecting.
+# Turns that were offered everything say nothing about the selection.
 _MEASURES = """
 count(*) AS turns,
 COALESCE(sum(t.tokens_all), 0) AS tokens_all,
@@ -64,7 +64,7 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measure beside its target, of so many things; `wanted` is one of `COMPARISONS`."""
+    """A measured value and its target; `wanted` is a key of `COMPARISONS`, `of` the sample size."""
 
     value: float | None
     wanted: str
@@ -73,7 +73,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is reached; None where there is nothing to compare."""
+        """Return True if the target is met; None if there is nothing to compare."""
         if self.value is None or self.target is None:
             return None
         return COMPARISONS[self.wanted](self.value, self.target)
@@ -81,8 +81,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The counts and figures of one time: a day or an hour in UTC, or all of it; of one group where
-    it is named."""
+    """Counts and figures of an hour or day (UTC), of a whole period, or of one group."""
 
     counts: Row
     figures: Mapping[str, Figure]
@@ -91,14 +90,13 @@ class Part:
 
     @property
     def day(self) -> date | None:
-        """The day that it begins on."""
+        """Return the day on which it begins."""
         return self.at.date() if self.at else None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened from `since` to `until`: counts and figures, the same of the time before, of
-    the same length, and of each day or each hour in which something happened."""
+    """Counts and figures from `since` to `until`, of the period before, and by step."""
 
     since: datetime
     until: datetime
@@ -117,13 +115,12 @@ def report_figures(
     user_id: int | None = None,
     by: str = "day",
 ) -> Report:
-    """The figures of one group, or of all; latency is compared with the time of the same length
-    before."""
+    """Report the figures of one group, or of all. Latency is compared with the period before."""
     asked = {"since": since, "until": until, "group": group_id, "user": user_id}
     periods = {
         row["part"]: row for row in _rows(_BY_PERIOD, begin=since - (until - since), **asked)
     }
-    counts, before = periods.get(True, _NOTHING), periods.get(False, _NOTHING)
+    counts, before = periods.get(True, _EMPTY), periods.get(False, _EMPTY)
     parts = tuple(
         Part(row, _figures(row), row["part"].replace(tzinfo=UTC))
         for row in _rows(_BY_STEP[by], begin=since, **asked)
@@ -132,29 +129,29 @@ def report_figures(
         since=since,
         until=until,
         counts=counts,
-        figures=_figures(counts, usual=before),
+        figures=_figures(counts, baseline=before),
         before=Part(before, _figures(before)),
         **{f"{by}s": parts},
     )
 
 
 def figures_by_group(*, since: datetime, until: datetime) -> list[Part]:
-    """The figures of each group that had turns, in one statement."""
+    """Return the figures of each group that had turns, in one statement."""
     rows = _rows(_BY_GROUP, begin=since, until=until, group=None, user=None)
     return [Part(row, _figures(row), group_id=row["part"]) for row in rows]
 
 
-def _figures(row: Row, *, usual: Row | None = None) -> dict[str, Figure]:
+def _figures(row: Row, *, baseline: Row | None = None) -> dict[str, Figure]:
     turns, calls = row["turns"], row["discovery_calls"]
     hits, calling = row["turns_that_hit"], row["turns_that_called"]
-    usual = usual or _NOTHING
+    baseline = baseline or _EMPTY
     return {
         "tokens_saved": _share(row["tokens_saved"], row["tokens_all"], "at least", 0.6),
         "called_among_selected": _share(hits, calling, "more than", 0.85),
         "discovery_used": _share(row["turns_with_discovery"], turns, "less than", 0.05),
         "discovery_empty": _share(row["discovery_empty"], calls, "at most", 0.0),
-        "added_latency_ms": Figure(row["median_ms"], "at most", usual["median_ms"], turns),
-        "added_latency_p95_ms": Figure(row["p95_ms"], "at most", usual["p95_ms"], turns),
+        "added_latency_ms": Figure(row["median_ms"], "at most", baseline["median_ms"], turns),
+        "added_latency_p95_ms": Figure(row["p95_ms"], "at most", baseline["p95_ms"], turns),
     }
 
 
@@ -171,4 +168,4 @@ def _rows(statement: str, **parameters: Any) -> list[Row]:
 
 _RATES = {"median_ms", "p95_ms", "average_score"}
 _NAMES = [line.rstrip(",").rpartition(" ")[2] for line in _MEASURES.strip().splitlines()]
-_NOTHING: Row = {name: None if name in _RATES else 0 for name in _NAMES}
+_EMPTY: Row = {name: None if name in _RATES else 0 for name in _NAMES}

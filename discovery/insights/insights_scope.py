@@ -1,4 +1,4 @@
-"""What somebody looks at: a time, whose turns, and of which tools they may be told."""
+"""The scope of Insights: a period, whose turns, and which tools the viewer may see."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,54 +15,58 @@ from discovery.models import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """The turns of a time: everybody's, a group's, or one person's in a group.
+class InsightsScope:
+    """The turns of a period: everybody's, a group's, or one person's in a group.
 
-    To a `stranger` to the rest of the catalogue, which is everybody but admins of the whole
-    deployment, nothing is told but what they have themselves.
+    A `restricted` viewer, that is anyone but an admin of the whole deployment, sees only tools that
+    they may use.
     """
 
     since: datetime
     until: datetime
     group_id: int | None = None
     user_id: int | None = None
-    stranger: bool = True
+    restricted: bool = True
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """For statements about turns."""
+        """Return the parameters for statements about turns."""
         whose = {"group": self.group_id, "user": self.user_id}
         return {"since": self.since, "until": self.until, **whose}
 
 
-def tools_in(sight: Sight) -> QuerySet[Capability]:
-    """What there is to be called: what the person may use, what the group has, or everything."""
-    if sight.user_id is not None and sight.group_id is not None:
-        caller = Caller(sight.user_id, sight.group_id)
+def tools_in_scope(scope: InsightsScope) -> QuerySet[Capability]:
+    """Return the tools in scope: what the person may use, what the group has, or all."""
+    if scope.user_id is not None and scope.group_id is not None:
+        caller = Caller(scope.user_id, scope.group_id)
         return Capability.objects.usable_by(caller, unavailable=True)
-    if sight.group_id is not None:
-        return capabilities_of(sight.group_id)
+    if scope.group_id is not None:
+        return capabilities_of(scope.group_id)
     return Capability.objects.all()
 
 
-def tools_offered(sight: Sight) -> QuerySet[Capability]:
-    """Those of them that a selection could bring; without the meta-tools, which are always there
-    and are counted as looks."""
-    fine = ReviewState.APPROVED
-    offered = tools_in(sight).filter(state=fine, integration__state=fine, integration__enabled=True)
+def tools_offered(scope: InsightsScope) -> QuerySet[Capability]:
+    """Return those tools that a selection could offer.
+
+    Meta-tools are excluded: they are always offered, and calls of them count as searches.
+    """
+    approved = ReviewState.APPROVED
+    offered = tools_in_scope(scope).filter(
+        state=approved, integration__state=approved, integration__enabled=True
+    )
     offered = offered.exclude(ai_access=Capability.AIAccess.BLOCKED)
-    if sight.user_id is None and sight.group_id is not None:
-        offered = offered.exclude(denied_to_all(sight.group_id))
+    if scope.user_id is None and scope.group_id is not None:
+        offered = offered.exclude(denied_to_all(scope.group_id))
     return offered.exclude(full_name__in=META_TOOLS.keys())
 
 
-def known_keys(sight: Sight) -> list[int] | None:
-    """The keys of what may be named, for statements; None where everything may."""
-    return list(tools_in(sight).values_list("pk", flat=True)) if sight.stranger else None
+def list_visible_ids(scope: InsightsScope) -> list[int] | None:
+    """Return the primary keys of the tools that may be named; None if all may."""
+    return list(tools_in_scope(scope).values_list("pk", flat=True)) if scope.restricted else None
 
 
-def any_turns(sight: Sight) -> bool:
-    """Whether there has ever been a turn of theirs."""
-    whose = {"group": sight.group_id, "user": sight.user_id}
+def has_turns(scope: InsightsScope) -> bool:
+    """Return True if the scope has ever had a turn."""
+    whose = {"group": scope.group_id, "user": scope.user_id}
     named = {name: key for name, key in whose.items() if key is not None}
     return Turn.objects.filter(**named).exists()

@@ -1,4 +1,4 @@
-"""Where Insights lives."""
+"""URLs of Insights."""
 
 from django.urls import path
 

@@ -1,7 +1,6 @@
-"""Turns in which something was looked for and not found.
+"""Turns whose selection or search found nothing.
 
-What was looked for is not kept. The turn's message is there where the deployment keeps messages
-(PEGBOARD_KEEP_MESSAGES), and nowhere else.
+Queries are not stored. The turn's message is, if PEGBOARD_KEEP_MESSAGES is set.
 """
 
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from discovery.insights.insights_scope import Sight
+from discovery.insights.insights_scope import InsightsScope
 from discovery.models import Turn
 
 MOST = 25
@@ -17,7 +16,7 @@ MOST = 25
 
 @dataclass(frozen=True, slots=True)
 class LostTurn:
-    """A turn whose selection found nothing or broke, or in which the model looked in vain."""
+    """A turn whose selection failed, or in which the model searched without success."""
 
     at: datetime
     group: str
@@ -30,21 +29,21 @@ class LostTurn:
 
 @dataclass(frozen=True, slots=True)
 class LostTurns:
-    """The newest of them, and how many there are."""
+    """The newest of these turns, and their number."""
 
     turns: tuple[LostTurn, ...]
     count: int
 
 
-def lost_turns(sight: Sight, *, most: int = MOST) -> LostTurns:
-    """The newest of a time, in two statements."""
+def list_lost_turns(scope: InsightsScope, *, most: int = MOST) -> LostTurns:
+    """Return the newest of these turns in the scope's period, in two statements."""
     turns = Turn.objects.filter(
         Q(discovery_empty__gt=0) | Q(degraded_at__isnull=False),
-        created_at__gte=sight.since,
-        created_at__lt=sight.until,
+        created_at__gte=scope.since,
+        created_at__lt=scope.until,
         **{
             name: key
-            for name, key in (("group", sight.group_id), ("user", sight.user_id))
+            for name, key in (("group", scope.group_id), ("user", scope.user_id))
             if key is not None
         },
     )

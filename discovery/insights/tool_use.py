@@ -1,4 +1,4 @@
-"""Which tools are called, which never, which are selected in vain, and whose calls go wrong."""
+"""Use of tools: called, never called, selected but not called, and failing."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from discovery.insights.insights_scope import Sight, known_keys, tools_offered
+from discovery.insights.insights_scope import InsightsScope, list_visible_ids, tools_offered
 
 MOST = 20
 MOST_NEVER = 100
@@ -29,7 +29,7 @@ SELECT item ->> 0, count(*)
 FROM discovery_turn t CROSS JOIN LATERAL jsonb_array_elements(t.selected) item
 WHERE {_TURNS} GROUP BY 1
 """  # noqa: S608 - our own text
-# What a person said no to, or nobody said yes to in time, was refused.
+# Rejected and expired calls both count as refused.
 _CALLS = """
 SELECT t.full_name, count(*), count(*) FILTER (WHERE t.state IN ('failed', 'unknown')),
        count(*) FILTER (WHERE t.state IN ('rejected', 'expired')),
@@ -48,7 +48,7 @@ LIMIT %(most)s
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """In so many turns it was called; in so many of them it had been selected, so many failed."""
+    """Turns with calls of a tool: all, those that had selected it, failed ones, and the last."""
 
     full_name: str
     times: int
@@ -59,7 +59,7 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True)
 class IdleTool:
-    """One that was never called, and how often it was selected all the same."""
+    """A tool without calls, and the number of its selections."""
 
     full_name: str
     display_name: str
@@ -68,7 +68,7 @@ class IdleTool:
 
 @dataclass(frozen=True, slots=True)
 class TroubledTool:
-    """Calls through Pegboard that ended, those that failed, and those that a person refused."""
+    """A tool's finished calls through Pegboard, with those that failed or were refused."""
 
     full_name: str
     calls: int
@@ -79,7 +79,7 @@ class TroubledTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """All of it; the numbers count what the lists cut off."""
+    """Use of the tools in a period; the counts include what the lists cut off."""
 
     offered: int
     called: tuple[CalledTool, ...]
@@ -91,9 +91,11 @@ class ToolUse:
     troubled: tuple[TroubledTool, ...]
 
 
-def tool_use(sight: Sight, *, most: int = MOST, most_never: int = MOST_NEVER) -> ToolUse:
-    """The use of tools in a time: four statements, and one for the rights where they bound it."""
-    parameters = {**sight.parameters, "known": known_keys(sight), "most": most}
+def read_tool_use(
+    scope: InsightsScope, *, most: int = MOST, most_never: int = MOST_NEVER
+) -> ToolUse:
+    """Read the use of tools in four statements, and one for the rights if they limit it."""
+    parameters = {**scope.parameters, "known": list_visible_ids(scope), "most": most}
     with connection.cursor() as cursor:
         cursor.execute(_CALLED, parameters)
         called = [CalledTool(*row) for row in cursor.fetchall()]
@@ -102,7 +104,7 @@ def tool_use(sight: Sight, *, most: int = MOST, most_never: int = MOST_NEVER) ->
         cursor.execute(_CALLS, parameters)
         troubled = [TroubledTool(*row) for row in cursor.fetchall()]
     offered = (
-        tools_offered(sight)
+        tools_offered(scope)
         .order_by("full_name")
         .values_list("identifier", "full_name", "display_name", named=False)
     )

@@ -1,4 +1,4 @@
-"""What is learned when a turn's outcome is told."""
+"""Recording of experiences when the outcome of a turn is reported."""
 
 from collections.abc import Sequence
 
@@ -7,24 +7,24 @@ from django.db import connection
 from pgvector import HalfVector, Vector
 
 from catalog.models import EmbeddingModel
-from discovery.learning.past_use import worth_of
+from discovery.learning.past_use import choice_worth
 from discovery.learning.turn_notes import Note, read_note
 from discovery.models import Experience, Turn
 
-# Who calls this many things at once says little about any of them.
+# A turn with this many calls says little about any one of them.
 MOST_CALLED = 10
-# Of one user for one capability so many are kept, the newest. What is kept of one capability never
-# depends on another, which a colleague may not even know of.
+# Kept per user and capability, newest first. The limit of one capability must not depend on
+# another, which a colleague may not even know of.
 MOST_KEPT = 100
-# Nearer than this it is the same message again: the newer one replaces the older.
-THE_SAME = 0.001
+# Below this cosine distance two messages are the same, and the newer one replaces the older.
+SAME_DISTANCE = 0.001
 
 
 def record(*, turn: Turn, called: Sequence[int], score: float) -> None:
-    """Learn that these capabilities, by primary key, were called in the turn with this success.
+    """Record that a turn called these capabilities (primary keys), with this score.
 
-    In the transaction of whoever stores the outcome. Nothing is learned from a turn without a note:
-    where no vector was there, or learning was off when it was asked.
+    Runs in the transaction that stores the outcome. A turn without a note, for lack of a vector or
+    with learning off, records nothing.
     """
     if not turn.noted:
         return
@@ -32,7 +32,7 @@ def record(*, turn: Turn, called: Sequence[int], score: float) -> None:
     Turn.objects.filter(pk=turn.pk).update(noted=None)
     model = EmbeddingModel.objects.filter(name=note.model).first()
     if settings.PEGBOARD_LEARNING and model is not None and called:
-        _learn(turn, note, model, called[:MOST_CALLED], worth_of(score))
+        _learn(turn, note, model, called[:MOST_CALLED], choice_worth(score))
 
 
 def _learn(
@@ -49,7 +49,7 @@ def _learn(
                 turn=turn.pk,
                 vector=HalfVector(note.vector),
                 worth=worth,
-                # Where a call failed, the votes were right not to speak for it.
+                # If a call failed, votes against it were right: a negative worth turns their sign.
                 gains=Vector([worth * gain for gain in note.gains_for(capability)]),
             )
             for capability in called
@@ -68,7 +68,7 @@ def _make_room(turn: Turn, note: Note, model: EmbeddingModel, called: Sequence[i
                 "model": model.pk,
                 "called": list(called),
                 "vector": HalfVector(note.vector).to_text(),
-                "same": THE_SAME,
+                "same": SAME_DISTANCE,
                 "most": MOST_KEPT,
             },
         )

@@ -1,4 +1,4 @@
-"""What a group has learned: looked at, and forgotten at once."""
+"""Review and reset of what a group has learned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from acl.audit.recorder import record
 from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.learning.memory import MOST_CHECKED
-from discovery.learning.past_use import LEVELS, OFF, REPEAT_WEIGHT, Checked, level_for
+from discovery.learning.past_use import LEVELS, OFF, REPEAT_WEIGHT, VoteGains, choose_level
 from discovery.models import Experience
 
 MOST_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """How often a capability was called, and how often that did not go well."""
+class LearnedCapability:
+    """A capability's number of calls and failures."""
 
     full_name: str
     times: int
@@ -31,9 +31,11 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """What votes of this weight would have gained on average for what was called, in the worth of
-    its rank from 0 to 1, and the standard error of that."""
+class LevelCheck:
+    """The mean gain of votes at this weight for the capabilities called, and its standard error.
+
+    Gains are in the worth of a rank, from 0 to 1.
+    """
 
     weight: float
     gain: float
@@ -42,10 +44,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What of a group's memory counts for a caller, by the model that answers now.
+    """Review of a group's memory for a caller, with the current embedding model.
 
-    `weight` is what all votes together are worth, in cosine, `repeats` what those of repeated
-    messages are, whatever the weight.
+    `weight` is the worth of all votes together, in cosine; `repeats` that of repeated messages,
+    independent of the weight.
     """
 
     on: bool
@@ -56,12 +58,12 @@ class Review:
     newest_at: datetime | None
     weight: float
     repeats: float
-    check: tuple[Check, ...]
-    capabilities: tuple[Learned, ...]
+    check: tuple[LevelCheck, ...]
+    capabilities: tuple[LearnedCapability, ...]
 
 
 def review(*, caller: Caller) -> Review:
-    """Only what the caller may use is counted and named."""
+    """Review a group's memory, counting only what the caller may use."""
     usable = Experience.objects.filter(
         group=caller.group_id,
         capability__in=Capability.objects.usable_by(caller).values("pk"),
@@ -73,14 +75,14 @@ def review(*, caller: Caller) -> Review:
         oldest_at=Min("created_at"),
         newest_at=Max("created_at"),
     )
-    checked, number = _checked(comparable)
-    level = level_for(checked) if settings.PEGBOARD_LEARNING else OFF
+    vote_gains, number = _sum_gains(comparable)
+    level = choose_level(vote_gains) if settings.PEGBOARD_LEARNING else OFF
     return Review(
         on=settings.PEGBOARD_LEARNING,
         of_other_models=usable.count() - about["experiences"],
         weight=LEVELS[level] if level != OFF else 0.0,
         repeats=REPEAT_WEIGHT if level != OFF else 0.0,
-        check=_by_level(checked, number),
+        check=_by_level(vote_gains, number),
         capabilities=tuple(_most_called(comparable)),
         **about,
     )
@@ -88,7 +90,7 @@ def review(*, caller: Caller) -> Review:
 
 @transaction.atomic
 def reset(*, by: User | None, group: Group) -> int:
-    """Forget all that a group has learned; the number of experiences."""
+    """Delete all experiences of a group; return their number."""
     number, _ = Experience.objects.filter(group=group).delete()
     record(by=by, action="learning.reset", target=group.name, details={"experiences": number})
     return number
@@ -96,32 +98,32 @@ def reset(*, by: User | None, group: Group) -> int:
 
 @transaction.atomic
 def forget(*, by: User | None, experiences: QuerySet[Experience]) -> None:
-    """Forget some experiences; the log says of which groups and how many."""
+    """Delete some experiences; the audit log gets their number per group."""
     numbers = experiences.order_by().values_list("group__name").annotate(number=Count("pk"))
     for name, number in sorted(numbers):
         record(by=by, action="learning.forget", target=name, details={"experiences": number})
     Experience.objects.filter(pk__in=experiences.values("pk")).delete()
 
 
-def _checked(comparable: QuerySet[Experience]) -> tuple[Checked, int]:
-    """As the statement that selects has it, of the same experiences."""
+def _sum_gains(comparable: QuerySet[Experience]) -> tuple[VoteGains, int]:
+    """Sum the gains of the experiences that a selection reads."""
     newest = comparable.order_by("-pk").values_list("gains", flat=True)
     rows = list(newest[: min(MOST_CHECKED, settings.PEGBOARD_LEARNING_MOST)])
     if not rows:
-        return Checked(), 0
+        return VoteGains(), 0
     gains = np.array(rows)
-    return Checked(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
+    return VoteGains(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
 
 
-def _by_level(checked: Checked, number: int) -> tuple[Check, ...]:
+def _by_level(vote_gains: VoteGains, number: int) -> tuple[LevelCheck, ...]:
     each = max(1, number)
     return tuple(
-        Check(weight, round(gain / each, 4), round(square**0.5 / each, 4))
-        for weight, gain, square in zip(LEVELS, checked.gains, checked.squares, strict=True)
+        LevelCheck(weight, round(gain / each, 4), round(square**0.5 / each, 4))
+        for weight, gain, square in zip(LEVELS, vote_gains.gains, vote_gains.squares, strict=True)
     )
 
 
-def _most_called(comparable: QuerySet[Experience]) -> Sequence[Learned]:
+def _most_called(comparable: QuerySet[Experience]) -> Sequence[LearnedCapability]:
     rows = (
         comparable.values_list("capability__full_name")
         .annotate(
@@ -129,4 +131,4 @@ def _most_called(comparable: QuerySet[Experience]) -> Sequence[Learned]:
         )
         .order_by("-times", "capability__full_name")[:MOST_NAMED]
     )
-    return [Learned(*row) for row in rows]
+    return [LearnedCapability(*row) for row in rows]

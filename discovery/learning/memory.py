@@ -1,20 +1,20 @@
-"""A group's past messages, as parts of the statement that selects candidates.
+"""A group's past messages, as CTEs of the statement that selects candidates.
 
-Rights come first: what a colleague may use and this caller may not has no vote, takes no other's
-place among the nearest or the newest, and says nothing about how good votes are.
+Rights apply first: an experience with a capability that the caller may not use casts no vote,
+displaces no other, and does not affect how votes are weighted.
 """
 
 from discovery.learning.past_use import GATE
 
-# Of the nearest so many vote: of one user, of one user for one capability, and of all. Nobody
-# outvotes the others by saying the same again and again.
+# Limits on the nearest experiences that vote: per user, per user and capability, and in total. They
+# keep a user from outvoting the others by repetition.
 OF_USER, OF_USER_FOR_ONE, OF_ALL = 8, 3, 24
-# More than this are not even sorted by whose they are; and so many of the newest are checked.
+# At most this many enter the window functions, and the weights rest on this many of the newest.
 NEAREST, MOST_CHECKED = 1000, 1000
 
-# Every value is a parameter or a constant of ours. `IS TRUE` keeps the rights a set in which each
-# row is looked up, in the order of the index: a join would have to sort rows with their vectors.
-_ARMS = f"""memory AS MATERIALIZED (
+# Only our own constants are formatted in. `IS TRUE` makes Postgres probe the rights as a hashed set
+# in index order: a join would sort rows together with their vectors.
+_CTES = f"""memory AS MATERIALIZED (
   SELECT x.id, x.capability_id, x.turn, x.user_id, x.worth, x.gains,
          1 - (x.vector <=> %(h0)s::halfvec) AS likeness
   FROM discovery_experience x
@@ -40,14 +40,16 @@ called AS MATERIALIZED (
 )"""  # noqa: S608
 
 
-def arms(most: int) -> str:
-    """What follows `usable` and `model`, reading so many of the newest experiences, which bounds
-    the cost. The vectors stay where they are: only distances are kept."""
-    return _ARMS.format(most=most)
+def memory_ctes(most: int) -> str:
+    """Return the CTEs that follow `usable` and `model`; `most` experiences bound the cost.
+
+    Vectors stay in their table: only distances are kept.
+    """
+    return _CTES.format(most=most)
 
 
 _NEWEST = f"SELECT gains FROM memory ORDER BY id DESC LIMIT {MOST_CHECKED}"  # noqa: S608
-# As an array: a guess of how many they are must not change how everything else is joined.
+# As an array, so that the planner's estimate of their number does not change the other joins.
 HITS = "UNION SELECT unnest(ARRAY(SELECT id FROM called))"
 CHECKED = f""",
          (SELECT sum(gains)::real[] FROM ({_NEWEST}) newest) AS gains,

@@ -1,9 +1,9 @@
-"""What was called for messages like this one, as votes. Pure functions, no database.
+"""Votes from past use: what was called for similar messages. Pure functions.
 
-The nearest of the messages that a group has learned from vote for what was called for them. All
-votes for a message together are worth at most the weight, whoever casts them. How large the weight
-is, later messages decide: each that is learned says whether the votes before it would have ranked
-what was called for it better or worse (`Checked`).
+The nearest messages that a group has learned from vote for the capabilities called for them. All
+votes for a message add up to at most the weight, whoever casts them. The weight is learned: each
+new experience tells whether the votes before it would have ranked its capability better or worse
+(`VoteGains`).
 """
 
 import math
@@ -13,26 +13,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# Cosine between two messages from which one says something about the other, and from which they
-# are the same but for spelling and politeness.
+# Cosine similarity from which a message is similar enough to vote, and from which two messages are
+# the same but for spelling and politeness.
 GATE, REPEATED = 0.35, 0.97
-SHARPNESS = 2  # how fast a vote fades on the way from a repeated message to the gate
-# Votes are shares of all the votes and this much doubt: few far ones are worth little.
+SHARPNESS = 2  # exponent of a vote's decay between REPEATED and GATE
+# Added to the sum of votes when shares are computed, so that a few distant ones count little.
 DOUBT = 0.15
-# What all votes together are worth, in cosine, by level. At the lowest only repeated messages
-# count. Below it nothing counts, and votes are only watched.
+# The weight of all votes together, in cosine, by level. At level 0 only repeated messages count; at
+# OFF none do, and votes are only evaluated.
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.45)
 OFF, START = -1, 1
 REPEAT_WEIGHT = 0.25
-# How many standard errors it takes to believe more than at the start, and to believe less.
+# Standard errors of evidence needed to raise the level, and to lower it.
 TO_RAISE, TO_LOWER = 2.0, 1.0
-RANKS = 10  # whoever comes later is not selected
+RANKS = 10  # lower ranks are not selected
 
 
 class Experience(NamedTuple):
-    """That a capability was called in a turn of the past whose message was like this one.
+    """A past call of a capability in a turn with a similar message.
 
-    `worth` is 1 where all went well and -0.5 where it failed: often that is not the choice's fault.
+    `worth` is 1 for a success and -0.5 for a failure, since many failures are not the choice's
+    fault.
     """
 
     capability: int
@@ -42,26 +43,26 @@ class Experience(NamedTuple):
 
 
 class Vote(NamedTuple):
-    """A capability's share of the votes, and of those by repeated messages alone."""
+    """A capability's share of all votes, and of those by repeated messages."""
 
     share: float
     repeated: float
 
 
-class Checked(NamedTuple):
-    """For each level what the votes have gained so far, summed up, and the sum of the squares."""
+class VoteGains(NamedTuple):
+    """Sums of the gains by votes, and of their squares, for each level."""
 
     gains: Sequence[float] = (0.0,) * len(LEVELS)
     squares: Sequence[float] = (0.0,) * len(LEVELS)
 
 
-def worth_of(score: float) -> float:
-    """What an outcome says for the choice of what was called."""
+def choice_worth(score: float) -> float:
+    """Return the worth of a choice from the score of its outcome."""
     return 1.5 * score - 0.5
 
 
 def count_votes(near: Sequence[Experience]) -> dict[int, Vote]:
-    """The votes by capability; a turn that called several things is one message."""
+    """Count votes by capability; a turn that called several capabilities is one message."""
     strengths = [_strength(one.likeness) for one in near]
     every = _shares(near, strengths, DOUBT)
     again = [float(one.likeness >= REPEATED) for one in near]
@@ -76,16 +77,18 @@ def _strength(likeness: float) -> float:
 def _shares(
     near: Sequence[Experience], strengths: Sequence[float], doubt: float
 ) -> dict[int, float]:
-    whole = doubt + sum({one.turn: own for one, own in zip(near, strengths, strict=True)}.values())
+    whole = doubt + sum(
+        {one.turn: strength for one, strength in zip(near, strengths, strict=True)}.values()
+    )
     shares: dict[int, float] = {}
-    for one, own in zip(near, strengths, strict=True):
-        shares[one.capability] = shares.get(one.capability, 0.0) + own * one.worth / whole
+    for one, strength in zip(near, strengths, strict=True):
+        shares[one.capability] = shares.get(one.capability, 0.0) + strength * one.worth / whole
     return shares
 
 
-def level_for(checked: Checked) -> int:
-    """The level that what was seen so far speaks for: slow to believe, quick to doubt."""
-    gains, errors = checked.gains, [math.sqrt(square) for square in checked.squares]
+def choose_level(vote_gains: VoteGains) -> int:
+    """Return the level that the evidence supports: slow to rise, quick to fall."""
+    gains, errors = vote_gains.gains, [math.sqrt(square) for square in vote_gains.squares]
     if gains[START] < -TO_LOWER * errors[START]:
         return 0 if gains[0] >= -TO_LOWER * errors[0] else OFF
     level = START
@@ -97,28 +100,33 @@ def level_for(checked: Checked) -> int:
 
 
 def bonuses(votes: Mapping[int, Vote], level: int) -> dict[int, float]:
-    """What each capability gains, or loses, on the scale on which evidence is added up."""
+    """Return each capability's bonus or malus, on the scale of the other evidence."""
     if level == OFF:
         return {}
     return {key: _bonus(vote, LEVELS[level]) for key, vote in votes.items()}
 
 
 def _bonus(vote: Vote, weight: float) -> float:
-    """The larger of the two, whatever its sign: repeated messages are among all of them, too."""
+    """Return the larger bonus by magnitude; repeated messages are part of both shares."""
     return max(weight * vote.share, REPEAT_WEIGHT * vote.repeated, key=abs)
 
 
 def gains_by_level(
     strengths: Mapping[int, float], votes: Mapping[int, Vote]
 ) -> dict[int, tuple[float, ...]]:
-    """For each candidate what it gains by the votes at each level, should it be the one that is
-    called: the difference of what its rank is worth. Those without any difference are left out."""
+    """Return what each candidate would gain by the votes at each level, were it the one called.
+
+    A gain is the difference in the worth of its rank. Candidates without any are omitted.
+    """
     if not votes:
         return {}
     keys = list(strengths)
-    own = np.array([strengths[key] for key in keys])
-    before = _worths(own)
-    after = [_worths(own + _column(keys, bonuses(votes, level))) for level in range(len(LEVELS))]
+    strength = np.array([strengths[key] for key in keys])
+    before = _rank_worths(strength)
+    after = [
+        _rank_worths(strength + _column(keys, bonuses(votes, level)))
+        for level in range(len(LEVELS))
+    ]
     table = np.stack(after, axis=1) - before[:, None]
     return {key: tuple(row.tolist()) for key, row in zip(keys, table, strict=True) if row.any()}
 
@@ -127,7 +135,7 @@ def _column(keys: Sequence[int], values: Mapping[int, float]) -> npt.NDArray[np.
     return np.array([values.get(key, 0.0) for key in keys])
 
 
-def _worths(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of each by its rank, 1 for the first; nothing after the tenth."""
+def _rank_worths(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the worth of each one's rank: 1 for the first, nothing after the tenth."""
     ranks = np.argsort(np.argsort(-strengths, kind="stable"), kind="stable")
     return np.where(ranks < RANKS, 1 / np.log2(2 + ranks), 0.0)

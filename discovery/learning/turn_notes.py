@@ -1,5 +1,7 @@
-"""What a turn keeps of its message until its outcome is told: the vector, the model that it is by,
-and what the votes would have gained for each candidate. No word of the message is in it."""
+"""Notes of turns: a message's vector, its model, and the votes' gains for each candidate.
+
+A turn keeps them until its outcome is reported. They contain no word of the message.
+"""
 
 import struct
 from collections.abc import Mapping
@@ -11,7 +13,7 @@ import numpy.typing as npt
 from discovery.learning.past_use import LEVELS
 
 NOTHING = (0.0,) * len(LEVELS)
-_STEPS = 100  # gains are kept in hundredths, a byte each
+_STEPS = 100  # gains are stored in hundredths, one byte each
 _HEAD = struct.Struct("<BHH")
 _GAINS = struct.Struct(f"<q{len(LEVELS)}b")
 _HALVES = np.dtype("<f2")
@@ -19,8 +21,7 @@ _HALVES = np.dtype("<f2")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The message's vector by `model`, and for capabilities what votes would have gained for them,
-    by level; for all others it is nothing."""
+    """The message's vector by `model`, and the votes' gains by capability and level."""
 
     model: str
     vector: npt.NDArray[np.floating]
@@ -31,7 +32,7 @@ class Note:
 
 
 def write_note(note: Note) -> bytes:
-    """As bytes, a tenth of what text would take to write and to store."""
+    """Pack a note into bytes, a tenth of the time and space that text would need."""
     model = note.model.encode()
     gains = (
         _GAINS.pack(key, *(round(gain * _STEPS) for gain in row)) for key, row in note.gains.items()
@@ -41,7 +42,7 @@ def write_note(note: Note) -> bytes:
 
 
 def read_note(content: bytes) -> Note:
-    """What `write_note` wrote."""
+    """Unpack a note."""
     of_model, of_vector, _ = _HEAD.unpack_from(content)
     vector_at = _HEAD.size + of_model
     gains_at = vector_at + of_vector * _HALVES.itemsize

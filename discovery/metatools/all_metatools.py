@@ -1,4 +1,4 @@
-"""Every meta-tool by name. Whoever lists, renders or answers them starts here."""
+"""All meta-tools by name."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from discovery.metatools.search_tools import DISCOVER_CAPABILITIES, SEARCH_TOOLS
 from discovery.metatools.server_tools import CALL_TOOL, LIST_SERVERS, REGISTER_SERVER
 from discovery.metatools.use_tools import EXECUTE_TOOL, GET_CALL, GET_TOOL
 
-# What a model sees instead of the tools themselves where those do not fit its context.
+# Offered instead of the tools themselves when those do not fit a model's context.
 EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)
 META_TOOLS: Mapping[str, MetaTool] = {
     tool.name: tool

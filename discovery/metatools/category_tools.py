@@ -1,4 +1,4 @@
-"""Looking around: the categories, and what one of them has."""
+"""Meta-tools that list and browse categories."""
 
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.parameters import OFFSET, limit, text

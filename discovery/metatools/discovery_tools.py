@@ -1,5 +1,7 @@
-"""The three that are capabilities of the starter collection, too: the selector offers them, the
-first in every turn. What the collection says about them is read from here.
+"""The three meta-tools of the integration `tool_discovery`.
+
+They are also capabilities of the starter collection, which reads its texts here. The selector
+offers them, `tool_discovery__find` in every turn.
 """
 
 from discovery.metatools.metatool import MetaTool

@@ -1,4 +1,4 @@
-"""How a meta-tool is described: plain values, the same for every caller."""
+"""The type of a meta-tool's definition."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,20 +8,20 @@ from catalog.formats.descriptors import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class MetaTool:
-    """A tool that Pegboard itself answers. Its texts are what a model goes by: each says when."""
+    """A tool answered by Pegboard itself. Its description tells a model when to call it."""
 
     name: str
     title: str
     description: str
     parameters: JSONObject = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    # What a key must be allowed to do: `discover`, or `execute`.
+    # Scope that a key needs to call it: `discover` or `execute`.
     scope: str = "discover"
     side_effect: str = "read"
 
     @property
     def input_schema(self) -> JSONObject:
-        """Its arguments as a JSON schema."""
+        """Return the JSON schema of the arguments."""
         return {
             "type": "object",
             "properties": self.parameters,
@@ -30,7 +30,7 @@ class MetaTool:
         }
 
     def as_tool(self) -> dict[str, Any]:
-        """Name, description and arguments: what every provider's format is made of."""
+        """Return name, description and schema, from which every provider's format is rendered."""
         return {
             "name": self.name,
             "description": self.description,

@@ -1,4 +1,4 @@
-"""Searching by what is to be done."""
+"""Meta-tools that search by task."""
 
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.parameters import KIND, OFFSET, limit
@@ -18,7 +18,7 @@ SEARCH_TOOLS = MetaTool(
     },
     required=("query",),
 )
-# Always in a model's list, so each of its words costs something in every turn.
+# Offered in every turn, so each word of it costs tokens every time.
 DISCOVER_CAPABILITIES = MetaTool(
     name="discover_capabilities",
     title="Discover capabilities",

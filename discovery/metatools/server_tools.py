@@ -1,6 +1,6 @@
-"""MCP servers by name: which there are, calling a tool of one, proposing another.
+"""Meta-tools about MCP servers: list them, call a tool of one, propose another.
 
-These are capabilities of the starter collection, too, which reads what it says about them here.
+They are also capabilities of the starter collection, which reads its texts here.
 """
 
 from discovery.metatools.metatool import MetaTool

@@ -1,4 +1,4 @@
-"""Using one tool that has been found: reading it, calling it."""
+"""Meta-tools that read and call one tool."""
 
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.parameters import text

@@ -1,4 +1,4 @@
-"""What discovery keeps."""
+"""Tables of discovery."""
 
 from discovery.models.call import Call
 from discovery.models.experience import Experience

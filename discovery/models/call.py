@@ -1,4 +1,4 @@
-"""A call of a capability: what was asked for, who has to say yes, and what came of it."""
+"""A call of a capability: its request, approval and outcome."""
 
 import uuid
 from typing import Any
@@ -18,17 +18,15 @@ from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.models.turn import Turn
 
-# As deep as answers of servers may be, with what is around them.
+# The depth allowed for servers' answers, plus the envelope around them.
 DEEPEST_RESULT = 140
 
 
 class Call(ChainColumns, JobRow):
-    """A call for `user` by the chain in its columns, written before anything is sent.
+    """A call for `user`, stored before anything is sent; its columns name the chain that asked.
 
-    It moves by conditional updates only: of two that move it, one does.
-
-    Arguments and result are kept as text, since a JSON column would change numbers and refuse
-    characters: what a person approves is what is sent.
+    It changes state by conditional updates only. Arguments and result are text, since a JSON column
+    would change numbers and refuse characters: what a person approved is sent unchanged.
     """
 
     class State(models.TextChoices):
@@ -61,9 +59,9 @@ class Call(ChainColumns, JobRow):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, models.CASCADE, related_name="+")
-    # The group of the space, where another one gives the tool: its rules count, too.
+    # The group of the space, if another group grants the tool: its deny rules apply, too.
     other_groups = ArrayField(models.BigIntegerField(), default=list, blank=True, editable=False)
-    # Kept when the space is gone: the root, which is empty here, may allow more than it did.
+    # Kept if the space is deleted: NULL means the root, which may allow more than the space did.
     space = models.ForeignKey(
         Space,
         models.DO_NOTHING,
@@ -160,7 +158,7 @@ class Call(ChainColumns, JobRow):
                 ),
                 name="discovery_call_end",
             ),
-            # Nothing that waits for a person is on its way before there is a yes.
+            # A call that needs approval cannot be queued, run or completed without one.
             models.CheckConstraint(
                 condition=Q(needs_approval=False)
                 | ~Q(state__in=["queued", "running", "completed", "unknown"])
@@ -174,17 +172,18 @@ class Call(ChainColumns, JobRow):
 
     @property
     def caller(self) -> Caller:
-        """For whom it was asked."""
+        """Return the caller of the call."""
         return Caller(self.user_id, self.group_id, self.space_id, tuple(self.other_groups))
 
     @property
     def acts_for_other(self) -> bool:
-        """True where somebody who signed in acted as its user: with shared accounts only."""
+        """Return True if a signed-in actor made the call for its user; it gets shared accounts
+        only."""
         return self.credential == CredentialKind.SESSION and self.actor_id != self.user_id
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments that are sent. Raises StrictJSONError if the row was altered."""
+        """Return the arguments to send. Raises StrictJSONError if the row was altered."""
         arguments = parse_json(self.arguments_json)
         if not isinstance(arguments, dict):
             raise StrictJSONError("the arguments are not an object")
@@ -192,7 +191,7 @@ class Call(ChainColumns, JobRow):
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """`content`, `structured` and `is_error`, as its server answered."""
+        """Return the server's answer as `content`, `structured` and `is_error`, or None."""
         if not self.result_json:
             return None
         result = parse_json(self.result_json, max_depth=DEEPEST_RESULT, any_text=True)

@@ -1,4 +1,4 @@
-"""What a group has learned from: which capability a message led to, and how that went."""
+"""A group's experience with capabilities for messages."""
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -10,10 +10,10 @@ from catalog.models import Capability, EmbeddingModel
 
 
 class Experience(models.Model):
-    """A capability that was called in a turn, with the vector of the turn's message, not its words.
+    """A capability called in a turn, with the vector of the turn's message, but not its words.
 
-    Vectors are compared with those of their own model only. Whatever an experience refers to takes
-    it along when it is deleted; the turn itself may be gone.
+    Vectors of different models are never compared. An experience is deleted with whatever it refers
+    to, except the turn, which may be gone.
     """
 
     group = models.ForeignKey(Group, models.CASCADE, related_name="+", db_index=False)
@@ -21,7 +21,7 @@ class Experience(models.Model):
     capability = models.ForeignKey(Capability, models.CASCADE, related_name="+")
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+")
     turn = models.UUIDField(help_text="Which experiences are of one message.")
-    vector = HalfVectorField()  # no fixed length: models of several lengths live side by side
+    vector = HalfVectorField()  # no fixed length: models with different dimensions share the table
     worth = models.FloatField(help_text="From -0.5, it failed, to 1, it went well.")
     gains = VectorField(
         dimensions=5, help_text="What the votes before it would have gained, by level."

@@ -1,12 +1,11 @@
-"""What somebody's first steps leave nowhere else."""
+"""Progress of the first steps that no other row shows."""
 
 from django.conf import settings
 from django.db import models
 
 
 class FirstRun(models.Model):
-    """That somebody has tried a message, which stores no turn; and that they want the list of first
-    steps out of their way."""
+    """Times of a user's first tried message, and of hiding the first steps."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"

@@ -1,4 +1,4 @@
-"""How a turn ended, and what was called in it."""
+"""The outcome of a turn, and the capabilities called in it."""
 
 from django.contrib.auth.models import Group
 from django.db import models
@@ -11,7 +11,7 @@ from discovery.models.turn import Turn
 
 
 class Outcome(ChainColumns):
-    """One for each turn that was told of. The newest by key are the windows' samples."""
+    """The outcome of a turn. Windows use the newest ones by primary key."""
 
     class Status(models.TextChoices):
         SUCCESS = "success"
@@ -24,8 +24,7 @@ class Outcome(ChainColumns):
 
     turn = models.OneToOneField(Turn, models.CASCADE, related_name="outcome")
     group = models.ForeignKey(Group, models.CASCADE, related_name="+", db_index=False)
-    # Where the turn was, kept when the space is gone: else its outcomes would count for the root,
-    # which is empty here.
+    # Kept if the space is deleted: NULL means the root, whose window these outcomes would distort.
     space = models.ForeignKey(
         Space,
         models.DO_NOTHING,
@@ -72,7 +71,7 @@ class Outcome(ChainColumns):
 
 
 class Called(models.Model):
-    """A capability that was called in a turn, by its name where it is gone by now."""
+    """A capability called in a turn; its name remains if it is deleted."""
 
     outcome = models.ForeignKey(Outcome, models.CASCADE, related_name="known_calls", db_index=False)
     capability = models.ForeignKey(Capability, models.SET_NULL, null=True, related_name="+")

@@ -1,4 +1,4 @@
-"""That turns go badly somewhere."""
+"""Alerts on bad outcomes."""
 
 from django.contrib.auth.models import Group
 from django.db import models
@@ -8,8 +8,10 @@ from acl.models import Space
 
 
 class OutcomeAlert(models.Model):
-    """A window fell below the threshold. `scope` is the window's key; without a group it is the
-    deployment's."""
+    """An alert: the rate of an outcome window fell below the threshold.
+
+    `scope` is the window's key. Without a group it concerns the whole deployment.
+    """
 
     class Severity(models.TextChoices):
         WARNING = "warning"

@@ -1,4 +1,4 @@
-"""What was asked and what was answered, and how the turn went on from there."""
+"""Turns: selections and plans, with what followed."""
 
 import uuid
 
@@ -13,9 +13,9 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class Turn(ChainColumns):
-    """One selection or one plan. The message's words are kept only where the deployment says so.
+    """A selection or a plan. The message is stored only if PEGBOARD_KEEP_MESSAGES is set.
 
-    `state` moves only as `discovery.turns.turn_state` allows, and each step leaves its time.
+    `state` changes only by `discovery.turns.turn_state`, which records the time of each change.
     """
 
     class State(models.TextChoices):

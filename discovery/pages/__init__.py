@@ -1,3 +1,3 @@
-"""The pages of choosing and using: Playground, My tools, approvals, first steps."""
+"""The pages about selecting and using tools: Playground, My tools, approvals, first steps."""
 
 __all__ = ["first_call", "site_urls"]

@@ -1,6 +1,6 @@
-"""Two answers side by side: what only one of them has, and what has another place.
+"""Comparison of two answers: what only one of them has, and what changed places.
 
-Places are compared among what both have: a newcomer at the top moves nobody.
+Places are compared among the tools in both, so a tool that is new at the top moves no other.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How one capability stands in an answer, compared with the other answer."""
+    """Place of a capability in an answer, compared with the other answer."""
 
     place: int  # from 1
-    elsewhere: int | None  # its place in the other answer; None where it is not there
-    moved: int = 0  # how many places nearer to the top than there; below zero for further
+    elsewhere: int | None  # place in the other answer, or None
+    moved: int = 0  # places nearer to the top than in the other answer; negative if further down
 
     @property
     def only_here(self) -> bool:
@@ -21,7 +21,7 @@ class Mark:
 
     @property
     def in_words(self) -> str:
-        """Which way it has moved, and how far."""
+        """Return direction and number of places."""
         places = abs(self.moved)
         way = "up" if self.moved > 0 else "down"
         return f"{places} place{'' if places == 1 else 's'} {way}"
@@ -29,7 +29,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs in all."""
+    """Counts of all differences."""
 
     only_first: int
     only_second: int
@@ -40,8 +40,8 @@ class Difference:
         return not (self.only_first or self.only_second or self.moved)
 
 
-def marks(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
-    """The marks of an answer, by full name; both answers best first."""
+def compare_places(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
+    """Return the compare_places of an answer by full name; both answers best first."""
     places = {name: place for place, name in enumerate(other, 1)}
     here = {name: place for place, name in enumerate(name for name in own if name in places)}
     there = {name: place for place, name in enumerate(name for name in other if name in here)}
@@ -51,9 +51,9 @@ def marks(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
     }
 
 
-def difference(first: Sequence[str], second: Sequence[str]) -> Difference:
-    """How many are only in one of the two, and how many of those in both have moved."""
-    own, other = marks(first, second), marks(second, first)
+def count_differences(first: Sequence[str], second: Sequence[str]) -> Difference:
+    """Count the tools in only one of the answers, and the tools that moved."""
+    own, other = compare_places(first, second), compare_places(second, first)
     return Difference(
         only_first=sum(mark.only_here for mark in own.values()),
         only_second=sum(mark.only_here for mark in other.values()),

@@ -1,4 +1,4 @@
-"""Approvals: what waits for a person, one of them with its arguments, and what was decided."""
+"""Pages of approvals: pending calls, one call with its arguments, and decided calls."""
 
 from typing import Any
 from uuid import UUID
@@ -20,14 +20,14 @@ from discovery.calls.approvals import (
     MayNotDecideError,
     approvals_of,
     approve_call,
+    check_eligibility,
     decided,
     reject_call,
-    verdicts_for,
     waiting,
 )
 from discovery.calls.approvers import NOBODY_ELSE
 from discovery.calls.argument_text import render_call
-from discovery.calls.call_differences import compare_with_last_approved, uncompared
+from discovery.calls.call_differences import compare_with_last_approved, list_uncompared
 from discovery.calls.call_digests import digest_of
 from discovery.calls.call_queries import (
     TooLateError,
@@ -45,14 +45,14 @@ PAGE_SIZE = 50
 @login_required
 @require_GET
 def approvals(request: PageRequest) -> HttpResponse:
-    """What waits, the oldest first, or what was decided; others than the staff see their own."""
+    """Show pending calls, oldest first, or decided ones; staff see all, others their own."""
     frame, form = frame_of(request), SearchForm(request.GET)
     show = request.GET.get("show", "")
     if not request.user.is_staff or show == "own":
         acts = list_acts_of_others(user=request.user)
         own = {"calls": list_own_calls(caller=frame.caller), "acts": acts, "show": "own"}
         return render_page(request, "calls/approvals.html", own, frame=frame)
-    found = _found(approvals_of(request.user), show, form.words())
+    found = _filter(approvals_of(request.user), show, form.words())
     count = found.count()
     pages = max(1, -(-count // PAGE_SIZE))
     page = min(form.page_number(), pages)
@@ -70,44 +70,50 @@ def approvals(request: PageRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval(request: PageRequest, pk: UUID) -> HttpResponse:
-    """One call: who decides says yes or no, who asked may take it back."""
-    call, decides = _one(request, pk)
-    yes = ApproveForm(request.POST if "approve" in request.POST else None)
-    no = RejectForm(request.POST if "reject" in request.POST else None)
+    """Show a call. An approver can approve or reject it; its asker can cancel it."""
+    call, decides = _find_call(request, pk)
+    approve_form = ApproveForm(request.POST if "approve" in request.POST else None)
+    reject_form = RejectForm(request.POST if "reject" in request.POST else None)
     problem = ""
     if request.method == "POST":
         try:
-            if said := _act(request, call, decides, yes, no):
+            if said := _act(request, call, decides, approve_form, reject_form):
                 messages.success(request, said)
                 return redirect("approvals")
         except (CannotDecideError, MayNotDecideError, TooLateError) as refused:
             problem = str(refused)
-            call, decides = _one(request, pk)
+            call, decides = _find_call(request, pk)
     context = _context(request, call, decides)
-    context |= {"yes": yes, "no": no, "problem": problem}
-    status = 409 if problem else 422 if yes.errors or no.errors else 200
+    context |= {"yes": approve_form, "no": reject_form, "problem": problem}
+    status = 409 if problem else 422 if approve_form.errors or reject_form.errors else 200
     frame: Frame = frame_of(request)
     template = "calls/approval.html"
     return render_page(request, template, context, frame=frame, status=status)
 
 
-def _act(request: PageRequest, call: Call, decides: bool, yes: ApproveForm, no: RejectForm) -> str:
-    """What was done, in words; nothing where a form is to be looked at once more."""
+def _act(
+    request: PageRequest,
+    call: Call,
+    decides: bool,
+    approve_form: ApproveForm,
+    reject_form: RejectForm,
+) -> str:
+    """Carry out the submitted action; return what was done, or "" if a form has errors."""
     if "cancel" in request.POST and _asked_by(request.user, call):
         cancel_call(by=request.user, call=call)
         return "The call is taken back. Nothing has been run."
-    if decides and yes.is_valid():
-        data = yes.cleaned_data
+    if decides and approve_form.is_valid():
+        data = approve_form.cleaned_data
         approve_call(by=request.user, call=call, digest=data["digest"], note=data["note"])
         return f"{call.full_name} is approved for {call.user}."
-    if decides and no.is_valid():
-        reject_call(by=request.user, call=call, note=no.cleaned_data["note"])
+    if decides and reject_form.is_valid():
+        reject_call(by=request.user, call=call, note=reject_form.cleaned_data["note"])
         return f"{call.full_name} is rejected. {call.user} sees why."
     return ""
 
 
-def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
-    """The call, and whether the person is one of those who decide; 404 where it is not theirs."""
+def _find_call(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
+    """Return the call, and True if the person is an approver. Others' calls give 404."""
     if request.user.is_staff:
         call = approvals_of(request.user).filter(pk=pk).first()
         if call is not None:
@@ -119,17 +125,17 @@ def _one(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
 
 
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
-    waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # its time may be over
-    verdict = verdicts_for(by=request.user, calls=[call])[call.pk]
+    waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # it may have expired
+    verdict = check_eligibility(by=request.user, calls=[call])[call.pk]
     own = _asked_by(request.user, call)
     rendering = render_call(call)
-    # What others have asked for is for those who decide.
+    # Only approvers may see other people's earlier calls.
     comparison = compare_with_last_approved(call) if decides else None
     return {
         "call": call,
         "rendering": rendering,
         "comparison": comparison,
-        "differences": comparison.differences if comparison else uncompared(rendering),
+        "differences": comparison.differences if comparison else list_uncompared(rendering),
         "digest": digest_of(call),
         "waits": waits,
         "decides": decides,
@@ -140,20 +146,20 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
 
 
 def _with_verdicts(person: User, calls: list[Call]) -> list[Call]:
-    """Add to each call whether this person may decide about it, and whether anybody could."""
-    verdicts = verdicts_for(by=person, calls=calls)
+    """Attach to each call whether this person, or anybody, may decide about it."""
+    verdicts = check_eligibility(by=person, calls=calls)
     for call in calls:
         call.verdict = verdicts[call.pk]  # type: ignore[attr-defined]
     return calls
 
 
 def _asked_by(person: User, call: Call) -> bool:
-    """Return True if it is the person's own call, or one that they asked for as another person."""
+    """Return True for the person's own calls and for those they requested as another person."""
     asked = call.actor_id == person.pk and call.credential == CredentialKind.SESSION
     return call.user_id == person.pk or (asked and acts_for_others(person))
 
 
-def _found(calls: "QuerySet[Call]", show: str, words: str) -> "QuerySet[Call]":
+def _filter(calls: "QuerySet[Call]", show: str, words: str) -> "QuerySet[Call]":
     for word in words.split()[:8]:
         calls = calls.filter(full_name__icontains=word) | calls.filter(
             user__username__icontains=word

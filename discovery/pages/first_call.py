@@ -1,5 +1,4 @@
-"""The line that a new key can be tried with at once. It holds the key, so it is shown where the key
-is, this once."""
+"""The example request shown with a new key. It contains the key, so it is shown only once."""
 
 import shlex
 from urllib.parse import urlencode
@@ -16,20 +15,20 @@ from discovery.pages.sample_messages import MESSAGES
 
 @sensitive_variables("raw")
 def first_call(request: HttpRequest, key: ApiKey, raw: str, by: User) -> str:
-    """A call that the key may make; nothing where there is nobody yet that it could act for."""
-    asked = {}
+    """Return a curl command for the key; "" if there is nobody that it could act for."""
+    caller = {}
     if key.owner is None and set(key.scopes) != {ApiKey.Scope.ADMIN}:
-        user = _somebody_in(key, by)
+        user = _find_user(key, by)
         if not user:
             return ""
-        asked = {"user": user}
+        caller = {"user": user}
     if ApiKey.Scope.SELECT in key.scopes:
-        return curl(request=request, body={"message": MESSAGES[0], **asked}, key=raw)
-    return _get(request, key, raw, asked)
+        return curl(request=request, body={"message": MESSAGES[0], **caller}, key=raw)
+    return _get(request, key, raw, caller)
 
 
-def _somebody_in(key: ApiKey, by: User) -> str:
-    """Of those that the key may act for: whoever makes it, or else the first."""
+def _find_user(key: ApiKey, by: User) -> str:
+    """Return a user that the key may act for: its creator if possible, or else the first."""
     people = User.objects.filter(is_active=True, service_account=None)
     if not key.all_groups:
         people = people.filter(groups__in=key.groups.all()).distinct()
@@ -39,13 +38,13 @@ def _somebody_in(key: ApiKey, by: User) -> str:
 
 
 @sensitive_variables("raw")
-def _get(request: HttpRequest, key: ApiKey, raw: str, asked: dict[str, str]) -> str:
+def _get(request: HttpRequest, key: ApiKey, raw: str, caller: dict[str, str]) -> str:
     route = {
         ApiKey.Scope.DISCOVER: "api-categories",
         ApiKey.Scope.EXECUTE: "api-meta",
         ApiKey.Scope.ADMIN: "api-keys",
     }
     scope = next(scope for scope in route if scope in key.scopes)
-    query = f"?{urlencode(asked)}" if asked and scope == ApiKey.Scope.DISCOVER else ""
+    query = f"?{urlencode(caller)}" if caller and scope == ApiKey.Scope.DISCOVER else ""
     address = request.build_absolute_uri(reverse(route[scope])) + query
     return f'curl {shlex.quote(address)} \\\n  -H "Authorization: Bearer {raw}"'

@@ -1,4 +1,4 @@
-"""The first steps: a list that ticks itself, on the start page and on a page of its own."""
+"""The first steps: a checklist on the start page and on a page of its own."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ from discovery.pages.first_steps_progress import (
     Step,
     first_steps,
     hide_steps,
-    steps_at_start,
+    start_page_steps,
 )
 
-# Title, what it is good for, the page where it is done, and what the link there says.
-_WORDS = {
+# Title, purpose, name of the page, and label of the link.
+_TEXTS = {
     "install": (
         "Install something",
         "Choose a server, a skill or a channel, and who gets it.",
@@ -60,8 +60,8 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShownStep:
-    """A step in words, with the way to do it."""
+class ChecklistStep:
+    """A step with its texts and the link to do it."""
 
     name: str
     done: bool
@@ -73,23 +73,23 @@ class ShownStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSteps:
-    """The list as the pages show it."""
+class Checklist:
+    """The checklist as pages show it."""
 
     found: FirstSteps
-    steps: tuple[ShownStep, ...]
+    steps: tuple[ChecklistStep, ...]
 
 
-def first_run_beside(request: PageRequest, frame: Frame, *, tried: bool) -> ShownSteps | None:
-    """For the start page, which notes that a message was tried there."""
-    found = steps_at_start(user=request.user, caller=frame.caller, trying=tried)
-    return _shown(found) if found else None
+def start_page_checklist(request: PageRequest, frame: Frame, *, tried: bool) -> Checklist | None:
+    """Return the checklist for the start page, recording that a message was tried."""
+    found = start_page_steps(user=request.user, caller=frame.caller, trying=tried)
+    return _checklist(found) if found else None
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def first_run(request: PageRequest) -> HttpResponse:
-    """All steps; or, sent, that the start page is to be without them or with them again."""
+    """Show all steps; on POST, hide them on the start page or show them again."""
     if request.method == "POST":
         hidden = request.POST.get("hidden") == "on"
         hide_steps(user=request.user, hidden=hidden)
@@ -97,17 +97,19 @@ def first_run(request: PageRequest) -> HttpResponse:
             messages.success(request, "The first steps are hidden. They stay on their own page.")
         return redirect("playground" if hidden else "first-run")
     frame = frame_of(request)
-    shown = _shown(first_steps(user=request.user, caller=frame.caller))
+    shown = _checklist(first_steps(user=request.user, caller=frame.caller))
     context = {"first_run": shown}
     return render_page(request, "first_steps/page.html", context, frame=frame)
 
 
-def _shown(found: FirstSteps) -> ShownSteps:
-    return ShownSteps(found, tuple(_in_words(step, found) for step in found.steps))
+def _checklist(found: FirstSteps) -> Checklist:
+    return Checklist(found, tuple(_in_words(step, found) for step in found.steps))
 
 
-def _in_words(step: Step, found: FirstSteps) -> ShownStep:
-    title, text, page, action = _WORDS[step.name]
+def _in_words(step: Step, found: FirstSteps) -> ChecklistStep:
+    title, text, page, action = _TEXTS[step.name]
     if step.name == "tools" and not step.done:
         page, action = "requests", "Ask for access"
-    return ShownStep(step.name, step.done, step == found.next, title, text, reverse(page), action)
+    return ChecklistStep(
+        step.name, step.done, step == found.next, title, text, reverse(page), action
+    )

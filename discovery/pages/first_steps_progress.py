@@ -1,4 +1,4 @@
-"""The first steps: what a newcomer has done, as the rows say it. Nobody ticks anything by hand."""
+"""Progress of the first steps, derived from stored rows."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,13 +21,13 @@ from catalog.models.integration import ReviewState
 from discovery.models import FirstRun
 
 Name = Literal["install", "give", "tools", "try", "key", "call"]
-# The kinds that the starter collection has none of, so that somebody has brought them.
-_BROUGHT = (Integration.Kind.MCP, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
+# Kinds that the starter collection lacks, so an integration of theirs was added by somebody.
+_ADDED_KINDS = (Integration.Kind.MCP, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do, and whether it has been done."""
+    """A step, and whether it is done."""
 
     name: Name
     done: bool
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """All of them, in their order."""
+    """All steps in order."""
 
     steps: tuple[Step, ...]
     hidden: bool
@@ -51,27 +51,27 @@ class FirstSteps:
 
     @property
     def next(self) -> Step | None:
-        """The first that is left to do."""
+        """Return the first step that is not done."""
         return next((step for step in self.steps if not step.done), None)
 
 
 def first_steps(*, user: User, caller: Caller | None) -> FirstSteps:
-    """The steps of `user`: those of an admin make Pegboard useful to others. Two statements."""
+    """Return the user's steps, in two statements. Admins set Pegboard up for others."""
     own = FirstRun.objects.filter(pk=user.pk).first()
     return _steps(user, caller, own)
 
 
-def steps_at_start(*, user: User, caller: Caller | None, trying: bool) -> FirstSteps | None:
-    """The same for the start page: nothing where they are hidden, or were done before.
+def start_page_steps(*, user: User, caller: Caller | None, trying: bool) -> FirstSteps | None:
+    """Return the steps for the start page; None if they are hidden or already complete.
 
-    `trying` says that a message is being tried there, which is noted the first time. Whoever has
-    hidden the steps, and people who have tried a message, cost one statement.
+    `trying` records the first message tried there. For users who hid the steps or have tried a
+    message, this takes one statement.
     """
     own = FirstRun.objects.filter(pk=user.pk).first()
     new = trying and (own is None or own.tried_at is None)
     if new:
         before = own
-        own = write_if_room(lambda: _keep(user, "tried_at"), otherwise=lambda: before)
+        own = write_if_room(lambda: _set_once(user, "tried_at"), otherwise=lambda: before)
     if own is not None and (own.hidden_at or (own.tried_at and not user.is_staff and not new)):
         return None
     found = replace(_steps(user, caller, own), changed=new)
@@ -79,15 +79,15 @@ def steps_at_start(*, user: User, caller: Caller | None, trying: bool) -> FirstS
 
 
 def hide_steps(*, user: User, hidden: bool) -> None:
-    """Whether the start page of `user` is without them."""
+    """Hide the steps on the user's start page, or show them again."""
     if hidden:
-        _keep(user, "hidden_at")
+        _set_once(user, "hidden_at")
     else:
         FirstRun.objects.filter(pk=user.pk).update(hidden_at=None)
 
 
-def _keep(user: User, field: str) -> FirstRun:
-    """The row, with the time of now where it has none."""
+def _set_once(user: User, field: str) -> FirstRun:
+    """Return the row, setting the field to the current time if it is empty."""
     FirstRun.objects.bulk_create([FirstRun(user=user)], ignore_conflicts=True)
     FirstRun.objects.filter(pk=user.pk).update(**{field: Coalesce(field, Now())})
     return FirstRun.objects.get(pk=user.pk)
@@ -96,15 +96,15 @@ def _keep(user: User, field: str) -> FirstRun:
 def _steps(user: User, caller: Caller | None, own: FirstRun | None) -> FirstSteps:
     tried = own is not None and own.tried_at is not None
     hidden = own is not None and own.hidden_at is not None
-    steps = _of_an_admin(user, tried) if user.is_staff else _of_a_person(caller, tried)
+    steps = _admin_steps(user, tried) if user.is_staff else _user_steps(caller, tried)
     return FirstSteps(steps, hidden)
 
 
-def _of_an_admin(user: User, tried: bool) -> tuple[Step, ...]:
+def _admin_steps(user: User, tried: bool) -> tuple[Step, ...]:
     facts = (
         User.objects.filter(pk=user.pk)
         .annotate(
-            installed=Exists(_brought()),
+            installed=Exists(_added_integrations()),
             given=Exists(IntegrationGroupPermission.objects.all())
             | Exists(CapabilityGroupPermission.objects.all())
             | Exists(Rule.objects.exclude(effect=Rule.Effect.DENY))
@@ -124,12 +124,12 @@ def _of_an_admin(user: User, tried: bool) -> tuple[Step, ...]:
     )
 
 
-def _of_a_person(caller: Caller | None, tried: bool) -> tuple[Step, ...]:
+def _user_steps(caller: Caller | None, tried: bool) -> tuple[Step, ...]:
     has = caller is not None and Capability.objects.usable_by(caller).exists()
     return (Step("tools", has), Step("try", tried))
 
 
-def _brought() -> QuerySet[Integration]:
-    """What somebody has installed, imported or connected, and can be used."""
-    brought = Q(kind__in=_BROUGHT) | ~Q(listing="")
+def _added_integrations() -> QuerySet[Integration]:
+    """Match usable integrations that somebody installed, imported or connected."""
+    brought = Q(kind__in=_ADDED_KINDS) | ~Q(listing="")
     return Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)

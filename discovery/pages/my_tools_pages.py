@@ -1,4 +1,4 @@
-"""My tools: what one has, one of them in detail, and asking for more."""
+"""Pages of My tools: the list, one tool, and access requests."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -11,16 +11,16 @@ from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.markdown import safe_html
 from acl.rights.access_requests import TooManyRequests, request_access
 from catalog.access.my_tools import find_my_tool, list_my_tools
-from discovery.calls.shown_parameters import parameters_of
+from discovery.calls.shown_parameters import list_parameters
 from discovery.pages.tool_forms import RequestForm, ToolsForm
 
-LONGEST_WISH = 200  # of what an address brings along
+LONGEST_WISH = 200  # of a text prefilled by the URL
 
 
 @login_required
 @require_GET
 def my_tools(request: PageRequest) -> HttpResponse:
-    """Everything one may use, by category."""
+    """Show the tools that the person may use, by category."""
     frame = frame_of(request)
     form = ToolsForm(request.GET)
     if frame.caller is None:
@@ -33,7 +33,7 @@ def my_tools(request: PageRequest) -> HttpResponse:
 @login_required
 @require_GET
 def tool(request: PageRequest, full_name: str) -> HttpResponse:
-    """One capability, as a page or in the panel beside the list."""
+    """Show one capability, as a page or in the panel beside the list."""
     frame = frame_of(request)
     mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
     if mine is None:
@@ -41,7 +41,7 @@ def tool(request: PageRequest, full_name: str) -> HttpResponse:
     capability = mine.capability
     context = {
         "mine": mine,
-        "parameters": parameters_of(capability.input_schema),
+        "parameters": list_parameters(capability.input_schema),
         "content": safe_html(capability.content),
     }
     template = "tools/tool.html" + ("#detail" if request.htmx else "")
@@ -51,12 +51,12 @@ def tool(request: PageRequest, full_name: str) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def requests(request: PageRequest) -> HttpResponse:
-    """What one has asked for, and a form to ask for more."""
+    """Show the person's access requests, and a form for another."""
     frame = frame_of(request)
     if frame.caller is None:
         context = {"title": "Ask for access"}
         return render_page(request, "no_group.html", context, frame=frame)
-    # The marketplace leads here with the name of what is missed.
+    # The marketplace links here with the name of the missing tool.
     wish = request.GET.get("wish", "")[:LONGEST_WISH]
     form = RequestForm(request.POST or None, initial={"wish": wish})
     if request.method == "POST" and form.is_valid():

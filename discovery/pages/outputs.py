@@ -1,5 +1,4 @@
-"""What a chat backend would send, and what it would get, as text to read and copy; and the address
-that asks the same again."""
+"""Outputs of the playground: request and answer as text, and a link to share."""
 
 import shlex
 from dataclasses import dataclass
@@ -15,17 +14,17 @@ from discovery.answer.formats.provider_formats import render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.answer.token_budget import cost
 from discovery.pages.playground_forms import CALLER, PlaygroundForm
-from discovery.pages.selection_preview import Tried, try_in_tiers
+from discovery.pages.selection_preview import Preview, preview_tiers
 from discovery.select.selection import Selection
 
 KEY_PLACEHOLDER = "$PEGBOARD_KEY"
-# Web servers and chats take longer ones for a mistake.
+# Some web servers and chat apps reject longer URLs.
 LONGEST_LINK = 3_800
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A tier of an output: what it says, and its tokens within the budget."""
+    """A tier of an output, with its tokens and budget."""
 
     label: str
     text: str
@@ -35,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One of the outputs that the page offers."""
+    """A selectable output."""
 
     name: str
     text: str
@@ -44,25 +43,25 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address that asks the same again; empty where it would be too long."""
+    """A link to repeat the request; its address is empty if it would be too long."""
 
     address: str
     length: int
     names_caller: bool
 
 
-def output_of(*, request: PageRequest, form: PlaygroundForm, tried: Tried) -> Output:
-    """What was chosen to be shown of an answer."""
+def build_output(*, request: PageRequest, form: PlaygroundForm, preview: Preview) -> Output:
+    """Build the output that the form selects."""
     name = form.cleaned_data["output"]
     if name == "tiers":
-        return _tiers(tried)
+        return _tiers(preview)
     if not name:
         return Output(name, curl(request=request, body=_body(request, form)))
-    return Output(name, _rendered(name, tried.selection))
+    return Output(name, _render(name, preview.selection))
 
 
 def curl(*, request: HttpRequest, body: dict[str, Any], key: str = KEY_PLACEHOLDER) -> str:
-    """A question to the selector's API, ready for a shell."""
+    """Return a curl command for the select API."""
     address = request.build_absolute_uri(reverse("api-select"))
     written = write_json(body, ensure_ascii=False, indent=2)
     return "\n".join(
@@ -75,32 +74,31 @@ def curl(*, request: HttpRequest, body: dict[str, Any], key: str = KEY_PLACEHOLD
     )
 
 
-def link_to(request: PageRequest, form: PlaygroundForm) -> Link:
-    """The question and how it is looked at, and nothing of the answer. Whoever opens it is asked
-    who they are; it runs with what they may use."""
-    asked = {name: value for name, value in form.cleaned_data.items() if value}
-    query = urlencode({name: asked[name] for name in form.fields if name in asked})
+def build_link(request: PageRequest, form: PlaygroundForm) -> Link:
+    """Build a link to this request. Whoever opens it runs it with their own rights."""
+    values = {name: value for name, value in form.cleaned_data.items() if value}
+    query = urlencode({name: values[name] for name in form.fields if name in values})
     address = f"{request.build_absolute_uri(reverse('playground'))}?{query}"
-    names_caller = any(asked.get(name) for name in (*CALLER, "vs_user"))
+    names_caller = any(values.get(name) for name in (*CALLER, "vs_user"))
     return Link(address if len(address) <= LONGEST_LINK else "", len(address), names_caller)
 
 
-def _rendered(name: str, selection: Selection) -> str:
+def _render(name: str, selection: Selection) -> str:
     if name == "prompt":
         return render_prompt(selection) or "Nothing is added to the prompt when no tool is sent."
     return write_json(render_tools(selection, name), ensure_ascii=False, indent=2)
 
 
-def _tiers(tried: Tried) -> Output:
-    told = try_in_tiers(tried.asked)
-    options = told.options
+def _tiers(preview: Preview) -> Output:
+    discovery = preview_tiers(preview.asked)
+    options = discovery.options
     labels = ("Tier 0, categories", "Tier 1, what fits", "Tier 2, in full")
     budgets = (options.tier0_tokens, options.tier1_tokens, options.tier2_tokens)
     parts = tuple(
         Part(label, text, cost(text), budget)
-        for label, text, budget in zip(labels, told.texts, budgets, strict=True)
+        for label, text, budget in zip(labels, discovery.texts, budgets, strict=True)
     )
-    return Output("tiers", told.context, parts)
+    return Output("tiers", discovery.context, parts)
 
 
 def _body(request: PageRequest, form: PlaygroundForm) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def _body(request: PageRequest, form: PlaygroundForm) -> dict[str, Any]:
         "user": data["user"] or request.user.get_username(),
         "group": data["group"],
         "space": data["space"],
-        "history": form.said_before(),
+        "history": form.history_lines(),
         "max_tools": data["max_tools"],
         "kind": data["kind"],
     }

@@ -1,4 +1,4 @@
-"""An answer of the playground, made ready to be shown: one, or two side by side."""
+"""Answers of the playground, prepared for display: one, or two side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from django.utils.http import urlencode
 from acl.pages.frame import Frame, PageRequest
 from acl.rights.caller import Caller
 from catalog.access.grounds import Ground
-from discovery.calls.shown_parameters import Parameter, parameters_of
-from discovery.pages.answer_differences import Difference, Mark, difference, marks
-from discovery.pages.playground_callers import label_of, other_caller_of
+from discovery.calls.shown_parameters import Parameter, list_parameters
+from discovery.pages.answer_differences import Difference, Mark, compare_places, count_differences
+from discovery.pages.playground_callers import describe_caller, find_other_caller
 from discovery.pages.playground_forms import PlaygroundForm
-from discovery.pages.selection_preview import Tried, try_message
+from discovery.pages.selection_preview import Preview, preview_selection
 from discovery.select.selection import Asked, Selected, Selection
 from discovery.select.why_not import WhyNot, why_not
 
@@ -23,25 +23,24 @@ PARTS = (
     ("ranking", "ranking"),
     ("rendering", "reasons"),
 )
-NEXT_IN_LINE = 5
+MAX_RUNNERS_UP = 5
 LONGEST_QUOTE = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tool of an answer: what it takes, by which right it is there, and how it stands in the
-    other answer."""
+    """A tool of an answer: its parameters, the right to it, and its place in the other answer."""
 
     item: Selected
     parameters: Sequence[Parameter]
     ground: Ground | None
-    why: str  # the address that explains the right, where there is one
+    why: str  # URL of the explanation of the right, or ""
     mark: Mark | None
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """One that competed and has no place."""
+class RunnerUp:
+    """A candidate with a rank but without a place."""
 
     full_name: str
     display_name: str
@@ -49,23 +48,23 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """How the message was read, beside what it says by itself."""
+class MessageReading:
+    """Interpretation of the message."""
 
-    after: str  # the earlier message that it leans on
-    alone: bool  # there are earlier messages, and none was needed
+    after: str  # the earlier message that gave it context, or ""
+    alone: bool  # earlier messages exist, but were not needed
     clauses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One answer."""
+    """An answer, alone or beside another one."""
 
     label: str
-    tried: Tried
+    tried: Preview
     rows: tuple[Row, ...]
     why: WhyNot | None
-    explained: str  # where Explain tells more of it, for admins
+    explained: str  # URL of the explanation, for admins
 
     @property
     def selection(self) -> Selection:
@@ -73,23 +72,23 @@ class Side:
 
     @property
     def fitting(self) -> list[Selected]:
-        """Without what comes along: because another needs it, or always."""
+        """Return the tools that match, without dependencies and pinned ones."""
         selected = self.selection.selected
         return [item for item in selected if not item.pinned and not item.needed_by]
 
     @property
     def brought(self) -> int:
-        """How many are there because another needs them."""
+        """Return the number of tools included as dependencies."""
         return sum(bool(item.needed_by) for item in self.selection.selected)
 
     @property
     def pinned(self) -> bool:
-        """Whether anything is sent along always."""
+        """Return True if a pinned tool is included."""
         return any(item.pinned for item in self.selection.selected)
 
     @property
     def sent_percent(self) -> int:
-        """How much of everything is sent; all of it where there is nothing to send."""
+        """Return the share of all tokens that is sent; 100 if there are none."""
         if not self.selection.tokens_all:
             return 100
         return round(100 * self.selection.tokens_selected / self.selection.tokens_all)
@@ -100,91 +99,95 @@ class Side:
 
     @property
     def parts(self) -> list[tuple[str, float]]:
-        """Where the time went."""
+        """Return the time of each part."""
         return [(label, self.selection.timings.get(part, 0.0)) for part, label in PARTS]
 
     @property
     def all_tools(self) -> int:
-        """How many the caller may use."""
+        """Return the number of tools that the caller may use."""
         return len(self.selection.selected) + self.selection.excluded_count
 
     @property
-    def missed(self) -> list[Missed]:
-        """The next in line; after small talk there is no line."""
+    def missed(self) -> list[RunnerUp]:
+        """Return the highest-ranked candidates that were not selected; none for small talk."""
         workings = None if self.selection.small_talk else self.selection.workings
         there = {item.pk for item in self.selection.selected}
         ranked = (item for item in (workings.ranked if workings else ()))
         left = [item for item in ranked if item.candidate.pk not in there]
         return [
-            Missed(item.candidate.full_name, item.candidate.display_name, item.score)
-            for item in left[:NEXT_IN_LINE]
+            RunnerUp(item.candidate.full_name, item.candidate.display_name, item.score)
+            for item in left[:MAX_RUNNERS_UP]
         ]
 
     @property
     def competing(self) -> list[str]:
-        """The names of all that competed, to suggest."""
+        """Return the names of all candidates, as suggestions."""
         workings = self.selection.workings
         return sorted(item.candidate.full_name for item in workings.ranked) if workings else []
 
     @property
-    def read(self) -> Read:
+    def read(self) -> MessageReading:
         workings, said = self.selection.workings, self.tried.asked.history
         if workings is None:
-            return Read("", False, ())
+            return MessageReading("", False, ())
         clauses = workings.texts[1:] if len(workings.texts) > 2 else ()
         after = said[-1] if workings.in_context and said else ""
-        return Read(_quoted(after), bool(said) and not after, tuple(map(_quoted, clauses)))
+        return MessageReading(
+            _quoted(after), bool(said) and not after, tuple(map(_quoted, clauses))
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Two answers, and what differs."""
+class AnswerComparison:
+    """Two answers and their differences."""
 
     sides: tuple[Side, Side]
     difference: Difference
 
 
-def one_answer(request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller) -> Side:
-    """The answer to the question as it stands."""
-    tried = _try(request, form.asked(caller))
-    return _side(_Seen(request, form, frame, form.cleaned_data["user"]), tried)
-
-
-def compare(
+def answer_message(
     request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller
-) -> Compared | None:
-    """The answer and the one beside it; None where there is no such second caller."""
+) -> Side:
+    """Answer the form's request."""
+    tried = _try(request, form.asked(caller))
+    return _side(_Viewer(request, form, frame, form.cleaned_data["user"]), tried)
+
+
+def compare_answers(
+    request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller
+) -> AnswerComparison | None:
+    """Answer for both callers or settings; None if the second caller does not exist."""
     asked = form.asked(caller)
     who, other_who = form.cleaned_data["user"], form.cleaned_data["user"]
     if form.cleaned_data["vs"] == "settings":
-        other = form.asked_otherwise(asked)
+        other = form.second_request(asked)
         labels = settings_in_words(asked, other)
     else:
-        second = other_caller_of(request, form, frame)
+        second = find_other_caller(request, form, frame)
         if second is None:
             return None
         other, other_who = form.asked(second), form.cleaned_data["vs_user"]
         labels = (
-            label_of(request, form, caller, other=False),
-            label_of(request, form, second, other=True),
+            describe_caller(request, form, caller, other=False),
+            describe_caller(request, form, second, other=True),
         )
     one, two = _try(request, asked), _try(request, other)
     names = [[item.full_name for item in each.selection.selected] for each in (one, two)]
-    seen, also_seen = (_Seen(request, form, frame, each) for each in (who, other_who))
+    viewer, other_viewer = (_Viewer(request, form, frame, each) for each in (who, other_who))
     sides = (
-        _side(seen, one, labels[0], marks(names[0], names[1])),
-        _side(also_seen, two, labels[1], marks(names[1], names[0])),
+        _side(viewer, one, labels[0], compare_places(names[0], names[1])),
+        _side(other_viewer, two, labels[1], compare_places(names[1], names[0])),
     )
-    return Compared(sides, difference(names[0], names[1]))
+    return AnswerComparison(sides, count_differences(names[0], names[1]))
 
 
 def settings_in_words(asked: Asked, other: Asked) -> tuple[str, str]:
-    """Of both questions, the settings in which they differ."""
+    """Describe each request by the settings in which they differ."""
     pairs = zip(_settings(asked), _settings(other), strict=True)
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     if not differing:
         return "As it is", "The same"
-    return _listed([one for one, _ in differing]), _listed([two for _, two in differing])
+    return _join_texts([one for one, _ in differing]), _join_texts([two for _, two in differing])
 
 
 def _settings(asked: Asked) -> tuple[str, ...]:
@@ -197,18 +200,18 @@ def _settings(asked: Asked) -> tuple[str, ...]:
     )
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_texts(parts: Sequence[str]) -> str:
     text = ", ".join(parts)
     return text[:1].upper() + text[1:]
 
 
-def _try(request: PageRequest, asked: Asked) -> Tried:
-    return try_message(asked, to_themselves=asked.caller.user_id == request.user.pk)
+def _try(request: PageRequest, asked: Asked) -> Preview:
+    return preview_selection(asked, to_themselves=asked.caller.user_id == request.user.pk)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """Who looks, at what, and as whom; no name means themselves."""
+class _Viewer:
+    """The viewer, the form, and the name of the user they look as ("" for themselves)."""
 
     request: PageRequest
     form: PlaygroundForm
@@ -216,7 +219,7 @@ class _Seen:
     name: str
 
     def explained_at(self, caller: Caller, full_name: str) -> str:
-        """Where the right to a tool is explained; people read of their own, where they work."""
+        """Return the URL that explains a right; people may read only about their own group."""
         if self.request.user.is_staff:
             username = self.name or self.request.user.get_username()
             return explain_address(username, caller, full_name)
@@ -225,34 +228,34 @@ class _Seen:
 
 
 def _side(
-    seen: _Seen, tried: Tried, label: str = "", compared: Mapping[str, Mark] | None = None
+    viewer: _Viewer, tried: Preview, label: str = "", compared: Mapping[str, Mark] | None = None
 ) -> Side:
     rows = tuple(
         Row(
             item=item,
-            parameters=parameters_of(item.input_schema),
+            parameters=list_parameters(item.input_schema),
             ground=tried.grounds.get(item.pk),
-            why=seen.explained_at(tried.asked.caller, item.full_name),
+            why=viewer.explained_at(tried.asked.caller, item.full_name),
             mark=(compared or {}).get(item.full_name),
         )
         for item in tried.selection.selected
     )
-    why = _why(seen, tried)
+    why = _why(viewer, tried)
     known = why is not None and why.rights is not None
-    explained = seen.explained_at(tried.asked.caller, why.name) if why and known else ""
+    explained = viewer.explained_at(tried.asked.caller, why.name) if why and known else ""
     return Side(label, tried, rows, why, explained)
 
 
-def _why(seen: _Seen, tried: Tried) -> WhyNot | None:
-    name = seen.form.cleaned_data["why"].strip()
+def _why(viewer: _Viewer, tried: Preview) -> WhyNot | None:
+    name = viewer.form.cleaned_data["why"].strip()
     if not name:
         return None
-    by_admin = seen.request.user.is_staff
+    by_admin = viewer.request.user.is_staff
     return why_not(asked=tried.asked, selection=tried.selection, name=name, by_admin=by_admin)
 
 
 def explain_address(username: str, caller: Caller, full_name: str) -> str:
-    """Where admins read why somebody may or may not use something."""
+    """Return the URL of the page that explains a right to admins."""
     asked: dict[str, str | int] = {"user": username, "group": caller.group_id}
     if caller.space_id:
         asked["space"] = caller.space_id

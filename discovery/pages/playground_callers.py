@@ -1,5 +1,4 @@
-"""Whom the playground looks as. Admins may choose anybody; everybody else is themselves, and may
-compare the groups and spaces that are their own."""
+"""Callers of the playground: admins may choose anybody, others their own groups and spaces."""
 
 from dataclasses import dataclass
 
@@ -20,25 +19,25 @@ NOT_YOURS = "That is no group or space of yours."
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """People to suggest, and the groups and spaces of the one who is chosen."""
+    """Suggested people, and the groups and spaces of the chosen one."""
 
     people: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     spaces: tuple[str, ...] = ()
 
 
-def fields_for(request: PageRequest) -> QueryDict:
-    """The fields of the address, or of the body. A link that names a caller is the opener's own
-    question, unless they are an admin."""
+def read_fields(request: PageRequest) -> QueryDict:
+    """Return the submitted fields, without those that name a caller unless the viewer is staff."""
     given = (request.POST if request.method == "POST" else request.GET).copy()
+    # A shared link that names a caller runs as the person who opens it.
     if not request.user.is_staff:
         for name in (*CALLER, "vs_user"):
             given.pop(name, None)
     return given
 
 
-def caller_of(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
-    """Whom the answer is for; a caller who does not exist is told beside the field."""
+def find_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
+    """Return the caller of the answer; an unknown one becomes an error of the form."""
     if not form.is_valid():
         return frame.caller
     named = _named(form, CALLER)
@@ -46,24 +45,24 @@ def caller_of(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Calle
         if frame.caller is None and form.cleaned_data["message"]:
             form.add_error("user", "You are in no group yourself. Choose whom to look as.")
         return frame.caller
-    return _called(request, form, frame, named, "user")
+    return _resolve(request, form, frame, named, "user")
 
 
-def other_caller_of(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
-    """Whom the second answer is for."""
+def find_other_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
+    """Return the caller of the second answer."""
     named = _named(form, OTHER_CALLER)
     if not any(named.values()):
         return frame.caller
-    return _called(request, form, frame, named, "vs_user")
+    return _resolve(request, form, frame, named, "vs_user")
 
 
-def choices_for(request: PageRequest, form: PlaygroundForm) -> Choices | None:
-    """What admins may choose from; nobody else chooses."""
+def list_choices(request: PageRequest, form: PlaygroundForm) -> Choices | None:
+    """Return an admin's choices; None for everybody else."""
     return _choices(form, CALLER) if request.user.is_staff else None
 
 
-def other_choices_for(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Choices:
-    """The same for the second answer; whoever is no admin has their own groups."""
+def list_other_choices(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Choices:
+    """Return the choices for the second answer; people who are not staff have their own groups."""
     if form.data.get("vs") != "caller":
         return Choices()
     if request.user.is_staff:
@@ -73,14 +72,16 @@ def other_choices_for(request: PageRequest, form: PlaygroundForm, frame: Frame) 
     return Choices((), own, _spaces(chosen) if chosen in own else ())
 
 
-def people_named(typed: str) -> tuple[str, ...]:
-    """Active people whose name has this in it, the first few."""
+def find_people(typed: str) -> tuple[str, ...]:
+    """Return the first active users whose name contains the text."""
     people = User.objects.filter(is_active=True, username__icontains=typed).order_by("username")
     return tuple(people.values_list("username", flat=True)[:MOST_PEOPLE])
 
 
-def label_of(request: PageRequest, form: PlaygroundForm, caller: Caller, *, other: bool) -> str:
-    """A caller in words: who, in which group and space."""
+def describe_caller(
+    request: PageRequest, form: PlaygroundForm, caller: Caller, *, other: bool
+) -> str:
+    """Describe a caller by name, group and space."""
     user, _, space = OTHER_CALLER if other else CALLER
     who = form.cleaned_data[user]
     name = "You" if who in {"", request.user.get_username()} else who
@@ -95,7 +96,7 @@ def _named(form: PlaygroundForm, fields: tuple[str, ...]) -> dict[str, str | Non
     }
 
 
-def _called(
+def _resolve(
     request: PageRequest,
     form: PlaygroundForm,
     frame: Frame,
@@ -116,10 +117,10 @@ def _called(
 def _choices(form: PlaygroundForm, fields: tuple[str, str, str]) -> Choices:
     name, group = (form.data.get(field, "") for field in fields[:2])
     if not name:
-        return Choices(people_named(""))
+        return Choices(find_people(""))
     groups = Group.objects.filter(user__username=name).order_by("name")
     return Choices(
-        people_named(name),
+        find_people(name),
         tuple(groups.values_list("name", flat=True)),
         _spaces(group) if group else (),
     )

@@ -1,5 +1,4 @@
-"""What people type and choose in the playground. All of it is in the address, so that it can be
-shared."""
+"""The playground's form. All of its fields are in the URL, so that a request can be shared."""
 
 from dataclasses import replace
 
@@ -22,13 +21,13 @@ OUTPUTS = [
 GRAPH = [("", "Count"), ("off", "Do not count")]
 COMPARED = [("", "Nothing"), ("settings", "Other settings"), ("caller", "Another caller")]
 AS_BEFORE = ("", "The same")
-# Whom the answer is for, and the second one beside it.
+# Fields of the caller, and of the second caller to compare with.
 CALLER, OTHER_CALLER = ("user", "group", "space"), ("vs_user", "vs_group", "vs_space")
 LONGEST_NAME = 200
 
 
 class PlaygroundForm(forms.Form):
-    """A message and how to look at it; from `vs` on, what the second answer differs in."""
+    """A message with its settings; the `vs` fields are those of the second answer."""
 
     message = forms.CharField(required=False)
     history = forms.CharField(required=False)
@@ -52,36 +51,36 @@ class PlaygroundForm(forms.Form):
     vs_space = forms.CharField(required=False, max_length=60)
 
     def clean_message(self) -> str:
-        """Messages have a limit, as they have in the API."""
+        """Limit the message's length as the API does."""
         return self._within_limit("message")
 
     def clean_history(self) -> str:
-        """So have the messages before it."""
+        """Limit the length of earlier messages."""
         return self._within_limit("history")
 
-    def asks(self) -> bool:
-        """Whether there is a message, and nothing is wrong."""
+    def has_message(self) -> bool:
+        """Return True if the form is valid and has a message."""
         return self.is_valid() and bool(self.cleaned_data["message"].strip())
 
-    def said_before(self) -> tuple[str, ...]:
-        """The earlier messages, oldest first."""
+    def history_lines(self) -> tuple[str, ...]:
+        """Return the earlier messages, oldest first."""
         lines = str(self.cleaned_data["history"]).splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
     def asked(self, caller: Caller) -> Asked:
-        """The question as the selector takes it."""
+        """Build the selection request."""
         data = self.cleaned_data
         return Asked(
             message=data["message"],
             caller=caller,
-            history=self.said_before(),
+            history=self.history_lines(),
             max_tools=data["max_tools"] or settings.PEGBOARD_MAX_TOOLS,
             kind=data["kind"] or "any",
             use_graph=data["graph"] != "off",
         )
 
-    def asked_otherwise(self, asked: Asked) -> Asked:
-        """The same question in the second answer's settings."""
+    def second_request(self, asked: Asked) -> Asked:
+        """Build the selection request with the second answer's settings."""
         data = self.cleaned_data
         graph = {"": asked.use_graph, "on": True, "off": False}[data["vs_graph"]]
         return replace(

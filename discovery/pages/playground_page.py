@@ -1,4 +1,4 @@
-"""Playground: a message, what would be selected for it, and why."""
+"""The playground: a message, the selection for it, and the reasons."""
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -8,30 +8,29 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from acl.rights.caller import Caller
-from discovery.pages.first_steps_page import first_run_beside
-from discovery.pages.outputs import link_to, output_of
-from discovery.pages.playground_answer import compare, one_answer
+from discovery.pages.first_steps_page import start_page_checklist
+from discovery.pages.outputs import build_link, build_output
+from discovery.pages.playground_answer import answer_message, compare_answers
 from discovery.pages.playground_callers import (
-    caller_of,
-    choices_for,
-    fields_for,
-    other_choices_for,
-    people_named,
+    find_caller,
+    find_people,
+    list_choices,
+    list_other_choices,
+    read_fields,
 )
 from discovery.pages.playground_forms import OUTPUTS, PlaygroundForm
-from discovery.pages.playground_samples import samples_for
-from discovery.pages.sample_messages import turns_around
+from discovery.pages.playground_samples import list_samples
+from discovery.pages.sample_messages import find_conversation
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def playground(request: PageRequest) -> HttpResponse:
-    """The form, and for a message its answer; htmx takes only the part that changes.
-
-    What is too long for an address is posted; that changes no more than asking by the address."""
+    """Show the form and, for a message, its answer; htmx requests get only that part."""
     frame = frame_of(request)
-    form = PlaygroundForm(fields_for(request))
-    caller = caller_of(request, form, frame)
+    form = PlaygroundForm(read_fields(request))
+    # A message too long for a URL is posted; like a GET, that changes nothing.
+    caller = find_caller(request, form, frame)
     if frame.caller is None and caller is None and not request.user.is_staff:
         return render_page(request, "no_group.html", {"title": "Playground"}, frame=frame)
     answer = _answer(request, form, frame, caller)
@@ -39,9 +38,9 @@ def playground(request: PageRequest) -> HttpResponse:
         "form": form,
         "outputs": OUTPUTS,
         "usual_most": settings.PEGBOARD_MAX_TOOLS,
-        "choices": choices_for(request, form),
-        "other_choices": other_choices_for(request, form, frame),
-        "first_run": first_run_beside(request, frame, tried=answer["selection"] is not None),
+        "choices": list_choices(request, form),
+        "other_choices": list_other_choices(request, form, frame),
+        "first_run": start_page_checklist(request, frame, tried=answer["selection"] is not None),
         **answer,
     }
     template = "playground/playground.html" + ("#answer" if request.htmx else "")
@@ -51,29 +50,29 @@ def playground(request: PageRequest) -> HttpResponse:
 @login_required
 @require_GET
 def people(request: PageRequest) -> HttpResponse:
-    """Names to complete what staff type into any one field; nobody else learns who there is."""
+    """Return names to complete what staff type into a caller field; empty for others."""
     typed = str(next(iter(request.GET.values()), ""))
-    names = people_named(typed) if request.user.is_staff else ()
+    names = find_people(typed) if request.user.is_staff else ()
     return render(request, "playground/people.html", {"names": names})
 
 
 def _answer(
     request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller | None
 ) -> dict[str, object]:
-    if caller is None or not form.asks():
-        return {"selection": None, "samples": samples_for(caller)}
+    if caller is None or not form.has_message():
+        return {"selection": None, "samples": list_samples(caller)}
     shared = {
-        "link": link_to(request, form),
-        "turns": turns_around(form.cleaned_data["message"], form.said_before()),
+        "link": build_link(request, form),
+        "turns": find_conversation(form.cleaned_data["message"], form.history_lines()),
     }
     if form.cleaned_data["vs"]:
-        compared = compare(request, form, frame, caller)
+        compared = compare_answers(request, form, frame, caller)
         if compared is None:
-            return {"selection": None, "samples": samples_for(caller)}
+            return {"selection": None, "samples": list_samples(caller)}
         first = compared.sides[0]
         return {**shared, "compared": compared, "side": first, "selection": first.selection}
-    side = one_answer(request, form, frame, caller)
-    output = output_of(request=request, form=form, tried=side.tried)
+    side = answer_message(request, form, frame, caller)
+    output = build_output(request=request, form=form, preview=side.tried)
     return {
         **shared,
         "side": side,

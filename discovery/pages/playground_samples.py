@@ -1,4 +1,4 @@
-"""What somebody could try: messages for tools that they have, and a conversation."""
+"""Sample messages for the tools that a caller has, and a sample conversation."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from discovery.pages.sample_messages import (
     MESSAGES,
     SMALL_TALK,
     Turn,
-    conversation_for,
+    choose_conversation,
 )
 
 MOST = 4
@@ -18,30 +18,34 @@ LONGEST = 90
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Messages, one click each; and whether there is any tool that they could find."""
+    """Sample messages, a conversation, and whether the caller has any tools."""
 
     messages: tuple[str, ...]
     conversation: tuple[Turn, ...]
     has_tools: bool
 
 
-def samples_for(caller: Caller | None) -> Samples:
-    """Of up to four categories that the caller has, what one of its tools says of itself that
-    people ask it; one statement. Ours, where the tools say nothing."""
+def list_samples(caller: Caller | None) -> Samples:
+    """Return example messages of the caller's tools, from up to four categories; one statement.
+
+    Without such examples, use general ones.
+    """
     if caller is None:
-        return Samples((*MESSAGES, SMALL_TALK), conversation_for(()), has_tools=True)
+        return Samples((*MESSAGES, SMALL_TALK), choose_conversation(()), has_tools=True)
     usable = Capability.objects.usable_by(caller).connected().filter(pinned=False)
     rows = list(
         usable.order_by("category", "full_name", "pk")
         .distinct("category")
         .values_list("category", "examples")
     )
-    # What newcomers know from everyday life comes first.
+    # Categories that newcomers know from everyday life come first.
     known = [category for category, _ in CONVERSATIONS]
     rows.sort(key=lambda row: known.index(row[0]) if row[0] in known else len(known))
-    said = [str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples]
-    own = [text for text in said if len(text) <= LONGEST]
+    first_examples = [
+        str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples
+    ]
+    own = [text for text in first_examples if len(text) <= LONGEST]
     messages = tuple(dict.fromkeys([*own, *MESSAGES]))[:MOST]
     return Samples(
-        (*messages, SMALL_TALK), conversation_for([category for category, _ in rows]), bool(rows)
+        (*messages, SMALL_TALK), choose_conversation([category for category, _ in rows]), bool(rows)
     )

@@ -1,4 +1,4 @@
-"""Messages to begin with, and short conversations whose later messages lean on the earlier ones."""
+"""Sample messages, and short conversations whose later messages refer to earlier ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MESSAGES = (
     "Will it rain in Lisbon tomorrow?",
 )
 SMALL_TALK = "Thanks, that was all!"
-# The first whose category the person has tools of; or else the first of all.
+# Used is the first whose category the person has tools of, or else the first of all.
 CONVERSATIONS = (
     (
         "planning",
@@ -37,7 +37,7 @@ CONVERSATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation, with those before it as the form has them."""
+    """A message of a conversation, with the earlier ones as the form takes them."""
 
     number: int
     message: str
@@ -45,14 +45,14 @@ class Turn:
     current: bool = False
 
 
-def conversation_for(categories: Sequence[str]) -> tuple[Turn, ...]:
-    """The turns of a conversation about something that there is."""
+def choose_conversation(categories: Sequence[str]) -> tuple[Turn, ...]:
+    """Choose a conversation about one of the categories."""
     fitting = (said for category, said in CONVERSATIONS if category in categories)
     return _turns(next(fitting, CONVERSATIONS[0][1]))
 
 
-def turns_around(message: str, history: Sequence[str]) -> tuple[Turn, ...]:
-    """The conversation that this is a turn of, with that turn marked; nothing where it is none."""
+def find_conversation(message: str, history: Sequence[str]) -> tuple[Turn, ...]:
+    """Return the sample conversation that contains these messages, with the current one marked."""
     now = (*history, message.strip())
     for _, said in CONVERSATIONS:
         if now == said[: len(now)]:

@@ -1,5 +1,4 @@
-"""Trying a message: the selection as a chat backend would get it, and by which right each tool is
-there. No turn is stored."""
+"""Preview of a selection, and the right to each tool in it. Stores no turn."""
 
 from dataclasses import dataclass
 
@@ -8,23 +7,26 @@ from catalog.models import Capability
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from discovery.turns.discover import Discovery, asked_in_tiers, tell
+from discovery.turns.discover import Discovery, tier_request, write_tiers
 
 _READ = ("full_name", "integration__title")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """A question, its answer, and by primary key the right by which each tool is in it."""
+class Preview:
+    """A request, its selection, and the ground of each tool by primary key."""
 
     asked: Asked
     selection: Selection
     grounds: dict[int, Ground]
 
 
-def try_message(asked: Asked, *, to_themselves: bool) -> Tried:
-    """Three statements: the selection, the tools' integrations, and the grounds; only the first
-    where nothing is selected. `to_themselves` says whether the caller is who reads it."""
+def preview_selection(asked: Asked, *, to_themselves: bool) -> Preview:
+    """Select for the message and explain the rights, in three statements; one if nothing is
+    selected.
+
+    `to_themselves` is True if the caller is the reader.
+    """
     selection = select_capabilities(asked)
     found = Capability.objects.usable_by(asked.caller).filter(
         pk__in=[item.pk for item in selection.selected]
@@ -35,11 +37,11 @@ def try_message(asked: Asked, *, to_themselves: bool) -> Tried:
         if rows
         else {}
     )
-    return Tried(asked, selection, grounds)
+    return Preview(asked, selection, grounds)
 
 
-def try_in_tiers(asked: Asked) -> Discovery:
-    """What the same message gives in tiers, as the deployment has settled them."""
+def preview_tiers(asked: Asked) -> Discovery:
+    """Write the tiers for the same message, with the deployment's options."""
     options = TierOptions.of_the_deployment()
-    asked = asked_in_tiers(asked, options)
-    return tell(asked, select_capabilities(asked), options=options)
+    asked = tier_request(asked, options)
+    return write_tiers(asked, select_capabilities(asked), options=options)

@@ -1,4 +1,4 @@
-"""Where the pages live."""
+"""URLs of the pages."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""What people type into the pages."""
+"""Forms of My tools and of access requests."""
 
 from django import forms
 
@@ -16,7 +16,7 @@ SHOWN = [
 
 
 class ToolsForm(forms.Form):
-    """The filters of My tools. A wrong value in the address counts as no filter."""
+    """Filters of My tools; invalid values are ignored."""
 
     q = forms.CharField(required=False, max_length=200)
     category = forms.CharField(required=False, max_length=60)
@@ -25,7 +25,7 @@ class ToolsForm(forms.Form):
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     def wanted(self) -> ToolFilters:
-        """The filters as the service takes them."""
+        """Return the filters as the service takes them."""
         self.full_clean()
         data = self.cleaned_data
         return ToolFilters(
@@ -38,7 +38,7 @@ class ToolsForm(forms.Form):
 
 
 class RequestForm(forms.ModelForm):
-    """What somebody needs, in their own words."""
+    """An access request in the person's own words."""
 
     class Meta:
         model = AccessRequest

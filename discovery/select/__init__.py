@@ -1,4 +1,4 @@
-"""Selecting tools for a message: reading it, finding candidates, ranking them, explaining."""
+"""Selection of tools for a message: read it, find candidates, rank them, explain."""
 
 __all__ = [
     "candidates",

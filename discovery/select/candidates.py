@@ -1,9 +1,9 @@
-"""Candidates for a message: what the caller may use and what is near it in meaning or words, in one
-statement, with what the foremost of them need, how they are related, and what of them the group
-has called for messages like this one.
+"""Candidates for a message, in one SQL statement.
 
-The statement is prepared once on each connection. It returns the definitions of its candidates too,
-since a second round trip would cost more than the bytes.
+It finds what the caller may use near the message in meaning or words, the dependencies and
+relations of the best candidates, and the group's experiences with similar messages. It is prepared
+once per connection, and returns the definitions too, since a second round trip would cost more than
+the bytes.
 """
 
 import json
@@ -29,20 +29,19 @@ from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
-from discovery.learning.past_use import Checked, Experience
+from discovery.learning.past_use import Experience, VoteGains
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
-# Of each arm, for one text and for several that share the list. Fewer lose right answers; more cost
-# time and gain nothing.
+# Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
+# cost time and gain nothing.
 NEAREST, NEAREST_OF_SEVERAL = 40, 60
-# Relations are looked at among so many of each arm, since they count for what is first in the end.
-# Of each of them so many neighbours come along.
+# Relations are read only for the best of each arm, since only they can be selected, with a limit of
+# neighbours for each.
 FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
 
 
 class Candidate(NamedTuple):
-    """A capability that competes, with its evidence: cosines and words, of the message first and
-    then its clauses."""
+    """A competing capability, with cosines and word scores for the message and its clauses."""
 
     pk: int
     identifier: str
@@ -54,7 +53,7 @@ class Candidate(NamedTuple):
     description: ReviewedText
     category: str
     tags: list[str]
-    schema: str | None  # JSON; parsed only for what is selected
+    schema: str | None  # JSON, parsed only if selected
     side_effect: str
     core: bool
     pinned: bool
@@ -67,26 +66,24 @@ class Candidate(NamedTuple):
 
     @property
     def input_schema(self) -> ReviewedSchema | None:
-        """The schema of its arguments."""
+        """Return the JSON schema of the arguments."""
         return ReviewedSchema(json.loads(self.schema)) if self.schema else None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates, and how many capabilities and tokens there are in all that the caller may
-    use."""
+    """The candidates, and the number and tokens of everything that the caller may use."""
 
     found: list[Candidate]
     usable: int
     tokens: int
-    embedded: bool  # whether any candidate had a vector
-    # What was not found itself, and is needed by or used together with what was.
+    embedded: bool  # True if any candidate has a vector
+    # Dependencies and companions of the hits that are no hits themselves.
     outside: list[Candidate]
-    links: list[Link]  # between all of these, by primary key
-    # What of these was called for the messages that are nearest to this one, and how good such
-    # votes were so far.
+    links: list[Link]  # among all of these, by primary key
+    # Calls of these for the most similar messages, and the gains by earlier votes.
     experiences: list[Experience]
-    checked: Checked
+    checked: VoteGains
 
 
 def find_candidates(
@@ -102,11 +99,11 @@ def find_candidates(
     use_graph: bool = False,
     use_experience: bool = False,
 ) -> Candidates:
-    """The best by meaning and by words among what `caller` may use.
+    """Find the best candidates by meaning and by words among what `caller` may use.
 
-    `vectors` holds a row for the message and one for each clause, by `model`; None goes by words
-    alone. `words` has a lexical query for the same texts. `names` are full names that the message
-    mentions literally. `use_experience` needs vectors.
+    `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
+    `words` has a lexical query for the same texts. `names` are full names that the message contains
+    literally. `use_experience` needs vectors.
     """
     count = 0 if vectors is None else len(vectors)
     most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
@@ -115,17 +112,17 @@ def find_candidates(
         "model": model,
         "names": list(names),
         **{
-            f"v{i}": _OnTheWire(Vector(vectors[i]).to_binary())
+            f"v{i}": _BinaryValue(Vector(vectors[i]).to_binary())
             for i in range(count)
             if vectors is not None
         },
         **{
-            f"t{i}": _OnTheWire(SparseVector(query, DIMENSIONS).to_binary())
+            f"t{i}": _BinaryValue(SparseVector(query, DIMENSIONS).to_binary())
             for i, query in enumerate(words)
         },
     }
     if most and vectors is not None:
-        parameters["h0"] = _OnTheWire(HalfVector(vectors[0]).to_binary())
+        parameters["h0"] = _BinaryValue(HalfVector(vectors[0]).to_binary())
     shape = (count, len(words), use_graph, most)
     rows = _run(_statement(*shape, united=caller.is_united), parameters)
     usable, tokens = rows[0][:_TOTALS] if rows else (0, 0)
@@ -140,7 +137,7 @@ def _candidates(
     outside: list[Candidate] = []
     links: list[Link] = []
     experiences: list[Experience] = []
-    checked = Checked()
+    checked = VoteGains()
     names: dict[int, list[str]] = {}
     for row in rows:
         candidate, more = Candidate._make(row[:_WIDTH]), row[_WIDTH:]
@@ -156,7 +153,7 @@ def _candidates(
             found.append(candidate)
         if more:
             turns, likenesses, worths, gains, squares = more
-            checked = Checked(gains, squares) if gains else checked
+            checked = VoteGains(gains, squares) if gains else checked
             if turns:
                 experiences += map(Experience, repeat(candidate.pk), turns, likenesses, worths)
     stored = {(link.source, link.target, link.kind) for link in links}
@@ -167,16 +164,15 @@ def _candidates(
 
 @lru_cache(maxsize=32)
 def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, united: bool) -> str:
-    """The statement for so many vectors and lexical queries, with relations or without, reading so
-    many experiences; it stays the same, so that it is prepared once."""
+    """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
     near = _NEAR.format(
-        distance=_least([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
+        distance=_smallest([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
     )
     worded = _WORDED.format(limit=limit)
     arms = [near, worded] if vectors else [worded]
     if experiences:
-        arms.append(memory.arms(experiences))
+        arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
         rights=rights_sql(TABLES, united=united),
         arms=",\n".join(arms),
@@ -205,7 +201,7 @@ def _graph(vectors: int, texts: int) -> str:
     )
 
 
-def _least(distances: list[str]) -> str:
+def _smallest(distances: list[str]) -> str:
     return distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})"
 
 
@@ -224,7 +220,7 @@ _WORDED = """worded AS (
   WHERE score < 0 ORDER BY score LIMIT {limit}
 )"""
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-# The totals come first and alone, so that they are there even where nothing is found.
+# The totals are joined first, so that there is a row even if nothing is found.
 _STATEMENT = """WITH RECURSIVE {rights},
 model AS MATERIALIZED (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s::text),
 {arms},
@@ -254,8 +250,8 @@ _RELATED = """,
 _JOINED = """
   LEFT JOIN link ON link.id = c.id LEFT JOIN counting ON counting.id = c.id"""
 _FOREMOST_BY_MEANING = "UNION (SELECT id FROM near ORDER BY distance LIMIT {foremost})"
-# Everything here is about what the caller may use, the number of those who share something
-# included. Each set is joined once: a subquery for each row would read `usable` again and again.
+# All sets are restricted to what the caller may use, including the counts of who shares a name.
+# Each set is joined once: a subquery per row would scan `usable` again and again.
 _GRAPH = """,
 foremost AS MATERIALIZED (
   SELECT id FROM named UNION (SELECT id FROM worded ORDER BY score LIMIT {foremost})
@@ -311,28 +307,30 @@ counting AS MATERIALIZED (
 
 
 @dataclass(frozen=True, slots=True)
-class _OnTheWire:
-    """A value as Postgres itself would send it: as text, a vector costs half a millisecond."""
+class _BinaryValue:
+    """A value in Postgres's binary format: as text, a vector costs half a millisecond."""
 
     content: bytes
 
 
-class _OnTheWireDumper(Dumper):
-    """Leaves the type to the cast in the statement, so that no connection has to look it up."""
+class _BinaryDumper(Dumper):
+    """Dumps without a type: the statement casts it, so no connection has to look the type up."""
 
     format = Format.BINARY
 
-    def dump(self, obj: _OnTheWire) -> bytes:
+    def dump(self, obj: _BinaryValue) -> bytes:
         return obj.content
 
 
 class _PreparingCursor(psycopg.RawCursor[Any]):
-    """Binds on the server and prepares at the first use; Django's own cursor can do neither. Raw:
-    a long statement with names in it would be read through again at each call."""
+    """Cursor with server-side binding and preparation at first use, which Django's lacks.
+
+    It is raw because psycopg would parse a long statement with named parameters on each call.
+    """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         super().__init__(connection)
-        self.adapters.register_dumper(_OnTheWire, _OnTheWireDumper)
+        self.adapters.register_dumper(_BinaryValue, _BinaryDumper)
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
         super().execute(query, params, prepare=True, binary=True, **kwargs)
@@ -342,7 +340,7 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
 def _run(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     connection.ensure_connection()
     query, names = _numbered(statement)
-    # Django's wrapper around our cursor, so that statements are counted and failures translated.
+    # Django's wrapper counts queries and translates errors.
     raw = _PreparingCursor(connection.connection)
     with connection._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
         cursor.execute(query, [parameters[name] for name in names])
@@ -351,7 +349,7 @@ def _run(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 @lru_cache(maxsize=16)
 def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
-    """The statement with $1, $2 … for its names, and the names in that order."""
+    """Replace named parameters by $1, $2 …; return the names in that order."""
     names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
     numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement)
     return numbered.replace("%%", "%"), names

@@ -1,4 +1,4 @@
-"""Splits a message with several intents, so that each can find its own tools."""
+"""Splitting of messages with several tasks, so that each finds its own tools."""
 
 import re
 
@@ -6,14 +6,14 @@ from catalog import lexical
 from discovery.select import glossary
 
 MOST_CLAUSES = 5
-LONGEST_MESSAGE = 2_000  # characters looked at
-# A clause that says less than this is about the message ("can you help me with that"), not a task.
-# One that begins with a verb says more with fewer words: "mail the team".
+LONGEST_MESSAGE = 2_000  # characters that are read
+# A clause with fewer words is about the message ("can you help me with that") and no task. A clause
+# that starts with a verb needs fewer: "mail the team".
 FEWEST_WORDS, FEWEST_WORDS_AFTER_VERB = 3, 2
 
-# After a full stop, a question mark …; the Chinese and Japanese ones need no space.
+# After a full stop, a question mark and so on; Chinese and Japanese ones need no space.
 _SENTENCE_END = re.compile(r"(?<=[.!?;\u2026])\s+|[\u3002\uff01\uff1f\uff1b]|\n+")
-# A run of blanks is read once, from its beginning.
+# Possessive quantifiers: a run of blanks is scanned once.
 _CONJUNCTION = re.compile(
     r"(?:,\s++|(?<!\s)\s++)(?:and then|and also|and|then|also|plus|after that|afterwards|finally"
     r"|but|und dann|und|dann|danach|et ensuite|et puis|et|puis|y luego|y|luego|e depois|e poi|e|poi"
@@ -21,8 +21,8 @@ _CONJUNCTION = re.compile(
     re.IGNORECASE,
 )
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-# What people ask an assistant to do. Between two of these a comma or "and" separates tasks;
-# elsewhere it only lists things ("music and films"), and cutting there would lose meaning.
+# Verbs that begin requests. Before one of these a comma or "and" separates tasks; otherwise it
+# lists things ("music and films"), and a cut would lose meaning.
 _STARTS_OF_TASKS = """
 add adjust alert analyse analyze answer apply archive arrange ask assess assign attach book
 build buy calculate call cancel change check choose clean clear close collect comment compare
@@ -46,10 +46,10 @@ _VERBS = frozenset(_STARTS_OF_TASKS.split())
 
 
 def split(message: str) -> list[str]:
-    """The message's clauses, at most five; empty when there is nothing to split."""
+    """Return the message's clauses, at most five; empty if it has only one."""
     found = [clause for sentence in _sentences(message) for clause in _tasks(sentence)]
-    clauses = [clause for clause in dict.fromkeys(found) if _says_something(clause)]
-    return _joined(clauses) if len(clauses) > 1 else []
+    clauses = [clause for clause in dict.fromkeys(found) if _is_task(clause)]
+    return _merge_shortest(clauses) if len(clauses) > 1 else []
 
 
 def _sentences(message: str) -> list[str]:
@@ -57,7 +57,7 @@ def _sentences(message: str) -> list[str]:
 
 
 def _tasks(sentence: str) -> list[str]:
-    """The sentence cut before every conjunction that a verb follows."""
+    """Cut the sentence before each conjunction that a verb follows."""
     starts, ends = [0], []
     for border in _CONJUNCTION.finditer(sentence):
         if _starts_with_verb(sentence, border.end()):
@@ -72,13 +72,13 @@ def _starts_with_verb(text: str, at: int = 0) -> bool:
     return first is not None and (first[0].lower() in _VERBS or glossary.is_verb(first[0]))
 
 
-def _says_something(clause: str) -> bool:
+def _is_task(clause: str) -> bool:
     needed = FEWEST_WORDS_AFTER_VERB if _starts_with_verb(clause) else FEWEST_WORDS
     return len(set(lexical.words(clause))) >= needed
 
 
-def _joined(clauses: list[str]) -> list[str]:
-    """Neighbours put together, the shortest first, until they are few enough."""
+def _merge_shortest(clauses: list[str]) -> list[str]:
+    """Merge neighbours, shortest first, until there are few enough."""
     clauses = list(clauses)
     while len(clauses) > MOST_CLAUSES:
         pairs = range(len(clauses) - 1)

@@ -1,16 +1,16 @@
-"""Tells whether a message leans on what was said before, and gives it with what it leans on."""
+"""Follow-up messages: those that make sense only after an earlier message."""
 
 import re
 from collections.abc import Sequence
 
 from discovery.select import glossary
 
-# With more words than this, a message says by itself what it is about.
+# A message with more words than this stands by itself.
 MOST_WORDS, MOST_WORDS_WITHOUT_SIGN = 12, 3
-LONGEST_TURN = 500  # characters of an earlier message that are looked at
+LONGEST_TURN = 500  # characters that are read of an earlier message
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-# "and to Anna", "what about tomorrow", "no, the other one": what begins so goes on.
+# Openings of follow-ups: "and to Anna", "what about tomorrow", "no, the other one".
 _GOES_ON = re.compile(
     r"""\W*+(?:and|or|but|also|plus|then|instead|actually|no|yes|ok|okay|same|again|another|now
     |what\ about|how\ about|what\ if|make\ (?:it|that|them)|go\ ahead|do\ (?:it|that)
@@ -18,7 +18,7 @@ _GOES_ON = re.compile(
     |e|mas|também|sim|não|ma|anche|sì|en|of|maar|ook|nee)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# "send it", "that one too", "the other file": what points at something that is not in the message.
+# References to something outside of the message: "send it", "that one too", "the other file".
 _POINTS_BACK = re.compile(
     r"""\b(?:it|them|him|her|those|this\ one|both|again|also|instead|as\ well|else
     |the\ (?:other|first|second|third|last|same)|(?:new|old|earli|lat|cheap)er
@@ -30,14 +30,14 @@ _POINTS_BACK = re.compile(
 
 
 def in_context(message: str, history: Sequence[str]) -> str:
-    """The message after the last one of `history`, where it leans on it; else empty."""
+    """Return the message after the last one of `history` if it is a follow-up, otherwise ""."""
     earlier = next((turn.strip() for turn in reversed(history) if turn.strip()), "")
-    if not earlier or not _leans(message):
+    if not earlier or not _is_follow_up(message):
         return ""
     return f"{earlier[:LONGEST_TURN]} {message}"
 
 
-def _leans(message: str) -> bool:
+def _is_follow_up(message: str) -> bool:
     words = _WORD.findall(message.lower())
     if not words or len(words) > MOST_WORDS:
         return False

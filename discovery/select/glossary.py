@@ -1,8 +1,8 @@
-"""English words for what people ask an assistant in other languages.
+"""English words for common requests in other languages.
 
-The model that comes with the install knows English best. A message that is recognisably German,
-French, Spanish, Portuguese, Italian, Dutch or Polish gets the English of its plainest words added.
-A model that knows these languages loses little by it.
+The default model knows English best. A message in German, French, Spanish, Portuguese, Italian,
+Dutch or Polish gets the English of its plainest words appended, which does little harm to models
+that know these languages.
 """
 
 import csv
@@ -16,12 +16,12 @@ from importlib.resources import files
 import Stemmer
 
 LANGUAGES = ("german", "french", "spanish", "portuguese", "italian", "dutch", "polish")
-# So many of a language's small words must be there, and more than of any other language.
-FEWEST_SMALL_WORDS = 2
+# A message needs this many function words of a language, and more than of any other language.
+MIN_FUNCTION_WORDS = 2
 _threads = threading.local()
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
-_SMALL_WORDS = """
+_FUNCTION_WORDS = """
 english: the a an is are was of to in on for and or i you it my me can what how with this that
   please do have at be from your
 german: der die das den dem des ein eine einen einem einer ist sind ich du er sie es wir mir mich
@@ -44,20 +44,20 @@ polish: w we na z ze dla po od jest są się nie mi mnie mój moja moje mojej mo
 
 @dataclass(frozen=True, slots=True)
 class Glossary:
-    """One language: English by stem, and the words that begin a task."""
+    """The glossary of one language: English by stem, and the verbs that begin requests."""
 
     english: dict[str, str]
     verbs: frozenset[str]
 
 
 def add_english(texts: Sequence[str]) -> tuple[str, ...]:
-    """A message and its clauses, with the English of the words that are known; English as it is."""
+    """Append English to the message and its clauses; an English message stays as it is."""
     language = language_of(texts[0]) if texts else ""
     return tuple(_with_english(text, language) for text in texts) if language else tuple(texts)
 
 
 def _with_english(text: str, language: str) -> str:
-    english, small = _glossary(language).english, _small()[language]
+    english, small = _glossary(language).english, _function_words()[language]
     words = [word for word in _WORD.findall(text.lower()) if word not in small]
     known = (english.get(stem) for stem in _stems(language, words))
     added = " ".join(dict.fromkeys(word for word in known if word))
@@ -65,44 +65,43 @@ def _with_english(text: str, language: str) -> str:
 
 
 def language_of(message: str) -> str:
-    """The language that the message is in, by its small words and its first; empty for English.
-
-    What it quotes may be in another one.
-    """
+    """Detect the message's language by its function words and first word; "" for English."""
+    # Quoted text may be in another language.
     own = _QUOTED.sub(" ", message)
     words = _WORD.findall(own.lower().replace("'", " ").replace("\u2019", " "))
     counts = {
-        language: sum(word in small for word in words) for language, small in _small().items()
+        language: sum(word in small for word in words)
+        for language, small in _function_words().items()
     }
     if words and words[0] not in english_verbs():
         for language in LANGUAGES:
             if words[0] in _glossary(language).verbs:
-                counts[language] += FEWEST_SMALL_WORDS
+                counts[language] += MIN_FUNCTION_WORDS
     best = max(counts, key=lambda language: counts[language])
-    enough = counts[best] >= FEWEST_SMALL_WORDS and counts[best] > counts["english"]
+    enough = counts[best] >= MIN_FUNCTION_WORDS and counts[best] > counts["english"]
     return best if enough else ""
 
 
 def is_verb(word: str) -> bool:
-    """Whether the word begins a task in one of the languages."""
+    """Return True if the word begins requests in one of the languages."""
     lower = word.lower()
     return any(lower in _glossary(language).verbs for language in LANGUAGES)
 
 
 @lru_cache(maxsize=1)
-def _small() -> dict[str, frozenset[str]]:
-    paragraphs = re.findall(r"(?m)^(\w+): ((?:.+\n)(?:  .+\n)*)", _SMALL_WORDS)
+def _function_words() -> dict[str, frozenset[str]]:
+    paragraphs = re.findall(r"(?m)^(\w+): ((?:.+\n)(?:  .+\n)*)", _FUNCTION_WORDS)
     return {language: frozenset(words.split()) for language, words in paragraphs}
 
 
 @lru_cache(maxsize=1)
 def english_verbs() -> frozenset[str]:
-    """What begins a task in English, as far as the table knows."""
+    """Return the English verbs of the table that begin requests."""
     return frozenset(word for row in _rows() if row["verb"] for word in row["english"].split())
 
 
 def _stems(language: str, words: list[str]) -> list[str]:
-    """Stemmers keep state while they work, so each thread has its own."""
+    """Stem words. Stemmers are stateful, so each thread has its own."""
     if not hasattr(_threads, "stemmers"):
         _threads.stemmers = {name: Stemmer.Stemmer(name) for name in LANGUAGES}
     return list(_threads.stemmers[language].stemWords(words))
@@ -117,7 +116,7 @@ def _glossary(language: str) -> Glossary:
         for stem in _stems(language, words):
             english.setdefault(stem, row["english"])
         if row["verb"]:
-            # As written, not by stem: some English words have the stem of a foreign verb.
+            # Unstemmed: some English words have the same stem as a foreign verb.
             verbs.update(words)
     return Glossary(english, frozenset(verbs))
 

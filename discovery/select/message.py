@@ -1,4 +1,4 @@
-"""How a message is read: without slips, in its context, by its clauses, and in English too."""
+"""Reading of a message: spelling, context, clauses, and English glosses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from discovery.select.clauses import split
 from discovery.select.follow_ups import in_context
 from discovery.select.glossary import add_english, language_of
-from discovery.select.spelling import mend
+from discovery.select.spelling import correct
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The texts that are embedded and looked up: the whole first, then each clause.
+    """The texts to embed and look up: the whole message, then each clause.
 
-    From `own` on they are the message's own; before that, earlier messages are in them too.
+    Texts before index `own` contain an earlier message.
     """
 
     texts: tuple[str, ...]
@@ -21,9 +21,9 @@ class Reading:
 
 
 def read(message: str, history: Sequence[str] = ()) -> Reading:
-    """A message that stands by itself is read without its history."""
+    """Read a message; its history is used only if it is a follow-up."""
     if not language_of(message):
-        message = mend(message)
+        message = correct(message)
     said = (message, *split(message))
     context = in_context(message, history)
     if not context:

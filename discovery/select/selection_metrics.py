@@ -1,4 +1,4 @@
-"""What Prometheus learns about selections."""
+"""Prometheus metrics of selections."""
 
 from prometheus_client import Counter, Histogram
 
@@ -17,7 +17,7 @@ _saved = Counter("pegboard_selection_tokens_saved", "Estimated tokens that selec
 
 
 def observe_selection(selection: Selection) -> None:
-    """Count one selection."""
+    """Record one selection."""
     for part, milliseconds in selection.timings.items():
         _seconds.labels(part).observe(milliseconds / 1000)
     _tools.observe(len(selection.selected))

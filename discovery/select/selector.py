@@ -1,5 +1,5 @@
-"""SmartToolSelector: the few capabilities that fit a message and that this caller may use, with
-the reason for each."""
+"""The selector: the few capabilities that match a message and that the caller may use, with
+reasons."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from acl.platform.redis_circuit import redis_circuit
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
-from discovery.learning.past_use import Vote, bonuses, count_votes, gains_by_level, level_for
+from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
 from discovery.learning.turn_notes import Note, write_note
 from discovery.select.candidates import Candidate, Candidates, find_candidates
 from discovery.select.message import Reading, read
@@ -43,14 +43,13 @@ log = structlog.get_logger(__name__)
 
 
 def select_capabilities(asked: Asked) -> Selection:
-    """Embed the message, find what the caller may use near it, rank, re-rank by relations, give
-    places, explain.
+    """Select capabilities for a message.
 
-    One SQL statement, and no network but Postgres, Redis and the embedding. Without a model it goes
-    by words and says so in `degraded`.
+    One SQL statement, and no network but Postgres, Redis and the embedding. Without a model it
+    ranks by words and says so in `degraded`.
     """
-    watch = _Watch()
-    asked = replace(asked, message=_sendable(asked.message))
+    watch = _Stopwatch()
+    asked = replace(asked, message=_clean(asked.message))
     reading = read(asked.message, asked.history)
     texts = reading.texts
     embedded, problem = _embed(texts)
@@ -58,7 +57,7 @@ def select_capabilities(asked: Asked) -> Selection:
     candidates = _find(asked, texts, embedded)
     watch.lap("sql")
     votes = count_votes(candidates.experiences)
-    use = bonuses(votes, level_for(candidates.checked))
+    use = bonuses(votes, choose_level(candidates.checked))
     model = embedded.model if embedded else ""
     ranked = rank(
         candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
@@ -71,22 +70,22 @@ def select_capabilities(asked: Asked) -> Selection:
         ranked, candidates, most=asked.max_tools, small_talk=small_talk, boost=boost
     )
     watch.lap("ranking")
-    selected = _explained(placed, needed, texts)
+    selected = _explain_all(placed, needed, texts)
     watch.lap("rendering")
-    degraded = _done_without(problem, candidates)
+    degraded = _degradations(problem, candidates)
     answer = _answer(ranked, selected, candidates, degraded, watch.finish())
     workings = Workings(texts, reading.own > 0, ranked, placed)
     return replace(answer, small_talk=small_talk, noted=noted, workings=workings)
 
 
-def _sendable(message: str) -> str:
-    """Without what neither Postgres nor a tokenizer takes: half a surrogate pair, and NUL."""
+def _clean(message: str) -> str:
+    """Remove what Postgres or a tokenizer rejects: lone surrogates and NUL."""
     return message.encode(errors="replace").decode().replace("\x00", " ")
 
 
 @dataclass(slots=True)
-class _Watch:
-    """Milliseconds by part."""
+class _Stopwatch:
+    """Stopwatch of a selection: milliseconds by part."""
 
     started: float = field(default_factory=time.perf_counter)
     timings: dict[str, float] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class _Watch:
 
 
 def _embed(texts: Sequence[str]) -> tuple[EmbeddedTexts | None, str]:
-    """The vectors, or that there are none. Why is for the log: it names files and addresses."""
+    """Embed the texts, or return a note; the reason is logged, since it names files."""
     try:
         return embed_queries(texts), ""
     except EmbedderUnavailable as problem:
@@ -127,7 +126,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
 def _note(
     embedded: EmbeddedTexts | None, ranked: Sequence[Ranked], votes: Mapping[int, Vote]
 ) -> bytes | None:
-    """What is to be learned from, should it be told what was called; nothing without a vector."""
+    """Return the turn's note for learning; None without a vector."""
     if embedded is None or not settings.PEGBOARD_LEARNING:
         return None
     strengths = {item.candidate.pk: item.judged.strength + item.exact_name for item in ranked}
@@ -135,8 +134,8 @@ def _note(
     return write_note(Note(embedded.model, embedded.vectors[0], gains))
 
 
-def _done_without(problem: str, candidates: Candidates) -> tuple[str, ...]:
-    """What this answer lacked, in words; empty for a whole one."""
+def _degradations(problem: str, candidates: Candidates) -> tuple[str, ...]:
+    """Return what this answer had to do without, in words."""
     waiting = sum(None in candidate.cosines for candidate in candidates.found)
     notes = (
         problem,
@@ -150,17 +149,17 @@ def _done_without(problem: str, candidates: Candidates) -> tuple[str, ...]:
 def _is_small_talk(
     asked: Asked, reading: Reading, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
 ) -> bool:
-    """What was said before may be in the first text, and is no part of the question; nor is what
-    was called before."""
+    """Judge the message by itself: neither earlier messages, which the first text may contain, nor
+    experiences count."""
     own = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
     best = max((item.judged.by_itself for item in ranked), default=0.0)
     return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)
 
 
-def _explained(
+def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
-    """Best first: what is needed after what fits, and what is only pinned at its own score."""
+    """Explain the selected capabilities, best first."""
     selected = [_explain(item, twins, texts) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
     return tuple(sorted(selected, key=lambda item: -item.score))
@@ -222,7 +221,7 @@ def _answer(
         selected=selected,
         core_included=tuple(item.full_name for item in selected if item.core),
         excluded_count=excluded,
-        reason=_in_words(selected, excluded),
+        reason=_summary(selected, excluded),
         discovery_suggested=excluded > 0,
         direct=_direct(ranked, selected, candidates),
         degraded=degraded,
@@ -236,8 +235,10 @@ def _answer(
 def _direct(
     ranked: Sequence[Ranked], selected: Sequence[Selected], candidates: Candidates
 ) -> str | None:
-    """The one capability that is far ahead by itself, runs without a person, and needs neither an
-    argument nor another capability. What was called before makes none: nobody looks at it again."""
+    """Return the capability that is far ahead, if it runs without approval and needs no arguments.
+
+    Experiences do not count, since no model checks this choice.
+    """
     if not selected or not is_direct([item.judged.by_itself for item in ranked]):
         return None
     best = max(ranked, key=lambda item: item.judged.by_itself).candidate
@@ -250,8 +251,8 @@ def _direct(
     return best.full_name if runs and not needs else None
 
 
-def _in_words(selected: Sequence[Selected], excluded: int) -> str:
-    """One sentence for people: how many, why, and how many more there are."""
+def _summary(selected: Sequence[Selected], excluded: int) -> str:
+    """Summarize the answer in one or two sentences for people."""
     fitting = [item for item in selected if not item.pinned and not item.needed_by]
     if not fitting:
         return "Nothing that you may use fits this message; it may need no tool."

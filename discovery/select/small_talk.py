@@ -1,8 +1,8 @@
-"""Tells small talk from a request, so that it gets no tools. Nothing here knows the catalogue.
+"""Detection of small talk, which gets no tools. Independent of the catalogue.
 
-A few greetings and thanks are known by their words. Everything else is compared with examples of
-both kinds: each votes for its kind, by its likeness to the message and a weight of its own. The
-weights are those with which the examples recognise one another (kernel ridge regression).
+A few greetings and thanks are known by their words. All else is compared with examples of small
+talk and of requests. Each example votes by its similarity to the message and a weight; the weights
+are fitted so that the examples recognize each other (kernel ridge regression).
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from discovery.select.glossary import add_english
 
 Doubles = npt.NDArray[np.float64]
 
-# How fast a vote fades with the distance, and how little one example may say against the others.
-# Every value near these does as well; found by leaving out a tenth of the examples in turn.
+# Decay of a vote with distance, and regularization. Nearby values do as well; chosen by 10-fold
+# cross-validation on the examples.
 SHARPNESS, SOFTNESS = 3.0, 0.2
-# From this chance on it is small talk: a tool too many costs less than one too few. More is asked
-# of what goes on with a request ("no, better four").
+# Small talk from this probability on: a superfluous tool costs less than a missing one. Follow-ups
+# of a request ("no, better four") need a higher one.
 LIKELY, LIKELY_AFTER_REQUEST = 0.55, 0.7
 CLEARLY_FITS = 0.6
-MOST_WORDS = 40  # who says more than this wants something
+MOST_WORDS = 40  # longer messages are requests
 
 _WORD = re.compile(r"[^\W_]+")
 _POLITE = """
@@ -51,10 +51,10 @@ _POLITE_WORDS = frozenset(_POLITE.split())
 def is_small_talk(
     message: str, embedded: EmbeddedTexts | None, best_score: float, *, goes_on: bool = False
 ) -> bool:
-    """Whether the message asks for nothing, unless a capability answers to it all the same.
+    """Return True if the message asks for nothing and no capability clearly matches it.
 
-    `embedded` has the message and its clauses; without it, the message is judged by its words. One
-    that `goes_on` is scored with what it leans on, so that its score says nothing about itself.
+    `embedded` has the message and its clauses; without it the words decide. A message that
+    `goes_on` is a follow-up: its score includes an earlier message, so the score is ignored.
     """
     chance = chance_of_small_talk(message, embedded)
     if goes_on:
@@ -63,34 +63,34 @@ def is_small_talk(
 
 
 def chance_of_small_talk(message: str, embedded: EmbeddedTexts | None) -> float:
-    """In 0-1, and 0 where too little is known. One request among the clauses is enough."""
+    """Return the probability of small talk; 0 if unknown, or if any clause is a request."""
     words = _WORD.findall(message.lower())
     if all(word in _POLITE_WORDS for word in words):
         return 1.0
     if embedded is None or len(words) > MOST_WORDS:
         return 0.0
-    judge = _judges.get(embedded.model)
-    return judge.chance(embedded.vectors) if judge else 0.0
+    classifier = _classifiers.get(embedded.model)
+    return classifier.chance(embedded.vectors) if classifier else 0.0
 
 
 def warm_small_talk() -> None:
     """Embed the examples before the first request needs them."""
     try:
-        _judges.get(answering_embedder().name)
+        _classifiers.get(answering_embedder().name)
     except EmbedderUnavailable:
         return
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
-    """The examples' vectors and what each one's vote weighs."""
+class _Classifier:
+    """A classifier for one model: the examples' vectors and weights."""
 
     examples: Vectors
     weights: Doubles
 
     @classmethod
-    def by(cls, vectors: Vectors, kinds: Doubles) -> "_Judge":
-        exact = vectors.astype(np.float64)  # the solution needs it
+    def by(cls, vectors: Vectors, kinds: Doubles) -> "_Classifier":
+        exact = vectors.astype(np.float64)  # float32 is too coarse for the solver
         likeness = _likeness(exact, exact) + SOFTNESS * np.eye(len(exact))
         return cls(vectors, np.asarray(np.linalg.solve(likeness, kinds), dtype=np.float64))
 
@@ -104,46 +104,46 @@ def _likeness(some: Vectors | Doubles, others: Vectors | Doubles) -> Doubles:
     return np.asarray(np.exp(SHARPNESS * (cosines - 1)), dtype=np.float64)
 
 
-class _Judges:
-    """One for each model that has answered in this process, made once."""
+class _Classifiers:
+    """Classifiers by model, each built once per process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[str, _Judge] = {}
+        self._by_model: dict[str, _Classifier] = {}
 
-    def get(self, model: str) -> _Judge | None:
-        """None for a model that no longer answers: its messages are judged by words alone."""
-        if model not in self._made:
+    def get(self, model: str) -> _Classifier | None:
+        """Return the classifier; None for a model that no longer answers, so that words decide."""
+        if model not in self._by_model:
             with self._lock:
-                if model not in self._made and not self._make(model):
+                if model not in self._by_model and not self._build(model):
                     return None
-        return self._made[model]
+        return self._by_model[model]
 
-    def _make(self, model: str) -> bool:
+    def _build(self, model: str) -> bool:
         small_talk, requests = _lines("small_talk_examples.txt"), _lines("request_examples.txt")
         try:
             embedder = answering_embedder()
             if embedder.name != model:
                 return False
-            vectors = _embedded([*small_talk, *requests], embedder)
+            vectors = _embed_examples([*small_talk, *requests], embedder)
         except EmbedderUnavailable:
             return False
         kinds = np.repeat([1.0, -1.0], [len(small_talk), len(requests)])
-        self._made[model] = _Judge.by(vectors, kinds)
+        self._by_model[model] = _Classifier.by(vectors, kinds)
         return True
 
 
-_judges = _Judges()
+_classifiers = _Classifiers()
 
 
 def _lines(name: str) -> list[str]:
-    """The examples of one kind, read as messages are."""
+    """Read the examples of one kind, with glosses as messages get."""
     lines = (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
     return [add_english((line,))[0] for line in lines]
 
 
-def _embedded(texts: list[str], embedder: Embedder) -> Vectors:
-    """A row for each text; Redis keeps them, since embedding them takes a second."""
+def _embed_examples(texts: list[str], embedder: Embedder) -> Vectors:
+    """Embed the texts. Redis caches the vectors, since embedding takes a second."""
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     key = f"pegboard:small-talk:{embedder.name}:{digest}"
     kept = attempt(lambda redis: redis.get(key), default=None)

@@ -1,6 +1,6 @@
-"""Mends slips in the words that requests are made of: "emial", "wether", "remnd".
+"""Correction of typing errors in common words of requests: "emial", "wether", "remnd".
 
-The words are a fixed list, never the catalogue's: a mended word would tell of what is hidden.
+The words are a fixed list, never the catalogue's: a corrected word would reveal what is hidden.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _WORD = re.compile(r"(?<![\w@#./:'-])[a-z]{5,}(?![\w@./:'-])")
-# "reminders" is no slip of "reminder".
+# "reminders" is not a misspelt "reminder".
 _ENDINGS = ("s", "d")
 _REQUESTS = """
 account accounts address agenda airport alarm analyze analyse anniversary announce answer
@@ -34,7 +34,7 @@ tickets timezone today tomorrow tonight traffic train transcribe transfer transl
 transport travel tuesday unread update upload vacation verify video videos voice wednesday weather
 website weekend weekly whatsapp write yesterday
 """
-# Common words that are one slip away from one of those, and mean what they say.
+# Common words one edit away from a word above.
 _LOOKALIKES = """
 airports alarms analyses analyst analyzed analyzes announced announcer announces answers archers
 archery assistants backgrounds balanced beard boards booming browse budge budgets calculated
@@ -60,35 +60,35 @@ transports travels twain undead updated updates verity voiced voices weakly webs
 whether white wither writer writes wrote
 """
 _KNOWN = frozenset(_REQUESTS.split())
-# A longer word is no slip of any of them; to look would cost the square of its length.
+# Longer words cannot match; checking them would take quadratic time.
 _LONGEST = max(map(len, _KNOWN)) + 1
 _OTHERS = frozenset(_LOOKALIKES.split())
 
 
-def mend(text: str) -> str:
-    """The text with its slips mended; all else as it was."""
+def correct(text: str) -> str:
+    """Correct the text's misspelt words."""
     return _WORD.sub(
-        lambda found: found[0] if len(found[0]) > _LONGEST else _mended(found[0]), text
+        lambda found: found[0] if len(found[0]) > _LONGEST else _correct_word(found[0]), text
     )
 
 
 @lru_cache(maxsize=4096)
-def _mended(word: str) -> str:
+def _correct_word(word: str) -> str:
     if word in _KNOWN or word in _OTHERS:
         return word
-    near = {known for key in (word, *_without_one(word)) for known in _by_slip().get(key, ())}
-    meant = [known for known in near if _one_slip_apart(word, known)]
+    near = {known for key in (word, *_deletions(word)) for known in _deletion_index().get(key, ())}
+    meant = [known for known in near if _is_one_edit_apart(word, known)]
     return meant[0] if len(meant) == 1 else word
 
 
-def _one_slip_apart(word: str, known: str) -> bool:
-    """A letter too many, too few or wrong, or two swapped; the first is seldom wrong."""
+def _is_one_edit_apart(word: str, known: str) -> bool:
+    """Return True for one inserted, missing, wrong or swapped letter after a correct first one."""
     if word[0] != known[0]:
         return False
     if len(word) < len(known):
-        return word in _without_one(known)
+        return word in _deletions(known)
     if len(word) > len(known):
-        return known in _without_one(word) and not word.endswith(_ENDINGS)
+        return known in _deletions(word) and not word.endswith(_ENDINGS)
     wrong = [place for place in range(len(word)) if word[place] != known[place]]
     if len(wrong) == 2 and wrong[1] == wrong[0] + 1:
         first, second = wrong
@@ -96,15 +96,15 @@ def _one_slip_apart(word: str, known: str) -> bool:
     return len(wrong) == 1
 
 
-def _without_one(word: str) -> Iterator[str]:
+def _deletions(word: str) -> Iterator[str]:
     return (word[:place] + word[place + 1 :] for place in range(len(word)))
 
 
 @lru_cache(maxsize=1)
-def _by_slip() -> dict[str, tuple[str, ...]]:
-    """The known words by themselves and by themselves without one letter."""
+def _deletion_index() -> dict[str, tuple[str, ...]]:
+    """Index the known words by themselves and with each letter removed."""
     index: dict[str, tuple[str, ...]] = {}
     for known in sorted(_KNOWN):
-        for key in {known, *_without_one(known)}:
+        for key in {known, *_deletions(known)}:
             index[key] = (*index.get(key, ()), known)
     return index

@@ -1,5 +1,4 @@
-"""What the selector had in its hands when it answered, for those who ask how the answer came
-about. Only references: keeping it costs nothing."""
+"""Trace of a selection, for explanations. It only holds references, so keeping it costs nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from discovery.select.ranking.thresholds import cut
 
 
 class Named(Protocol):
-    """What is asked of a candidate."""
+    """Fields of a candidate used by the trace."""
 
     @property
     def pk(self) -> int: ...
@@ -20,14 +19,14 @@ class Named(Protocol):
 
 
 class Scored(Protocol):
-    """The evidence for a candidate, as one relevance."""
+    """A candidate's own relevance."""
 
     @property
     def score(self) -> float: ...
 
 
 class Competitor(Protocol):
-    """A candidate as it was ranked: by its own evidence, and after relations."""
+    """A ranked candidate: its own relevance, and its score after relations."""
 
     @property
     def candidate(self) -> Named: ...
@@ -39,15 +38,15 @@ class Competitor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workings:
-    """How the message was read, who competed, and who got a place of the ranking."""
+    """Reading of the message, ranking, and places."""
 
-    texts: tuple[str, ...]  # the whole first, then each clause
-    in_context: bool  # earlier messages are in the first text
+    texts: tuple[str, ...]  # the whole message, then each clause
+    in_context: bool  # the first text contains an earlier message
     ranked: Sequence[Competitor]
-    # Each with the same definition on other integrations.
+    # Each with its twins: the same definition on other integrations.
     placed: Sequence[tuple[Competitor, Sequence[Competitor]]]
 
     @property
     def threshold(self) -> float:
-        """The lowest relevance that counts, for a message that asks for something."""
+        """Return the lowest relevant score for a message that is not small talk."""
         return cut([item.judged.score for item in self.ranked])

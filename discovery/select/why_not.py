@@ -1,8 +1,8 @@
-"""Why a capability is not in an answer: which step of the selection left it out.
+"""Explanation of why a capability was not selected: the step that left it out.
 
-It asks the selection that was made (`Selection.workings`) and the one answer to rights; nothing is
-ranked by another recipe. What the caller may not use is to them as what does not exist; an admin is
-told what Explain says of it.
+It uses the trace of the selection (`Selection.workings`) and the explanation of rights; nothing is
+ranked differently. People learn nothing about capabilities that they may not use; admins get the
+explanation of rights.
 """
 
 from dataclasses import dataclass, replace
@@ -23,12 +23,19 @@ Cause = Literal[
     "disconnected", "other kind", "small talk", "twin", "under the threshold", "outranked",
     "too far",
 ]  # fmt: skip
-_LONG = ("input_schema", "output_schema", "content", "examples", "annotations", "source_ref")
+_LARGE_FIELDS = (
+    "input_schema",
+    "output_schema",
+    "content",
+    "examples",
+    "annotations",
+    "source_ref",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """The step that left it out, in a sentence and in figures."""
+    """Explanation: the step that left the capability out, in words and figures."""
 
     name: str
     cause: Cause
@@ -36,16 +43,13 @@ class WhyNot:
     advice: str = ""
     score: float | None = None
     threshold: float | None = None
-    place: int | None = None  # by relevance, among all that competed
+    place: int | None = None  # rank among all candidates
     rights: Explanation | None = None  # for admins alone
 
 
 def why_not(*, asked: Asked, selection: Selection, name: str, by_admin: bool) -> WhyNot:
-    """Why `selection`, which answers `asked`, is without what has this name.
-
-    For whoever is no admin it takes the same statements whether there is no such capability or one
-    that they may not use.
-    """
+    """Explain why `selection`, the answer to `asked`, lacks the capability of this name."""
+    # For non-admins, unknown and forbidden names take the same statements.
     row = _find(asked, name.strip(), by_admin)
     if row is None:
         return _unknown(name.strip(), by_admin)
@@ -60,7 +64,7 @@ def why_not(*, asked: Asked, selection: Selection, name: str, by_admin: bool) ->
 
 
 def _find(asked: Asked, name: str, by_admin: bool) -> Capability | None:
-    """By its full name or identifier, or else by what people call it."""
+    """Find the capability by full name or identifier, or else by display name."""
     known: CapabilityQuerySet = (
         Capability.objects.all()
         if by_admin
@@ -69,7 +73,9 @@ def _find(asked: Asked, name: str, by_admin: bool) -> Capability | None:
     named = known.filter(
         Q(full_name__iexact=name) | Q(identifier=name) | Q(display_name__iexact=name)
     )
-    rows = list(named.select_related("integration").defer(*_LONG).order_by("full_name", "pk")[:20])
+    rows = list(
+        named.select_related("integration").defer(*_LARGE_FIELDS).order_by("full_name", "pk")[:20]
+    )
     exact = (row for row in rows if name in {row.full_name, row.identifier})
     return next(exact, rows[0] if rows else None)
 
@@ -92,38 +98,38 @@ def _selected(row: Capability, selection: Selection) -> WhyNot | None:
 
 
 def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
-    """For admins: others are never told of what they may not use."""
+    """Return the missing right. Admins only: others must not learn what they may not use."""
     if rights is None:
         return None
     integration = row.integration
     if not integration.enabled:
-        return _told(row, "off", f"{integration.title} is disabled: nobody gets its tools.")
+        return _reply(row, "off", f"{integration.title} is disabled: nobody gets its tools.")
     if {integration.state, row.state} != {ReviewState.APPROVED}:
         waits = "Its definition waits for a person to look at it, so nobody gets it."
-        return _told(row, "quarantined", waits)
+        return _reply(row, "quarantined", waits)
     if row.ai_access == Capability.AIAccess.BLOCKED:
-        return _told(row, "blocked", "It is blocked for AI, for everybody.")
+        return _reply(row, "blocked", "It is blocked for AI, for everybody.")
     if rights.decision == "no" and row.available:
-        return _told(row, "no right", rights.because)
+        return _reply(row, "no right", rights.because)
     return None
 
 
 def _not_now(row: Capability, asked: Asked) -> WhyNot | None:
     if asked.only_available and not row.available:
         because = f": {row.unavailable_reason}" if row.unavailable_reason else "."
-        return _told(row, "not available", f"It is not available at the moment{because}")
+        return _reply(row, "not available", f"It is not available at the moment{because}")
     if asked.only_connected and row.integration.connection == "disconnected":
-        return _told(row, "disconnected", f"{row.integration.title} is not connected.")
+        return _reply(row, "disconnected", f"{row.integration.title} is not connected.")
     if asked.kind not in {"", "any", "all", row.kind}:
         kind = row.get_kind_display()
-        return _told(row, "other kind", f"It is of the kind {kind}, which was not asked for.")
+        return _reply(row, "other kind", f"It is of the kind {kind}, which was not asked for.")
     return None
 
 
 def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
     workings = selection.workings
     if selection.small_talk or workings is None:
-        return _told(row, "small talk", "The message reads as small talk, which needs no tool.")
+        return _reply(row, "small talk", "The message reads as small talk, which needs no tool.")
     twins = {
         twin.candidate.pk: first.candidate.full_name
         for first, twins in workings.placed
@@ -135,7 +141,7 @@ def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
         return _too_far(row, asked, workings)
     score = workings.ranked[place - 1].score
     if row.pk in twins:
-        told = _told(row, "twin", f"{twins[row.pk]} has the same definition and stands for both.")
+        told = _reply(row, "twin", f"{twins[row.pk]} has the same definition and stands for both.")
     elif score < workings.threshold:
         told = _under(row, score, workings.threshold)
     else:
@@ -148,7 +154,7 @@ def _under(row: Capability, score: float, threshold: float) -> WhyNot:
         f"Its relevance of {score:.2f} is under the threshold of {threshold:.2f}, "
         "below which nothing counts as fitting this message."
     )
-    return _told(row, "under the threshold", sentence)
+    return _reply(row, "under the threshold", sentence)
 
 
 def _outranked(row: Capability, score: float, place: int, selection: Selection) -> WhyNot:
@@ -162,20 +168,19 @@ def _outranked(row: Capability, score: float, place: int, selection: Selection) 
     )
     sentence = f"It fits, with a relevance of {score:.2f}, but it comes in place {place}, and "
     advice = "Ask for more tools, or say more exactly what to do."
-    return _told(row, "outranked", sentence + others, advice)
+    return _reply(row, "outranked", sentence + others, advice)
 
 
 def _too_far(row: Capability, asked: Asked, workings: Workings) -> WhyNot:
-    """Not among the candidates, neither by meaning nor by words. Looked at by itself, what is it
-    worth?"""
+    """Score a capability that was no candidate by meaning or words."""
     beside = select_capabilities(replace(asked, beside=row.full_name)).workings
     ranked = beside.ranked if beside else ()
     score = next((item.score for item in ranked if item.candidate.pk == row.pk), None)
     others = f"{len(workings.ranked)} others are nearer to the message, in meaning and in words"
     worth = f"; by itself it has a relevance of {score:.2f}." if score is not None else "."
-    told = _told(row, "too far", others + worth)
+    told = _reply(row, "too far", others + worth)
     return replace(told, score=score, threshold=workings.threshold)
 
 
-def _told(row: Capability, cause: Cause, sentence: str, advice: str = "") -> WhyNot:
+def _reply(row: Capability, cause: Cause, sentence: str, advice: str = "") -> WhyNot:
     return WhyNot(row.full_name, cause, sentence, advice)

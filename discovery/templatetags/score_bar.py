@@ -1,4 +1,4 @@
-"""Score bars: how much each kind of evidence adds to a score."""
+"""Score bars: the contribution of each kind of evidence to a score."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from discovery.select.selection import Selected
 
 register = template.Library()
 
-# The kinds of evidence in the order of the bar's segments.
+# Kinds of evidence, in the order of the segments.
 _EVIDENCE = ("meaning", "words", "name", "graph", "use")
 BAR = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One piece of a score bar, in the bar's own units."""
+    """A segment of a score bar, in the bar's own units."""
 
     label: str
     start: float
@@ -25,7 +25,7 @@ class Segment:
 
 @register.filter
 def segments(item: Selected) -> list[Segment]:
-    """The score bar's pieces: as long as the score, cut by the shares of its evidence."""
+    """Return the bar's segments: together as long as the score, divided by the evidence."""
     length = BAR * item.score
     shares = {name: share for name, share in item.evidence.items() if share > 0}
     whole = sum(shares.values()) or 1.0

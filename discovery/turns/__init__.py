@@ -1,4 +1,4 @@
-"""Turns: planned, recorded, ended and judged."""
+"""Turns: planned, recorded, completed and scored."""
 
 __all__ = [
     "discover",

@@ -1,5 +1,4 @@
-"""Alerts where outcomes go badly: one for each scope within the cooldown, however many processes
-see it at once."""
+"""Alerts on bad outcomes: one per scope within the cooldown, across all processes."""
 
 from datetime import datetime, timedelta
 
@@ -10,12 +9,12 @@ from django.db import connection, transaction
 from discovery.models import OutcomeAlert
 from discovery.turns.outcome_windows import Window
 
-_LOCKS = 7301  # the first half of our advisory locks' names; the second is the scope
+_LOCKS = 7301  # first key of the advisory locks; the second is the scope's hash
 log = structlog.get_logger(__name__)
 
 
 def raise_alert(window: Window, *, at: datetime) -> OutcomeAlert | None:
-    """The new alert, or None: all is well, alerts are off, or there was one a moment ago."""
+    """Return a new alert; None if outcomes are fine, alerts are off, or the cooldown lasts."""
     least, threshold = settings.PEGBOARD_ALERT_SAMPLES, settings.PEGBOARD_ALERT_BELOW
     if not settings.PEGBOARD_ALERTS or not window.falls_below(threshold, least=least):
         return None
@@ -27,7 +26,7 @@ def raise_alert(window: Window, *, at: datetime) -> OutcomeAlert | None:
 
 @transaction.atomic
 def _raise_once(window: Window, at: datetime) -> OutcomeAlert | None:
-    """Whoever comes second waits for the first and then sees its row."""
+    """Create the alert under a lock, unless another process has just created it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCKS, window.scope.key])
     cooldown = timedelta(seconds=settings.PEGBOARD_ALERT_COOLDOWN_SECONDS)

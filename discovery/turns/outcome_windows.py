@@ -1,8 +1,8 @@
-"""The latest outcomes of a place taken together: how well turns go there.
+"""Outcome windows: the success rates of a scope's latest outcomes.
 
-Postgres has the truth. Redis has a copy for five minutes, a sorted set by the outcomes' keys:
-adding to it in any order, and reading it all anew beside that, give the same set. What is lost on
-the way to it is there after those minutes at the latest.
+Postgres is the source of truth. Redis holds a copy for five minutes, as a sorted set by primary
+key. Additions and a concurrent reload give the same set in any order; a lost addition is repaired
+at the latest when the copy expires.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ from acl.platform.redis_circuit import attempt
 from discovery.models import Outcome
 
 SECONDS = 300
-# Says that the set was read from Postgres as a whole; it stands above every key.
-_WHOLE = "whole"
-# An addition never makes the copy live longer, or what was lost would stay lost.
+# Marks a copy as complete. Its score, infinity, ranks it above all outcomes.
+_COMPLETE = "whole"
+# An addition must not extend the copy's life, or lost outcomes would stay lost.
 _ADD = """
 redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[3] - 2)
@@ -35,8 +35,7 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose outcomes are taken together; without a space it is the group's root, and without a
-    group everybody's."""
+    """A set of outcomes: of a space, of a group's root (no space), or of everybody (no group)."""
 
     kind: str
     group_id: int | None = None
@@ -44,7 +43,7 @@ class Scope:
 
     @property
     def key(self) -> str:
-        """The scope as text, the same for the same outcomes."""
+        """Return the scope as text, unique for its set of outcomes."""
         match self.kind:
             case "global":
                 return "global"
@@ -54,7 +53,7 @@ class Scope:
 
 
 class Sample(NamedTuple):
-    """One outcome in a window."""
+    """An outcome in a window."""
 
     pk: int
     status: str
@@ -63,7 +62,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the latest outcomes of a scope say; the rates are None where there are none."""
+    """Counts and rates of a scope's latest outcomes; rates are None without outcomes."""
 
     scope: Scope
     samples: int
@@ -72,24 +71,24 @@ class Window:
     failed: int
     success_rate: float | None
     average_score: float | None
-    # A partial success counts half.
+    # A partial success counts as half a success.
     weighted_rate: float | None
 
     def falls_below(self, threshold: float, *, least: int) -> bool:
-        """Whether there are samples enough and they go badly."""
+        """Return True if at least `least` samples have a rate below the threshold."""
         rate = self.weighted_rate
         return rate is not None and self.samples >= least and rate < threshold
 
 
-def place_of(space_id: int | None) -> int | None:
-    """The space, or None where it is a root: callers may name it or leave it out."""
+def normalize_space(space_id: int | None) -> int | None:
+    """Return the space, or None for a group's root, which callers may name or omit."""
     if space_id is None or Space.objects.filter(pk=space_id, parent=None).exists():
         return None
     return space_id
 
 
 def scope_of(group_id: int, place: int | None) -> Scope:
-    """The scope that the settings make of a place; `place_of` tells the place of a space."""
+    """Return the scope of a group and normalized space, by PEGBOARD_OUTCOME_SCOPE."""
     kind = settings.PEGBOARD_OUTCOME_SCOPE
     if kind == "global":
         return Scope(kind)
@@ -97,29 +96,29 @@ def scope_of(group_id: int, place: int | None) -> Scope:
 
 
 def read_window(scope: Scope) -> Window:
-    """The window as it is now, from Redis or else from Postgres."""
-    # What is not committed yet must not become known to others.
-    samples = None if connection.in_atomic_block else attempt(_Reading(scope), default=None)
+    """Read the current window from Redis, or else from Postgres."""
+    # Uncommitted outcomes must not get into the shared copy.
+    samples = None if connection.in_atomic_block else attempt(_ReadCopy(scope), default=None)
     if samples is None:
-        samples = stored_samples(scope)
+        samples = read_stored_samples(scope)
         if not connection.in_atomic_block:
-            attempt(_Sharing(scope, samples), default=None)
+            attempt(_CompleteCopy(scope, samples), default=None)
     return window_of(scope, samples)
 
 
 def add_sample(scope: Scope, sample: Sample) -> None:
-    """Add a stored outcome to the copy; where Redis is away, nothing is lost but time."""
+    """Add a stored outcome to the copy. If Redis is down, the next reload includes it."""
     given: tuple[str | int, ...] = (
         sample.pk,
-        _written(sample),
+        _encode(sample),
         settings.PEGBOARD_OUTCOME_WINDOW,
         SECONDS,
     )
     attempt(lambda redis: redis.eval(_ADD, 1, _key(scope), *given), default=None)
 
 
-def stored_samples(scope: Scope) -> list[Sample]:
-    """The newest of the scope as Postgres has them."""
+def read_stored_samples(scope: Scope) -> list[Sample]:
+    """Return the scope's newest outcomes from Postgres."""
     rows = Outcome.objects.order_by("-pk")
     if scope.group_id is not None:
         rows = rows.filter(group=scope.group_id)
@@ -129,8 +128,8 @@ def stored_samples(scope: Scope) -> list[Sample]:
     return [Sample(*row) for row in newest]
 
 
-def stored_windows(group_id: int | None) -> list[Window]:
-    """All windows of a group, or of everybody, that have samples: one statement, from Postgres."""
+def read_stored_windows(group_id: int | None) -> list[Window]:
+    """Return all windows with samples of a group, or of all groups, in one statement."""
     kind = settings.PEGBOARD_OUTCOME_SCOPE
     if kind == "global":
         return [read_window(Scope(kind))] if group_id is None else []
@@ -147,11 +146,11 @@ def stored_windows(group_id: int | None) -> list[Window]:
 
 
 def window_of(scope: Scope, samples: Iterable[Sample]) -> Window:
-    """The figures of some samples, in whatever order they come."""
-    all_of_them = list(samples)
-    count = len(all_of_them)
+    """Compute the window of some samples, in any order."""
+    all_samples = list(samples)
+    count = len(all_samples)
     by_status = dict.fromkeys(Outcome.Status.values, 0)
-    for sample in all_of_them:
+    for sample in all_samples:
         by_status[sample.status] += 1
     weighted = by_status["success"] + by_status["partial"] / 2
     return Window(
@@ -159,54 +158,54 @@ def window_of(scope: Scope, samples: Iterable[Sample]) -> Window:
         samples=count,
         **by_status,
         success_rate=by_status["success"] / count if count else None,
-        average_score=fsum(sample.score for sample in all_of_them) / count if count else None,
+        average_score=fsum(sample.score for sample in all_samples) / count if count else None,
         weighted_rate=weighted / count if count else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """The copy, if it is whole."""
+class _ReadCopy:
+    """Redis command that reads the copy; None if it is incomplete."""
 
     scope: Scope
 
     def __call__(self, redis: Redis) -> list[Sample] | None:
         found = redis.zrevrange(_key(self.scope), 0, settings.PEGBOARD_OUTCOME_WINDOW)
         members = [member.decode() for member in cast("list[bytes]", found)]
-        if not members or members[0] != _WHOLE:
+        if not members or members[0] != _COMPLETE:
             return None
         try:
-            return [_read(member) for member in members[1:]]
+            return [_decode(member) for member in members[1:]]
         except ValueError:
-            return None  # written by another release
+            return None  # written by another version of Pegboard
 
 
 @dataclass(frozen=True, slots=True)
-class _Sharing:
-    """The copy made whole, beside what others have added meanwhile."""
+class _CompleteCopy:
+    """Redis command that completes the copy, keeping concurrent additions."""
 
     scope: Scope
     samples: list[Sample]
 
     def __call__(self, redis: Redis) -> None:
         key, size = _key(self.scope), settings.PEGBOARD_OUTCOME_WINDOW
-        members: dict[str, Any] = {_written(sample): sample.pk for sample in self.samples}
+        members: dict[str, Any] = {_encode(sample): sample.pk for sample in self.samples}
         steps = redis.pipeline(transaction=True)
-        steps.zadd(key, {**members, _WHOLE: inf})
+        steps.zadd(key, {**members, _COMPLETE: inf})
         steps.zremrangebyrank(key, 0, -size - 2)
         steps.expire(key, SECONDS)
         steps.execute()
 
 
 def _key(scope: Scope) -> str:
-    # With the size, so that another setting does not read a shorter window.
+    # The size is part of the key, so that changing the setting does not reuse a shorter window.
     return f"pegboard:outcomes:{settings.PEGBOARD_OUTCOME_WINDOW}:{scope.key}"
 
 
-def _written(sample: Sample) -> str:
+def _encode(sample: Sample) -> str:
     return f"{sample.pk}:{sample.status}:{sample.score!r}"
 
 
-def _read(member: str) -> Sample:
+def _decode(member: str) -> Sample:
     pk, status, score = member.split(":")
     return Sample(int(pk), status, float(score))

@@ -1,4 +1,4 @@
-"""How turns end: what is reported is kept, counts for its window, and may raise an alert."""
+"""Outcomes of turns: stored, counted in their window, and alerted on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,21 +19,20 @@ from discovery.turns.outcome_windows import (
     Scope,
     Window,
     add_sample,
-    place_of,
+    normalize_space,
     read_window,
     scope_of,
 )
 from discovery.turns.turn_records import TurnEnded, caller_of_turn
-from discovery.turns.turn_state import State, take_step
-from discovery.turns.verdicts import Status, Verdict, work_out
+from discovery.turns.turn_state import State, transition
+from discovery.turns.verdicts import Status, Verdict, infer_verdict
 
-_NEVER_BEGAN = (Call.State.REJECTED, Call.State.EXPIRED, Call.State.CANCELLED)
+_NEVER_STARTED = (Call.State.REJECTED, Call.State.EXPIRED, Call.State.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """What came of a report: `turn` as it is now, what of the called is known to its caller, the
-    window that it counts for, and the alert that it raised."""
+class OutcomeReport:
+    """A stored report: the turn, the known capabilities it called, its window, and any alert."""
 
     turn: Turn
     outcome: Outcome
@@ -44,35 +43,36 @@ class Reported:
 
 def report_outcome(
     *, turn: Turn, verdict: Verdict | None = None, called: Sequence[str] = (), note: str = ""
-) -> Reported:
-    """End a turn. Without a verdict it is worked out. Raises TurnEnded for all but the first who
-    report."""
-    at, names = timezone.now(), list(dict.fromkeys([*called, *_called_by_us(turn)]))
+) -> OutcomeReport:
+    """End a turn, inferring a missing verdict. Raises TurnEnded if it has ended already."""
+    at, names = timezone.now(), list(dict.fromkeys([*called, *_called_through_pegboard(turn)]))
     calls = _known_calls(turn, names)
     offered = sum(call.selected for call in calls)
-    verdict = verdict or work_out(called=len(names), offered=offered, looked=turn.discovery_calls)
+    verdict = verdict or infer_verdict(
+        called=len(names), offered=offered, searches=turn.discovery_calls
+    )
     outcome = _outcome(turn, verdict, at=at, called=names, note=note)
     outcome.called_known, outcome.called_selected = len(calls), offered
     scope = _store(turn, outcome, calls)
     turn.refresh_from_db()
     window = read_window(scope)
-    return Reported(turn, outcome, tuple(calls), window, raise_alert(window, at=at))
+    return OutcomeReport(turn, outcome, tuple(calls), window, raise_alert(window, at=at))
 
 
 def store_failure(turn: Turn, *, at: datetime) -> None:
-    """The outcome of a turn that ended before it began."""
+    """Store the outcome of a turn that failed before it began."""
     verdict = Verdict(Status.FAILED, 0.0, Outcome.Source.WORKED_OUT)
     scope = _store_row(turn, _outcome(turn, verdict, at=at), [])
     raise_alert(read_window(scope), at=at)
 
 
-def window_at(group_id: int, space_id: int | None) -> Window:
-    """The window that a turn in this place would count for."""
-    return read_window(scope_of(group_id, place_of(space_id)))
+def read_window_at(group_id: int, space_id: int | None) -> Window:
+    """Return the window in which a turn of this group and space would count."""
+    return read_window(scope_of(group_id, normalize_space(space_id)))
 
 
 def list_alerts(group_id: int | None) -> QuerySet[OutcomeAlert]:
-    """The alerts about a group, or about all and the deployment, the latest first."""
+    """Return the alerts of a group, or all alerts, newest first."""
     alerts = OutcomeAlert.objects.select_related("group").order_by("-at", "-pk")
     return alerts if group_id is None else alerts.filter(group=group_id)
 
@@ -81,7 +81,7 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
     return Outcome(
         turn=turn,
         group_id=turn.group_id,
-        space_id=place_of(turn.space_id),
+        space_id=normalize_space(turn.space_id),
         status=verdict.status,
         score=verdict.score,
         source=verdict.source,
@@ -95,7 +95,7 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
 def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
     _end(turn, Status(outcome.status), outcome.at)
     called = [call.capability_id for call in calls if call.capability_id is not None]
-    # What is worked out judges the selection, and says nothing against what was called.
+    # An inferred verdict judges the selection, not the capabilities that were called.
     worked_out = outcome.source == Outcome.Source.WORKED_OUT
     record(turn=turn, called=called, score=1.0 if worked_out else outcome.score)
     return _store_row(turn, outcome, calls)
@@ -113,24 +113,26 @@ def _store_row(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
 
 
 def _end(turn: Turn, status: Outcome.Status, at: datetime) -> None:
-    """A turn that went well after all has recovered before it is completed."""
+    """End the turn. A degraded turn that succeeded recovers first."""
     end = State.ERRORED if status == Status.FAILED else State.COMPLETED
     recovers = turn.degraded_at is not None and status == Status.SUCCESS
     for step in (State.RECOVERED, end) if recovers else (end,):
-        if not take_step(turn.pk, step, at=at):
+        if not transition(turn.pk, step, at=at):
             turn.refresh_from_db()
             raise TurnEnded(turn.state)
 
 
-def _called_by_us(turn: Turn) -> list[str]:
-    """What was called through Pegboard in the turn: nobody has to report that."""
-    calls = turn.calls.exclude(state__in=_NEVER_BEGAN).order_by("created_at", "pk")
+def _called_through_pegboard(turn: Turn) -> list[str]:
+    """Return the names called through Pegboard, which need not be reported."""
+    calls = turn.calls.exclude(state__in=_NEVER_STARTED).order_by("created_at", "pk")
     return list(calls.values_list("full_name", flat=True))
 
 
 def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:
-    """The called ones that the turn's caller may use. Of the other names nothing is looked up, so
-    that what is hidden and what does not exist are the same."""
+    """Return the called capabilities that the turn's caller may use.
+
+    Other names are not looked up, so that hidden ones cannot be told from unknown ones.
+    """
     if not names:
         return []
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)

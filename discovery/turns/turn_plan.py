@@ -1,6 +1,6 @@
-"""What is decided before a turn: what it offers, what happens where discovery fails, and why.
+"""The plan of a turn: what it offers, and what it falls back to if discovery fails.
 
-Policy and mode come from the request, the settings, and how the last turns of the place went.
+Policy and mode come from the request, the settings, and the latest outcomes of the scope.
 """
 
 import time
@@ -20,19 +20,19 @@ from discovery.models import Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
 from discovery.turns.outcome_windows import Window
-from discovery.turns.outcomes import store_failure, window_at
+from discovery.turns.outcomes import read_window_at, store_failure
 from discovery.turns.turn_records import store_turn
-from discovery.turns.turn_state import State, take_step
+from discovery.turns.turn_state import State, transition
 
 POLICIES = ("fail_open", "fail_closed")
-# A pinned capability is there whatever the message says; from this relevance on it is an answer.
-PINNED_FITS = 0.3
+# A pinned capability is always selected; from this score on it counts as a match.
+PINNED_MATCH = 0.3
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A message to plan for. `policy` and `mode` are those that the request asks for, if any."""
+    """A message to plan for, with the policy and mode that the request asks for, if any."""
 
     asked: Asked
     policy: str | None = None
@@ -42,9 +42,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """Policy and mode as decided, why it is this mode, and the window that changed something, if
-    one did; `opened` says why the policy is not the one that was set."""
+class Strategy:
+    """The policy and mode of a plan, with the reasons for them.
+
+    `window` is set if recent outcomes changed something; `opened` says why the policy was relaxed.
+    """
 
     policy: str
     mode: str
@@ -55,12 +57,12 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer: `selection` names what was selected for the message, nothing where everything is
-    offered or nothing is; `injection` is what goes to the model."""
+    """A planned turn. `selection` names what matched the message; it is empty if everything or
+    nothing is offered. `injection` is what goes to the model."""
 
     turn_id: UUID
     state: State
-    course: Course
+    course: Strategy
     attempts: int
     decision: str
     offered: int
@@ -69,8 +71,8 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What came of discovery: how often it was tried, and what failed in the end, if anything."""
+class DiscoveryResult:
+    """The result of discovery, the number of attempts, and the failure that remained, or ""."""
 
     selection: Selection | None
     attempts: int
@@ -86,11 +88,11 @@ def plan_turn(
     discover: Discover = select_capabilities,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Plan:
-    """Decide, discover, fall back where that fails, and store the turn."""
+    """Choose a policy and mode, discover, fall back if that fails, and store the turn."""
     started = time.perf_counter()
-    course = decide(wanted)
+    course = choose_strategy(wanted)
     if course.mode == "all":
-        plan = _everything(wanted, course, Found(None, 0))
+        plan = _everything(wanted, course, DiscoveryResult(None, 0))
     else:
         found = _discover(wanted.asked, discover, sleep)
         if not found.failure and found.selection:
@@ -101,12 +103,12 @@ def plan_turn(
             plan = _nothing(wanted, course, found)
     spent = (time.perf_counter() - started) * 1000
     timings = {**plan.selection.timings, "total": spent}
-    return _stored(wanted, replace(plan, selection=replace(plan.selection, timings=timings)))
+    return _store(wanted, replace(plan, selection=replace(plan.selection, timings=timings)))
 
 
-def decide(wanted: Wanted) -> Course:
-    """Policy and mode: as asked for or as set, unless the last turns of the place went badly."""
-    course = Course(
+def choose_strategy(wanted: Wanted) -> Strategy:
+    """Choose policy and mode: as requested or configured, unless recent outcomes were bad."""
+    course = Strategy(
         wanted.policy or settings.PEGBOARD_PLAN_POLICY,
         wanted.mode or settings.PEGBOARD_PLAN_MODE,
         "the request asks for it" if wanted.mode else "this is how Pegboard is set up",
@@ -114,22 +116,22 @@ def decide(wanted: Wanted) -> Course:
     changes = settings.PEGBOARD_ADAPTIVE
     if changes == "off":
         return course
-    window = window_at(wanted.asked.caller.group_id, wanted.asked.caller.space_id)
+    window = read_window_at(wanted.asked.caller.group_id, wanted.asked.caller.space_id)
     least, threshold = settings.PEGBOARD_ADAPTIVE_SAMPLES, settings.PEGBOARD_ADAPTIVE_BELOW
     if not window.falls_below(threshold, least=least):
         return course
-    adapted, why = course, _how_it_went(window, threshold)
+    adapted, why = course, _describe_window(window, threshold)
     if changes in {"both", "all"} and course.mode == "discovered":
         adapted = replace(adapted, mode="all", because=why)
-    # Who asks for a closed door gets one, however badly it goes.
+    # A request that asks for fail_closed gets it, however bad the outcomes are.
     is_closed = course.policy == "fail_closed" and wanted.policy != "fail_closed"
     if changes in {"both", "fail_open"} and is_closed:
         adapted = replace(adapted, policy="fail_open", opened=f", since {why}")
     return course if adapted == course else replace(adapted, window=window)
 
 
-def _how_it_went(window: Window, threshold: float) -> str:
-    """Of everybody's turns no figure is told: they are other groups' too."""
+def _describe_window(window: Window, threshold: float) -> str:
+    """Describe the window. A global one gets no figures, since they include other groups' turns."""
     if window.scope.kind == "global":
         return "turns have gone badly lately"
     whose = "group" if window.scope.kind == "group" else "space"
@@ -139,37 +141,42 @@ def _how_it_went(window: Window, threshold: float) -> str:
     )
 
 
-def _discover(asked: Asked, discover: Discover, sleep: Callable[[float], object]) -> Found:
-    """Ask the selector, and again after a while where it failed for want of something."""
+def _discover(
+    asked: Asked, discover: Discover, sleep: Callable[[float], object]
+) -> DiscoveryResult:
+    """Run the selector, and retry if it failed or answered without something it needed."""
     attempts = 1 + settings.PEGBOARD_PLAN_RETRIES
     for attempt in range(1, attempts + 1):
         if attempt > 1:
             sleep(settings.PEGBOARD_PLAN_BACKOFF_MS / 1000)
         try:
             selection = discover(asked)
-        except Exception as problem:  # whatever it is, the turn must go on
+        except Exception as problem:  # an outage of any kind must not end the turn
             log.warning("discovery failed", attempt=attempt, exc_info=problem)
-            found = Found(None, attempt, "Discovery failed.")
+            found = DiscoveryResult(None, attempt, "Discovery failed.")
             continue
-        found = Found(selection, attempt, _failure_of(selection))
-        # Asked again with nothing missing, it would answer the same.
+        found = DiscoveryResult(selection, attempt, _failure_of(selection))
+        # With nothing missing, a retry would give the same answer.
         if not found.failure or not selection.degraded:
             return found
     return found
 
 
 def _failure_of(selection: Selection) -> str:
-    """Finding nothing is right for small talk, and for who may use nothing."""
+    """Return why the selection counts as failed, or ""."""
+    # Finding nothing is correct for small talk, and for callers without any tools.
     if selection.small_talk or not selection.excluded_count + len(selection.selected):
         return ""
     fits = any(
-        item.score >= PINNED_FITS if item.pinned else not item.needed_by
+        item.score >= PINNED_MATCH if item.pinned else not item.needed_by
         for item in selection.selected
     )
     return "" if fits else "Discovery found nothing for a message that asks for something."
 
 
-def _discovered(wanted: Wanted, course: Course, found: Found, selection: Selection) -> Plan:
+def _discovered(
+    wanted: Wanted, course: Strategy, found: DiscoveryResult, selection: Selection
+) -> Plan:
     offered = "everything that the caller may use" if course.policy == "fail_open" else "nothing"
     return _plan(
         course,
@@ -183,9 +190,8 @@ def _discovered(wanted: Wanted, course: Course, found: Found, selection: Selecti
     )
 
 
-def _everything(wanted: Wanted, course: Course, found: Found) -> Plan:
-    """All that the caller may use, in the mode that fits the budget; degraded where discovery was
-    meant to answer."""
+def _everything(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
+    """Plan to offer everything usable; degraded if discovery was meant to answer."""
     asked = wanted.asked
     count, tokens = all_tools.measure(asked.caller, kind=asked.kind)
     injection = inject_everything(
@@ -212,7 +218,7 @@ def _everything(wanted: Wanted, course: Course, found: Found) -> Plan:
     )
 
 
-def _nothing(wanted: Wanted, course: Course, found: Found) -> Plan:
+def _nothing(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
     tokens = found.selection.tokens_all if found.selection else 0
     decision = f"Nothing. {found.failure} The policy is fail_closed."
     selection = _without_names(found, decision, tokens=tokens, offered=0)
@@ -227,8 +233,8 @@ def _nothing(wanted: Wanted, course: Course, found: Found) -> Plan:
     )
 
 
-def _without_names(found: Found, reason: str, *, tokens: int, offered: int) -> Selection:
-    """A selection of nothing, with what discovery did without."""
+def _without_names(found: DiscoveryResult, reason: str, *, tokens: int, offered: int) -> Selection:
+    """Return an empty selection that keeps discovery's degradations and timings."""
     notes = found.selection.degraded if found.selection else ()
     return Selection(
         selected=(),
@@ -244,13 +250,15 @@ def _without_names(found: Found, reason: str, *, tokens: int, offered: int) -> S
     )
 
 
-def _plan(course: Course, found: Found, state: State, decision: str, **more: Any) -> Plan:
-    # It gets its turn's id when it is stored.
+def _plan(
+    course: Strategy, found: DiscoveryResult, state: State, decision: str, **more: Any
+) -> Plan:
+    # The id is set when the turn is stored.
     return Plan(UUID(int=0), state, course, found.attempts, decision, **more)
 
 
-# Discovery is the first thing that a turn executes.
-_WAYS = {
+# States that each kind of plan passes through; discovery is the first thing a turn executes.
+_STATES = {
     State.PLANNED: (),
     State.DEGRADED: (State.EXECUTING, State.DEGRADED),
     State.ERRORED: (State.ERRORED,),
@@ -258,25 +266,25 @@ _WAYS = {
 
 
 @transaction.atomic
-def _stored(wanted: Wanted, plan: Plan) -> Plan:
-    """The plan with its turn's row; one that failed closed has ended, and badly."""
+def _store(wanted: Wanted, plan: Plan) -> Plan:
+    """Store the plan's turn; a plan that failed closed ends at once."""
     everything_is_offered = plan.course.mode == "all" or plan.state == State.DEGRADED
     turn = store_turn(
         wanted.asked,
         plan.selection,
         mode=Turn.Mode.ALL if everything_is_offered else Turn.Mode.DISCOVERED,
-        plan=told_of(wanted, plan),
+        plan=plan_record(wanted, plan),
     )
     now = timezone.now()
-    for state in _WAYS[plan.state]:
-        take_step(turn.pk, state, at=now)
+    for state in _STATES[plan.state]:
+        transition(turn.pk, state, at=now)
     if plan.state == State.ERRORED:
         store_failure(turn, at=now)
     return replace(plan, turn_id=turn.pk)
 
 
-def told_of(wanted: Wanted, plan: Plan) -> dict[str, Any]:
-    """What a plan decided, as it is kept and answered."""
+def plan_record(wanted: Wanted, plan: Plan) -> dict[str, Any]:
+    """Return the plan's decisions, as stored and as answered."""
     return {
         "failure_policy": plan.course.policy,
         "selection_mode": plan.course.mode,

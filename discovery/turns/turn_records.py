@@ -1,5 +1,4 @@
-"""Turns: what was asked and answered, kept so that outcomes can be reported and savings
-measured."""
+"""Turns as stored: the request and the answer, for reporting outcomes and measuring savings."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -22,13 +21,13 @@ from catalog.models import Capability
 from discovery.models import Called, Outcome, Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_state import ENDED, State, Step, steps_of, take_step
+from discovery.turns.turn_state import ENDED, State, Step, list_steps, transition
 
 NOT_STORED = "This turn was not stored: the database has no room to write."
 
 
 class TurnEnded(Exception):
-    """The turn has ended before, and stays as it is."""
+    """The turn has already ended and does not change."""
 
     def __init__(self, state: str) -> None:
         super().__init__(f"The turn has ended already: it is {state}.")
@@ -36,9 +35,9 @@ class TurnEnded(Exception):
 
 
 def select_for_turn(asked: Asked) -> Selection:
-    """A selection whose turn is stored: one statement more than `select_capabilities`.
+    """Select and store the turn: one statement more than `select_capabilities`.
 
-    Where the database has no room for the turn, the selection says so and has none.
+    If the database has no room for the turn, the selection says so and has no turn id.
     """
     selection = select_capabilities(asked)
     return write_if_room(
@@ -48,10 +47,10 @@ def select_for_turn(asked: Asked) -> Selection:
 
 
 def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
-    """The turn's row, in one statement; `more` says what a plan adds."""
-    told: dict[str, Any] = {}
+    """Store the turn in one statement; `more` holds the columns that a plan adds."""
+    columns: dict[str, Any] = {}
     if selection is not None:
-        told = {
+        columns = {
             "selected": [[item.identifier, item.score] for item in selection.selected],
             "tokens_all": selection.tokens_all,
             "tokens_selected": selection.tokens_selected,
@@ -60,7 +59,7 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
             "noted": selection.noted,
         }
     if current_chain().acts_for_other(asked.caller.user_id):
-        told["noted"] = None  # what others try in a user's name teaches nothing about that user
+        columns["noted"] = None  # an actor's attempts must not train the user's group
     return Turn.objects.create(
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
@@ -68,14 +67,16 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
         other_groups=list(asked.caller.other_groups),
         message=asked.message if settings.PEGBOARD_KEEP_MESSAGES else "",
         **chain_columns(),
-        **{**told, **more},
+        **{**columns, **more},
     )
 
 
 def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
-    """Return the turns that somebody may read, or, `acting`, take on: those of whom they may act
-    for at this moment. Staff read all, and take on what they began as another person."""
-    # Whoever has left the group or was deactivated is nobody to act for.
+    """Return the turns that the principal may read or, with `acting`, report on.
+
+    Staff read all turns, and report on those that they started as another person.
+    """
+    # Users who left the group or were deactivated have no turns to act on.
     turns = Turn.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
         turns = turns.filter(principal.in_groups())
@@ -89,13 +90,13 @@ def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
 
 
 def caller_of_turn(turn: Turn) -> Caller:
-    """Whom the turn was for."""
+    """Return the caller of the turn."""
     return Caller(turn.user_id, turn.group_id, turn.space_id, tuple(turn.other_groups))
 
 
 def start_turn(turn: Turn) -> Turn:
-    """Say that the turn is under way; saying it again changes nothing. Raises TurnEnded."""
-    take_step(turn.pk, State.EXECUTING, at=timezone.now())
+    """Mark the turn as executing; repeating it changes nothing. Raises TurnEnded."""
+    transition(turn.pk, State.EXECUTING, at=timezone.now())
     turn.refresh_from_db()
     if turn.state in ENDED:
         raise TurnEnded(turn.state)
@@ -103,9 +104,9 @@ def start_turn(turn: Turn) -> Turn:
 
 
 def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
-    """Count that a model looked for tools in a turn, and whether it found any.
+    """Count that a model searched for tools in a turn, and whether it found any.
 
-    A turn that is somebody else's is left alone, as one that does not exist.
+    Other people's turns are ignored, like unknown ones.
     """
     if current_chain().acts_for_other(caller.user_id):
         return
@@ -118,8 +119,8 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTold:
-    """How a turn stands, without what its caller may no longer use."""
+class TurnView:
+    """A turn's state, without capabilities that its caller may no longer use."""
 
     turn: Turn
     lifecycle: tuple[Step, ...]
@@ -128,15 +129,15 @@ class TurnTold:
     outcome: Outcome | None
 
 
-def tell_turn(turn: Turn) -> TurnTold:
-    """What may be told of it at this moment."""
+def describe_turn(turn: Turn) -> TurnView:
+    """Return what the turn's caller may see of it now."""
     outcome = getattr(turn, "outcome", None)
     calls = list(outcome.known_calls.select_related("capability")) if outcome else []
     called = {call.capability.identifier: call for call in calls if call.capability}
-    usable = _usable_ones(turn, {identifier for identifier, _ in turn.selected} | called.keys())
-    return TurnTold(
+    usable = _filter_usable(turn, {identifier for identifier, _ in turn.selected} | called.keys())
+    return TurnView(
         turn=turn,
-        lifecycle=tuple(steps_of(turn)),
+        lifecycle=tuple(list_steps(turn)),
         selected=tuple(
             {"id": identifier, "score": score}
             for identifier, score in turn.selected
@@ -147,8 +148,8 @@ def tell_turn(turn: Turn) -> TurnTold:
     )
 
 
-def _usable_ones(turn: Turn, identifiers: Collection[str]) -> set[str]:
-    """Of these, what the turn's caller may use now."""
+def _filter_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
+    """Return those of the identifiers that the turn's caller may use now."""
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
     named = usable.filter(identifier__in=identifiers)
     return set(named.values_list("identifier", flat=True))

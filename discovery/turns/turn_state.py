@@ -1,7 +1,7 @@
-"""How a turn may go on: planned → executing → degraded → recovered → completed or errored.
+"""Turn states: planned → executing → degraded → recovered → completed or errored.
 
-A step is one conditional UPDATE, so of two that are reported at once one is taken and the other is
-told so.
+A transition is one conditional UPDATE: of two concurrent ones, one succeeds and the other learns
+it.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from discovery.models import Turn
 
 State = Turn.State
 
-# Steps may be left out: a backend need not say that it has begun.
+# States may be skipped: a backend need not report that a turn started.
 TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.PLANNED: frozenset({State.EXECUTING, State.DEGRADED, State.COMPLETED, State.ERRORED}),
     State.EXECUTING: frozenset({State.DEGRADED, State.COMPLETED, State.ERRORED}),
@@ -34,21 +34,21 @@ _TIMES = {
 
 
 class Step(NamedTuple):
-    """A state that a turn has come to, and when."""
+    """A state and the time it was entered."""
 
     state: State
     at: datetime
 
 
-def take_step(turn: UUID, to: State, *, at: datetime) -> bool:
-    """Whether the turn was in a state from which it may go there; then it is there now."""
+def transition(turn: UUID, to: State, *, at: datetime) -> bool:
+    """Move the turn to a state if it may go there; return True if it moved."""
     sources = [state for state, following in TRANSITIONS.items() if to in following]
     rows = Turn.objects.filter(pk=turn, state__in=sources)
     return rows.update(state=to, **{_TIMES[to]: at}) == 1
 
 
-def steps_of(turn: Turn) -> list[Step]:
-    """The way that a turn has gone, in order."""
+def list_steps(turn: Turn) -> list[Step]:
+    """Return the states that the turn has passed through, in order."""
     times = ((state, getattr(turn, column)) for state, column in _TIMES.items())
     return [
         Step(state, at)

@@ -1,4 +1,4 @@
-"""What a turn was worth: from what is told of it, or else from what was called."""
+"""Verdicts on turns: reported, or inferred from what was called."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ SCORES = {Status.SUCCESS: 1.0, Status.PARTIAL: 0.5, Status.FAILED: 0.0}
 
 
 class Verdict(NamedTuple):
-    """A status, its score from 0 to 1, and whether somebody said so."""
+    """A status, its score from 0 to 1, and whether it was reported or inferred."""
 
     status: Outcome.Status
     score: float
@@ -17,29 +17,27 @@ class Verdict(NamedTuple):
 
 
 def verdict_of_status(status: str) -> Verdict:
-    """The status with the score that it stands for."""
+    """Return the verdict of a status, with its default score."""
     known = Status(status)
     return Verdict(known, SCORES[known])
 
 
 def verdict_of_score(score: float) -> Verdict:
-    """The score with the status that is nearest to it, the better one in the middle."""
+    """Return the verdict of a score, with the nearest status; the better one if two are as near."""
     nearest = min(SCORES, key=lambda status: (abs(SCORES[status] - score), -SCORES[status]))
     return Verdict(nearest, score)
 
 
-def work_out(*, called: int, offered: int, looked: int) -> Verdict:
-    """The verdict by what is seen: how many names were called, how many of them had been offered,
-    and how often the model looked for tools.
-
-    Who calls what was offered has found what was needed; who calls something else found it in
-    another way; who looks and then calls nothing has not; and who neither looks nor calls had no
-    need to.
-    """
+def infer_verdict(*, called: int, offered: int, searches: int) -> Verdict:
+    """Infer the verdict from how many names were called, how many of them had been offered, and how
+    often the model searched for tools."""
+    # Calling an offered tool means the selection was right. Calling another one means the model
+    # found it in some other way. A search without a call found nothing; with neither, no tool was
+    # needed.
     if offered:
         status = Status.SUCCESS
     elif called:
         status = Status.PARTIAL
     else:
-        status = Status.FAILED if looked else Status.SUCCESS
+        status = Status.FAILED if searches else Status.SUCCESS
     return Verdict(status, SCORES[status], Outcome.Source.WORKED_OUT)

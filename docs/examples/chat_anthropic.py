@@ -1,11 +1,11 @@
-"""One turn of a chat with Anthropic's Messages API, with the tools that Pegboard chooses.
+"""A chat turn with Anthropic's Messages API and tools selected by Pegboard.
 
     pip install ./docs/client anthropic
     export PEGBOARD_URL=http://localhost:8000 PEGBOARD_KEY=pb_… ANTHROPIC_API_KEY=… CHAT_MODEL=…
     python docs/examples/chat_anthropic.py --user alice "note that the release is out"
 
-The key needs the scopes `select`, `discover` and `execute`.
-ANTHROPIC_BASE_URL names another address.
+The key needs the scopes `select`, `discover` and `execute`. ANTHROPIC_BASE_URL names another
+address.
 """
 
 import argparse
@@ -22,7 +22,7 @@ MOST_ROUNDS = 8
 def chat(
     pegboard: Pegboard, provider: anthropic.Anthropic, message: str, *, user: str, patience: float
 ) -> str:
-    """Plan, let the model call what it wants to, and tell how it went."""
+    """Plan, let the model call tools, and report the outcome."""
     plan = pegboard.plan(message, user=user, format="anthropic")
     turn_id = plan["turn_id"] or ""
     try:
@@ -33,7 +33,7 @@ def chat(
     if answer is None:
         pegboard.outcome(turn_id, status="failed", note="no answer after many calls")
         return "I could not finish this."
-    pegboard.outcome(turn_id)  # Pegboard knows what was called, and works out how it went
+    pegboard.outcome(turn_id)  # Pegboard infers the outcome from the calls
     return answer
 
 
@@ -46,34 +46,34 @@ def answer_of(
     user: str,
     patience: float,
 ) -> str | None:
-    """What the model says in the end."""
+    """Return the model's final answer; None after too many rounds."""
     tools: Any = plan["tools"] or []
     messages: list[anthropic.types.MessageParam] = [{"role": "user", "content": message}]
     for _ in range(MOST_ROUNDS):
-        said = provider.messages.create(
+        response = provider.messages.create(
             model=os.environ["CHAT_MODEL"],
             max_tokens=2048,
             system=plan["prompt"],
             tools=tools,
             messages=messages,
         )
-        wanted = [block for block in said.content if block.type == "tool_use"]
-        if not wanted:
-            return "".join(block.text for block in said.content if block.type == "text")
+        tool_calls = [block for block in response.content if block.type == "tool_use"]
+        if not tool_calls:
+            return "".join(block.text for block in response.content if block.type == "text")
         results: list[anthropic.types.ToolResultBlockParam] = []
-        for block in wanted:
-            ran = pegboard.run_tool(
+        for block in tool_calls:
+            result = pegboard.run_tool(
                 plan, block.name, dict(block.input), user=user, approval_wait=patience
             )
             results.append(
                 {
                     "type": "tool_result",
                     "tool_use_id": block.id,
-                    "content": ran.text,
-                    "is_error": ran.is_error,
+                    "content": result.text,
+                    "is_error": result.is_error,
                 }
             )
-        messages.append({"role": "assistant", "content": said.content})
+        messages.append({"role": "assistant", "content": response.content})
         messages.append({"role": "user", "content": results})
     return None
 
@@ -83,12 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("message")
     parser.add_argument("--user", required=True, help="for whom: a user of Pegboard")
     parser.add_argument("--patience", type=float, default=120, help="seconds to wait for approval")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with (
         Pegboard(os.environ["PEGBOARD_URL"], os.environ["PEGBOARD_KEY"]) as pegboard,
         anthropic.Anthropic() as provider,
     ):
-        print(chat(pegboard, provider, asked.message, user=asked.user, patience=asked.patience))
+        print(
+            chat(pegboard, provider, options.message, user=options.user, patience=options.patience)
+        )
 
 
 if __name__ == "__main__":

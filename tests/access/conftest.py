@@ -1,4 +1,4 @@
-"""People for the stories about rights."""
+"""Fixtures for tests of rights."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ def people(db: None) -> People:
 
 @pytest.fixture(scope="module")
 def invited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[People]:
-    """The same for all tests of a file, made once."""
+    """The invited people, shared by all tests of a file."""
     with taken_back(django_db_blocker):
         yield invite()
 
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()

@@ -1,4 +1,4 @@
-"""The people of the stories: alice of support, who may; bob beside her; charlie of finance."""
+"""People for tests: alice of support, who may; bob, who is in her group; charlie of finance."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory,
 
 @dataclass(frozen=True)
 class People:
-    """support has gmail and one tool of the wiki; finance has payroll."""
+    """The people. Support has gmail and one tool of the wiki; finance has payroll."""
 
     alice: User
     bob: User
@@ -39,7 +39,7 @@ class People:
 
 
 def invite() -> People:
-    """Everyone, and what they may use."""
+    """Create the people and their grants."""
     support, finance = GroupFactory.create(name="support"), GroupFactory.create(name="finance")
     alice = UserFactory.create(username="alice", groups=[support])
     bob = UserFactory.create(username="bob", groups=[support])
@@ -70,7 +70,7 @@ def invite() -> People:
 
 
 def client_of(group: Group) -> Client:
-    """A backend of the group that asks for its users; its request id is always the same."""
+    """Return a backend client of the group, with a fixed request id."""
     _, raw = create_key(
         by=None,
         name="backend",

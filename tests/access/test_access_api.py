@@ -1,4 +1,4 @@
-"""The calls about rights: what they say, and to whom."""
+"""The access API: answers and permissions."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def staff(people: People) -> Client:
 
 @pytest.fixture
 def key(people: People) -> Client:
-    """An admin key of support."""
+    """Return an admin key of support."""
     return admin_key(people.support)
 
 

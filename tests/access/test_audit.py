@@ -1,4 +1,4 @@
-"""The audit log: only ever longer, each entry chained to the one before."""
+"""The audit log: append-only, and chained by hashes."""
 
 import json
 from collections.abc import Callable
@@ -23,21 +23,21 @@ from tests.factories import UserFactory
 
 
 def write(*targets: str, by: User | None = None) -> None:
-    """An entry for each, as if each were a transaction of its own."""
+    """Write entries as if each had a transaction of its own."""
     for target in targets:
         record(by=by, action="test.change", target=target, details={"before": 1.50, "after": "ß"})
         commit()
 
 
 def commit() -> None:
-    """What a commit does to the entries of this transaction."""
+    """Run what a commit does to this transaction's entries."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def tamper(statement: str) -> None:
-    """Change the log as only a superuser can: with its triggers switched off."""
+    """Change the log as only a superuser can, with its triggers disabled."""
     as_superuser(
         "SET LOCAL session_replication_role = replica",
         statement,
@@ -286,7 +286,7 @@ def revoke_and_commit(by: User, key: ApiKey) -> None:
 
 
 def verify(*arguments: str) -> tuple[int, str, str]:
-    """The exit code of the command, what it prints, and what it complains of."""
+    """Run the command; return its exit code, output and errors."""
     out = StringIO()
     try:
         call_command("verify_audit", *arguments, stdout=out, verbosity=0)
@@ -338,7 +338,7 @@ def test_command_refuses_what_is_no_digest(log: None, text: str) -> None:
 
 
 def in_threads(work: Callable[[int], None], threads: int = 8) -> None:
-    """Do it in real threads, each with a connection of its own."""
+    """Run in real threads, each with its own connection."""
 
     def one(number: int) -> None:
         try:
@@ -374,7 +374,7 @@ def test_writers_that_record_before_they_change_do_not_lock_each_other_out() -> 
     def change_all(thread: int) -> None:
         for _ in range(5):
             with transaction.atomic():
-                for person in people:  # all in one order, with an entry before and after each
+                for person in people:  # all in the same order, between two entries
                     record(by=None, action="test.change", target=f"before {person.pk}")
                     User.objects.filter(pk=person.pk).update(first_name=str(thread))
                     record(by=None, action="test.change", target=f"after {person.pk}")

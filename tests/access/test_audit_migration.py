@@ -1,4 +1,4 @@
-"""What was recorded before there was a chain is in it afterwards, and tells who answered whom."""
+"""Migration of audit entries from before the chain, including who answered a request."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -67,5 +67,5 @@ def test_entries_of_before_are_chained_with_their_names() -> None:
     open_, granted, declined = AccessRequest.objects.order_by("pk")
     assert (open_.answered_by, open_.answered_at) == (None, None)
     assert (granted.answered_by, granted.answered_at) == (olga, AT)
-    assert declined.answered_by is None  # the log knows nothing of it
+    assert declined.answered_by is None  # the log does not record it
     assert declined.answered_at is not None

@@ -1,4 +1,4 @@
-"""Rights that change in any order: after each change, everything equals the oracle (ACL-2)."""
+"""Changes of rights in random order: after each one all answers equal the oracle's (ACL-2)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -49,7 +49,7 @@ holders: st.SearchStrategy[dict[str, int]] = st.one_of(
 
 
 def first_world() -> World:
-    """Group 1 has a root, two spaces below it and one below these; group 2 has none and is open."""
+    """Return a world: group 1 has three levels of spaces; group 2 is open, without any."""
     return World(
         users=dict.fromkeys(USERS, True),
         groups={1: False, 2: True},
@@ -62,7 +62,8 @@ def first_world() -> World:
 
 
 class ChangingRights(RuleBasedStateMachine):
-    """Each rule changes the database as the product does, and the plain world beside it."""
+    """State machine: it changes the database as the product does, and the oracle's world with
+    it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +71,7 @@ class ChangingRights(RuleBasedStateMachine):
         self.transaction.__enter__()
         self.world = first_world()
         store(self.world)
-        # Keys of new spaces keep clear of the world's own.
+        # Ids of new spaces must not collide with the world's.
         as_superuser("SELECT setval('acl_space_id_seq', nextval('acl_space_id_seq') + 100)")
         self.client: Client = client_of(Group.objects.get(pk=1))
 
@@ -218,7 +219,7 @@ class ChangingRights(RuleBasedStateMachine):
     def the_api_equals_the_oracle(self) -> None:
         answer = self.client.get("/api/v1/names", {"user": "user-1"})
         expected = self.names(self.world.usable(Caller(1, 1)))
-        if answer.status_code == 403:  # not a member, or inactive: nobody to ask for
+        if answer.status_code == 403:  # not a member, or inactive: there is nobody to ask for
             assert not expected
         else:
             assert set(answer.json()["names"]) == expected
@@ -228,7 +229,7 @@ class ChangingRights(RuleBasedStateMachine):
         return {f"integration-{facts[pk].integration}__action_{pk}" for pk in keys}
 
     def is_below(self, space: int | None, other: int) -> bool:
-        """Whether it is the other or somewhere below it."""
+        """Return True if the space is the other one or below it."""
         while space is not None:
             if space == other:
                 return True
@@ -244,7 +245,7 @@ class ChangingRights(RuleBasedStateMachine):
         return model.objects.filter(pk=next(iter(holder.values()))).first()
 
     def forget(self, **gone: set[int]) -> None:
-        """What the database deletes with its rows."""
+        """Remove what the database deletes with its rows."""
         self.world.integrations = without(self.world.integrations, gone.get("integration", set()))
         self.world.capabilities = without(self.world.capabilities, gone.get("capability", set()))
         for kind, keys in gone.items():

@@ -1,4 +1,4 @@
-"""What django-guardian would answer, and what we answer instead."""
+"""Differences between django-guardian's answers and ours."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User

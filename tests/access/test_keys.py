@@ -1,4 +1,4 @@
-"""Keys: shown once, stored as a digest, refused at once when they are withdrawn."""
+"""API keys: shown once, stored as a digest, refused as soon as they are revoked."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ BODY = {"message": "hi", "user": "alice"}
 
 @pytest.fixture(autouse=True)
 def _plain_files(settings: Settings) -> None:
-    """Nobody has collected the static files, and their hashed names are not known."""
+    """Serve static files without hashed names, since they were not collected."""
     settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
 
 
@@ -282,12 +282,12 @@ def test_successor_can_last_as_long_as_is_said(people: People) -> None:
 
 
 def test_key_that_is_revoked_behind_our_back_is_refused_as_well(people: People) -> None:
-    """Whether a key is good is asked anew each time: nothing remembers it."""
+    """The validity of keys is never cached."""
     raw = new_key(people.support)
     client = client_with(raw)
     client.post(SELECT, BODY, content_type="application/json")
 
-    with connection.cursor() as cursor:  # by somebody else, past all of our code
+    with connection.cursor() as cursor:  # revoked directly in the database
         cursor.execute("UPDATE acl_apikey SET revoked_at = now()")
 
     assert client.post(SELECT, BODY, content_type="application/json").status_code == 401

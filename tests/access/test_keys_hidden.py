@@ -1,4 +1,4 @@
-"""A key is nowhere but with whoever holds it: not in the database, logs, pages or errors."""
+"""Key secrets leave no trace in the database, logs, pages or errors."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def _plain_files(settings: Settings) -> None:
 
 @pytest.fixture
 def life_of_a_key(people: People) -> list[str]:
-    """The texts of keys that were made, used, replaced and revoked."""
+    """Make, use, replace and revoke keys; return their secrets."""
     key, first = create_key(
         by=None, name="chat", group=people.support, scopes=["select", "admin"],
         owner=people.alice, acts_for_users=True,
@@ -48,7 +48,7 @@ def life_of_a_key(people: People) -> list[str]:
 
 
 def dump() -> str:
-    """Every row of every table, as pg_dump writes them."""
+    """Return all rows of all tables by pg_dump."""
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
         return "".join(part for table in tables for part in copy_of(table))
@@ -64,14 +64,14 @@ def copy_of(table: str) -> Iterator[str]:
 
 
 def secret_part(raw: str) -> str:
-    """What follows the characters that are shown."""
+    """Return the secret after the visible prefix."""
     return raw[11:]
 
 
 def test_no_key_is_in_a_dump_of_the_database(life_of_a_key: list[str]) -> None:
     everything = dump()
 
-    assert life_of_a_key[0][:11] in everything  # the dump has the row
+    assert life_of_a_key[0][:11] in everything  # the dump contains the row
     for raw in life_of_a_key:
         assert secret_part(raw) not in everything
 
@@ -132,8 +132,8 @@ def test_no_key_is_in_the_report_of_an_error_while_it_is_looked_up(settings: Set
 
 
 def report_of(request: object) -> str:
-    """What Django would mail to whoever is to learn of an error."""
-    from rest_framework.request import Request  # it needs the settings
+    """Return the error report that Django would mail."""
+    from rest_framework.request import Request  # imported here since it needs the settings
 
     try:
         KeyAuthentication().authenticate(Request(request))  # type: ignore[arg-type]
@@ -179,4 +179,4 @@ def test_recorded_key_is_only_its_first_characters(people: People) -> None:
     entry = record(by=None, action="x", target=str(key))
 
     assert raw[:11] in entry.target
-    assert len(raw) - 11 >= 35  # so much is left to guess
+    assert len(raw) - 11 >= 35  # the number of characters left to guess

@@ -1,4 +1,4 @@
-"""How Postgres runs the statement: rights are worked out once, not once for each capability."""
+"""Query plan of the rights statement: rights are computed once, not per capability."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.mark.django_db
 @pytest.mark.parametrize("with_access", [False, True])
 def test_rights_are_read_once_and_not_for_each_capability(with_access: bool) -> None:
-    # The tables were never analysed, as after an import: the planner can only guess.
+    # The tables were never analysed, as after an import, so the planner has no statistics.
     pks = range(1, CAPABILITIES + 1)
     world = World(
         users={1: True},

@@ -1,4 +1,4 @@
-"""Statements that are planned once, over connections that Postgres may have ended."""
+"""Prepared statements over connections that Postgres may have closed."""
 
 import psycopg
 import pytest
@@ -18,7 +18,7 @@ def test_statement_that_may_be_repeated_finds_out_that_the_connection_has_ended(
     with CaptureQueriesContext(connection) as statements:
         assert rows_of(NINE, {"number": 9}, twice=True) == [(9,)]
 
-    # Tests set something of their own on each new connection.
+    # Tests run a statement of their own on each new connection.
     asked = [one for one in statements if not str(one["sql"]).startswith("SET pegboard")]
     assert len(asked) <= 2
 

@@ -1,4 +1,4 @@
-"""What would be different is told before it is stored: to everybody, and nothing more than that."""
+"""Previews of changes to rights: complete, and limited to what the viewer may see."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -24,7 +24,7 @@ from tests.access.worlds import store, usable
 from tests.factories import CapabilityFactory, UserFactory
 from tests.oracle import EFFECTS, GrantFacts, IntegrationFacts, RuleFacts, World
 
-# A user, a group, a space, a capability; before and after.
+# User, group, space, capability, before, after.
 Difference = tuple[str, str, str, str, str, str]
 VERBS: tuple[previewing.Verb, ...] = (
     "grant",
@@ -204,7 +204,7 @@ def test_gains_and_losses_are_bounded(people: People, monkeypatch: pytest.Monkey
 
 
 def random_change(random: Random, world: World) -> tuple[Change, World]:
-    """A change, and the world after it."""
+    """Draw a change, and apply it to the oracle's world."""
     after, verb = deepcopy(world), random.choice(VERBS)
     about = random_target(random)
     users, groups = sorted(world.users), sorted(world.groups)
@@ -258,7 +258,7 @@ def somebody(subject: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def expected(before: World, after: World) -> set[Difference]:
-    """By the oracle, for every member in every space."""
+    """Compute the differences by the oracle, for every member in every space."""
     found: set[Difference] = set()
     for user, group in before.members:
         own: list[int | None] = [pk for pk, (owner, _) in before.spaces.items() if owner == group]
@@ -293,7 +293,7 @@ def test_preview_equals_the_oracle_in_any_world(seed: int) -> None:
     stated = told(found.gains) | told(found.losses)
     every = expected(world, after)
     assert stated <= every
-    # A space that is left out has no rules of its own: it answers as the one above it.
+    # An omitted space has no rules of its own: it answers as its parent does.
     stands = rules | {change.space.pk for change in changes if change.space}
     roots = {pk for pk, (_, parent) in world.spaces.items() if parent is None}
     places = {f"space-{pk}" for pk in roots | ruled_about(world, after, changes) & stands}
@@ -305,7 +305,7 @@ def test_preview_equals_the_oracle_in_any_world(seed: int) -> None:
 
 
 def ruled_about(world: World, after: World, changes: list[Change]) -> set[int]:
-    """The spaces with rules about what the changes are about."""
+    """Return the spaces with rules about the subjects of the changes."""
     targets = {c.target.pk if isinstance(c.target, Integration) else c.target.integration_id
                for c in changes if c.target is not None}  # fmt: skip
     anything = any(change.target is None for change in changes)

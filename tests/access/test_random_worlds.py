@@ -1,4 +1,4 @@
-"""The statement against the plain-Python oracle, in worlds that nobody would think of."""
+"""The rights statement against the oracle, in random worlds."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ INTEGRATIONS, CAPABILITIES = range(1, 5), range(1, 13)
 
 
 def random_world(random: Random) -> World:
-    """A few of everything, dense enough that rules and grants meet; most things are in order."""
+    """Draw a small, dense world, so that rules and grants interact; most things are active."""
 
     def mostly() -> bool:
         return random.random() < 0.85
@@ -44,7 +44,7 @@ AI_ACCESS = ["execute"] * 6 + ["propose", "blocked"]
 
 
 def random_spaces(random: Random) -> dict[int, tuple[int, int | None]]:
-    """One root a group at most; now and then a parent of another group, which must not count."""
+    """Draw spaces; rarely with a parent of another group, which must have no effect."""
     spaces: dict[int, tuple[int, int | None]] = {}
     for pk in SPACES:
         group = random.choice(GROUPS)
@@ -72,7 +72,7 @@ def random_target(random: Random) -> dict[str, int]:
 
 
 def callers_of(world: World, random: Random) -> list[Caller]:
-    """Members in spaces of their group and without one, and a few who should get nothing."""
+    """Return members in spaces and in the root, and some callers who should get nothing."""
     insiders = [
         Caller(user, group, space)
         for user, group in sorted(world.members)
@@ -90,7 +90,7 @@ def callers_of(world: World, random: Random) -> list[Caller]:
 
 
 def united_callers(random: Random) -> list[Caller]:
-    """Users who ask in several groups together, theirs or not, in some space or in none."""
+    """Return users who ask in several groups together, members or not, in any space or none."""
     return [
         Caller(random.choice(USERS), first, random.choice([None, None, *SPACES]), tuple(others))
         for first, *others in (random.sample(GROUPS, random.choice([2, 3])) for _ in range(8))

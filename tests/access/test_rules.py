@@ -1,4 +1,4 @@
-"""Rules and grants by their services: what is stored, refused, recorded and warned about."""
+"""Rules and grants by the services: stored, refused, audited, and warned about."""
 
 from itertools import product
 from typing import Any

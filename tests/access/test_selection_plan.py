@@ -1,5 +1,7 @@
-"""How Postgres runs a selection among many capabilities and rules: what a caller may not use costs
-nothing, whether or not the tables were ever analysed."""
+"""Query plan of a selection among many capabilities and rules.
+
+Capabilities that a caller may not use cost nothing, with or without table statistics.
+"""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ VECTORS = ("catalog_embedding", "catalog_lexicalvector")
 
 @pytest.fixture
 def world(db: None) -> World:
-    """Group 1 may use one integration of 150, group 2 is open; 5,000 rules in 50 spaces."""
+    """A world of 150 integrations, one for group 1, with 5,000 rules in 50 spaces."""
     random = Random(7)
     world = World(
         users={1: True, 2: True},
@@ -74,7 +76,7 @@ def fill_vectors() -> None:
 
 
 def forget_statistics() -> None:
-    """As if the tables had never been analysed; other tests, or the server by itself, may have."""
+    """Drop the statistics, which other tests or autovacuum may have created."""
     as_superuser(
         "SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited)"
         " FROM pg_stats WHERE schemaname = 'public'",
@@ -84,7 +86,7 @@ def forget_statistics() -> None:
 
 
 def plan_of(caller: Caller) -> list[dict[str, Any]]:
-    """The plan of the selection's own statement, with what it really did."""
+    """Return the executed plan of the selection's statement."""
     plans: list[dict[str, Any]] = []
     run = candidates._run
 
@@ -137,7 +139,7 @@ def check_that_rights_are_worked_out_once(plan: list[dict[str, Any]]) -> None:
     looked_at = list(read(plan, *WORKED_OUT_ONCE - {"catalog_integration", "catalog_rule"}))
     assert {node["Actual Loops"] for node in looked_at} <= {1}
     assert not [node for node in plan if is_asked_for_each_row(node)]
-    # The rules are read for each space on the way up to the root, and no more often.
+    # The rules of each space on the path to the root are read once.
     rules = list(read(plan, "catalog_rule"))
     assert sum(node["Actual Loops"] for node in rules) <= 2
 
@@ -148,14 +150,14 @@ def test_never_analysed_tables_keep_the_shape_of_the_plan(world: World) -> None:
 
     after = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
 
-    # Guesses differ, so the ways do; what matters is that neither way reads much more.
+    # Estimates differ, and so do plans; none may read many more rows than the other.
     for guessed, known in zip(before, after, strict=True):
         for table in (*VECTORS, "catalog_capability", "catalog_rule"):
             assert guessed[table] <= 2 * known[table] + CAPABILITIES
 
 
 def rows_read(plan: list[dict[str, Any]]) -> dict[str, float]:
-    """By table: rows that were looked at, kept or not."""
+    """Return the rows read by table, including those filtered out."""
     found: dict[str, float] = {}
     for node in plan:
         if "Relation Name" in node:

@@ -1,4 +1,4 @@
-"""Service accounts: users that are programs. They have rights and keys, and no way to sign in."""
+"""Service accounts: users for programs, with rights and keys, but without sign-in."""
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -60,7 +60,7 @@ def test_whoever_sets_a_password_is_told_that_it_has_none(robot: User, people: P
         validate_password(strong, user=robot)
 
     validate_password(strong, user=people.alice)
-    validate_password(strong, user=User(username="dora"))  # who is about to be made
+    validate_password(strong, user=User(username="dora"))  # a user about to be created
 
 
 def test_no_provider_signs_it_in(robot: User, people: People) -> None:

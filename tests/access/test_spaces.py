@@ -1,4 +1,4 @@
-"""The tree of spaces: it stays one tree, whatever is asked of it."""
+"""The tree of spaces keeps its structure under all operations."""
 
 import pytest
 from django.contrib.auth.models import Group

@@ -1,4 +1,4 @@
-"""Every way in, and what it tells to whom. A new way in gets a row in `WAYS`."""
+"""All entry points, and what each reveals to whom. New entry points need a row in `WAYS`."""
 
 import json
 import re
@@ -32,7 +32,7 @@ from tests.factories import (
     take_away,
 )
 
-# Pages name files that nobody has collected.
+# Pages refer to static files, which were not collected.
 WITHOUT_HASHES = {
     **configured.STORAGES,
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
@@ -54,7 +54,7 @@ META_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @dataclass(frozen=True)
 class Way:
-    """A call that answers for a user; `names_one` where it names one capability."""
+    """A call on behalf of a user; `names_one` if it takes the name of a capability."""
 
     route: str
     path: str
@@ -108,7 +108,7 @@ WAYS = [
     Way("registry-versions", "/v0.1/servers/pegboard%2Fgmail/versions"),
     Way("registry-version", "/v0.1/servers/pegboard%2Fgmail/versions/latest"),
 ]
-# Ways in for admins only, with tests of their own.
+# Entry points for admins only, which have tests of their own.
 OTHERS = {
     "api-listing",  # tests/browsing/test_api.py
     "api-listing-approve",  # tests/browsing/test_held_listings.py
@@ -162,7 +162,7 @@ every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {w
 
 
 def told(response: HttpResponse, *names: str) -> tuple[int, str, dict[str, str]]:
-    """Status, body and headers, without what is new each time and the names that were sent."""
+    """Return status, body and headers, without changing values and the names that were sent."""
     sent = response.content.decode()
     body = re.sub(r'"(turn_id|call_id)":"[^"]*"', r'"\1":""', sent)
     body = re.sub(r'"timings":\{[^}]*\}', '"timings":{}', body)
@@ -176,7 +176,7 @@ def told(response: HttpResponse, *names: str) -> tuple[int, str, dict[str, str]]
 
 @pytest.fixture
 def people(invited: People, db: None) -> People:
-    """What a test does to them is undone: making them takes longer than asking."""
+    """The people, rolled back after each test: creating them takes longer than the requests."""
     return deepcopy(invited)
 
 
@@ -210,7 +210,7 @@ def test_key_of_another_group_speaks_for_nobody_of_this_one(people: People, way:
 
 
 def hide_something(people: People, random: Random) -> None:
-    """One more thing that alice may not use, with names and words that are close to hers."""
+    """Create another forbidden capability, with names and words similar to alice's."""
     action = f"send_email_{random.randrange(10**6)}"
     words = {"action": action, "description": f"{MESSAGE} {action}", "vector": [1, 0, 0]}
     words["category"] = random.choice(["communication", "other", "payments"])
@@ -262,7 +262,7 @@ def test_what_is_hidden_changes_no_answer(people: People, seed: int) -> None:
 @pytest.mark.parametrize("way", [way for way in WAYS if way.names_one], ids=lambda way: way.path)
 @pytest.mark.parametrize("name", ["payroll__pay", "wiki__delete_page"])
 def test_foreign_and_unknown_names_are_answered_alike(client: Client, way: Way, name: str) -> None:
-    way.ask(client, "alice")  # whatever is read once has been read
+    way.ask(client, "alice")  # fills the caches
 
     foreign = asked(way, client, name)
 

@@ -1,4 +1,4 @@
-"""Backends and browsers that ask."""
+"""Fixtures of API tests: backends and browsers."""
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -16,13 +16,13 @@ def people(db: None) -> People:
 
 @pytest.fixture
 def key(people: People) -> str:
-    """A key of support that may act for its users."""
+    """A key of support, acting for its users."""
     return new_key(people.support)
 
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()
 
 
@@ -41,5 +41,5 @@ def new_key(
 
 
 def client_with(raw: str) -> Client:
-    """A client that sends the key, and a request id so that answers can be compared."""
+    """Return a client with the key and a fixed request id, so that answers are comparable."""
     return Client(headers={"Authorization": f"Bearer {raw}", "X-Request-ID": "story"})

@@ -1,4 +1,4 @@
-"""Whom a request may speak for; and that a refusal does not tell who exists."""
+"""Callers that a request may act for; refusals do not reveal who exists."""
 
 import pytest
 from django.db import connection
@@ -23,7 +23,7 @@ UNLIKE = [
 
 
 def refusal(client: Client, body: dict[str, str]) -> tuple[int, bytes, int]:
-    """Status, body and number of statements."""
+    """Return status, body and number of statements."""
     with CaptureQueriesContext(connection) as statements:
         response = client.post(URL, {"message": "hi", **body}, content_type="application/json")
     return response.status_code, response.content, len(statements)
@@ -31,7 +31,7 @@ def refusal(client: Client, body: dict[str, str]) -> tuple[int, bytes, int]:
 
 @pytest.fixture
 def stranger(people: People) -> None:
-    """dora was in support and is inactive; finance has a space."""
+    """dora, who was in support and is inactive; finance has a space."""
     dora = type(people.alice).objects.create_user("dora", is_active=False)
     dora.groups.add(people.support)
     root = Space.objects.get(group=people.finance)

@@ -1,4 +1,4 @@
-"""Liveness, readiness by part, and metrics."""
+"""Liveness, readiness by component, and metrics."""
 
 from unittest.mock import patch
 
@@ -17,7 +17,7 @@ PROXIED = {"X-Forwarded-For": AWAY}
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
 def test_process_lives_without_asking_anybody(path: str) -> None:
-    assert Client().get(path).status_code == 200  # no database in this test: a query would fail
+    assert Client().get(path).status_code == 200  # this test has no database, so a query would fail
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Limits by the minute, with Redis and without."""
+"""Rate limits per minute, with and without Redis."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def _limit(settings: Settings) -> Iterator[None]:
 def _redis(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same limits hold with Redis and, in each process, without it."""
+    """Run with Redis, and without it, where each process counts by itself."""
     monkeypatch.setattr(rate_counts, "_local", rate_counts.LocalCounts())
     if request.param == "no redis":
         settings.REDIS_URL = "redis://127.0.0.1:1/0"

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, the answer is a problem that says what and where."""
+"""Errors are problem details that name the problem and its place."""
 
 from typing import Any
 from unittest.mock import patch

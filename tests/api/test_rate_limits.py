@@ -1,4 +1,4 @@
-"""Limits of addresses: for strangers, for wrong keys, behind a proxy, and while Redis is away."""
+"""Rate limits by address: anonymous, with wrong keys, behind a proxy, and while Redis is down."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def _limits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 @pytest.fixture(params=["redis", "no redis"])
 def _redis(request: pytest.FixtureRequest, settings: Settings) -> None:
-    """The same holds with Redis and, in each process, without it."""
+    """Run with Redis, and without it, where each process counts by itself."""
     if request.param == "no redis":
         settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
@@ -178,7 +178,7 @@ def test_made_up_addresses_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
     last = [counts.add(f"address{number}", 1) for number in range(100)][-1]
 
-    assert last == (0, 90)  # they share what is left
+    assert last == (0, 90)  # they share the rest of the limit
     assert counts.add("address3", 1) == (0, 2)
 
 
@@ -224,7 +224,7 @@ def test_several_processes_without_redis_stay_within_twice_the_limit() -> None:
         web.wait(30)
 
     assert set(answers) == {401, 429}
-    # What was counted fades by a few while the test runs into another minute of the clock.
+    # The sliding window loses a few counts if the clock's minute changes during the test.
     assert 20 <= answers[401] <= 2 * 20 + 4
 
 

@@ -1,4 +1,4 @@
-"""The API against its own description."""
+"""The API against its OpenAPI schema."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -37,7 +37,7 @@ SCOPES = ("select", "discover", "execute", "admin")
 
 
 def ask(operation: APIOperation, headers: dict[str, str]) -> None:
-    """Call the operation with made-up values, a few right and a few wrong ones."""
+    """Call the operation with generated values, some valid and some not."""
 
     @given(case=operation.as_strategy())
     @settings(
@@ -59,7 +59,7 @@ def test_schema_is_made_without_a_warning() -> None:
 
 @pytest.fixture
 def _one_connection() -> Iterator[None]:
-    """Requests through WSGI would end the connection, and with it the test's transaction."""
+    """Keep the connection open: a WSGI request would close it and end the test's transaction."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -94,7 +94,7 @@ def test_every_call_names_its_scope() -> None:
 
 @pytest.fixture
 def _plain_files(settings: Settings) -> None:
-    """Nobody has collected the static files, and their hashed names are not known."""
+    """Serve static files without hashed names, since they were not collected."""
     settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
 
 

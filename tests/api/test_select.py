@@ -1,4 +1,4 @@
-"""POST /api/v1/select, as a chat backend sees it."""
+"""POST /api/v1/select as a chat backend uses it."""
 
 from collections.abc import Callable
 from typing import Any

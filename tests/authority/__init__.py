@@ -1,1 +1,1 @@
-"""Nobody gets more power than they have, and every word passes one gate."""
+"""Limits of authority: no privilege escalation, and one gate for every definition."""

@@ -1,7 +1,7 @@
-"""Texts that make a regular expression work hardest, derived from the expression itself.
+"""Worst-case texts for regular expressions, derived from the expressions themselves.
 
-An expression is slow where a text can be read in many ways and none of them ends well. So each
-text is a way to a repetition, what the repetition takes, many times over, and an end that fails.
+An expression is slow if a text matches in many ways, none of which completes. So each text is a
+path to a repetition, many repeats of what it takes, and an end that fails.
 """
 
 import re
@@ -22,12 +22,12 @@ _CLASSES = {
     ops.CATEGORY_WORD: "a",
     ops.CATEGORY_NOT_WORD: "-",
 }
-# Whatever the expression, people send these.
+# Texts that people send, whatever the expression.
 COMMON = ("a", "A", "0", "_", "-", " ", "\n", "a_", "a ", "aA", "a.", ", and ", '"', "[", "${", "é")
 
 
 def attacks(source: str, flags: int, size: int) -> Iterator[str]:
-    """Texts of about `size` characters."""
+    """Yield attack texts of about `size` characters."""
     tree = parser.parse(source, flags)
     pumps = dict.fromkeys((*(p for _, p in _repetitions(tree, "")), *COMMON))
     starts = dict.fromkeys(("", *(start for start, _ in _repetitions(tree, "")), _sample(tree)))
@@ -37,14 +37,14 @@ def attacks(source: str, flags: int, size: int) -> Iterator[str]:
     starts = dict.fromkeys(list(starts)[: 4 * _MOST_STARTS])
     for pump in dict.fromkeys(f"{start}{pump}" for start in starts for pump in used):
         yield pump * (size // max(1, len(pump)))
-    for start in starts:  # many ways in, and then many steps
+    for start in starts:  # many entries first, then many repeats
         for pump in used:
             half = size // 2
             yield start * (half // max(1, len(start))) + pump * (half // len(pump)) + "\x00"
 
 
 def _repetitions(items: Items, before: str) -> Iterator[tuple[str, str]]:
-    """Each repetition: a text that leads to it, and what it repeats in several ways."""
+    """Yield each repetition: a text that leads to it, and different texts that it repeats."""
     for operation, argument in items:
         for inner in _inner(operation, argument):
             yield from _repetitions(inner, before)
@@ -74,7 +74,7 @@ def _inner(operation: Any, argument: Any) -> list[Items]:
 
 
 def _samples(items: Items) -> list[str]:
-    """Some texts that the items match: with each branch, and with each kind of character."""
+    """Yield texts that the items match: one for each branch and kind of character."""
     found = [""]
     for operation, argument in items:
         found = [a + b for a, b in product(found, _ones(operation, argument))][:12]
@@ -102,7 +102,7 @@ def _sample(items: Items) -> str:
 
 
 def _one(operation: Any, argument: Any) -> str:
-    """A short text that the one item matches."""
+    """Return a short text that matches the item."""
     if operation is ops.LITERAL:
         return chr(argument)
     if operation is ops.NOT_LITERAL:
@@ -123,7 +123,7 @@ def _one(operation: Any, argument: Any) -> str:
 
 
 def _members(argument: Any) -> list[str]:
-    """A few of the characters of a class."""
+    """Return some characters of a class."""
     negated = any(kind is ops.NEGATE for kind, _ in argument)
     if negated:
         taken = re.compile("(?s:.)")
@@ -142,7 +142,7 @@ def _members(argument: Any) -> list[str]:
 
 
 def _fits(character: str, argument: Any) -> bool:
-    """Whether a negated class takes the character."""
+    """Return True if the negated class contains the character."""
     for kind, value in argument:
         if kind is ops.LITERAL and ord(character) == value:
             return False

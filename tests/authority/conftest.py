@@ -1,4 +1,4 @@
-"""alice of support, who may; grace, an admin; hugo, an admin who may act for others."""
+"""Fixtures: alice of support, grace, an admin, and hugo, an admin who may act for others."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tests.factories import UserFactory
 
 @dataclass(frozen=True)
 class Staff:
-    """grace is staff, hugo has the permission as well, root is a superuser."""
+    """grace is staff, hugo may also act for others, root is a superuser."""
 
     grace: User
     hugo: User
@@ -22,7 +22,7 @@ class Staff:
 
 @pytest.fixture(autouse=True)
 def _plain_files(settings: Settings) -> None:
-    """Pages name files that nobody has collected."""
+    """Serve static files without hashed names, since they were not collected."""
     files = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": files}}
 
@@ -42,7 +42,7 @@ def staff(people: People) -> Staff:
 
 
 def session_of(user: User) -> Client:
-    """A browser in which the user has signed in."""
+    """Return a browser session of the user."""
     client = Client(headers={"X-Request-ID": "story"})
     client.force_login(user)
     return client

@@ -1,8 +1,8 @@
-"""Everything by which this process could reach beyond itself, recorded and shut.
+"""Recording and refusing everything by which this process could contact something else.
 
-Python itself tells an audit hook of each lookup of a name, each connection and each program
-(https://docs.python.org/3/library/audit_events.html), whichever library asked for it. A hook stays
-for ever, so there is one, which does nothing while nobody records.
+Python calls an audit hook for each name lookup, connection and program, whichever library asked for
+it (https://docs.python.org/3/library/audit_events.html). A hook cannot be removed, so there is one,
+which does nothing while nobody records.
 """
 
 import socket
@@ -21,7 +21,7 @@ _PROGRAMS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.sy
 
 @dataclass
 class Doors:
-    """What was contacted or started, under the name of whoever has asked for it."""
+    """Contacted hosts and started programs, by the name of the cause."""
 
     seen: dict[str, set[str]] = field(default_factory=dict)
     who: str = "nobody"
@@ -34,7 +34,7 @@ class Doors:
         self.who = before
 
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Record the event and refuse it, unless it is about our own Redis."""
+        """Record and refuse the event, unless it is about our own Redis."""
         target = _target(event, arguments)
         if target:
             self.seen.setdefault(self.who, set()).add(target)
@@ -58,7 +58,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _target(event: str, arguments: tuple[Any, ...]) -> str:
-    """Return the host or the program; empty for what is our own."""
+    """Return the host or program; "" for our own."""
     if event in _PROGRAMS:
         return f"program {arguments[:2]}"
     if event in ("socket.connect", "socket.sendto"):

@@ -1,33 +1,32 @@
-"""How the CPU time of a call grows with its input, in a way that does not depend on the machine.
+"""Growth of a call's CPU time with its input, independent of the machine.
 
-The time is the thread's own, so other processes do not count. A call is judged by doubling its
-input: linear work doubles, quadratic work quadruples. The smallest of several measurements counts,
-and short ones are not judged at all, because the ratio of two short times says nothing.
+The thread's own CPU time ignores other processes. A call is judged by doubling its input: linear
+work doubles, quadratic work quadruples. The smallest of several measurements counts, and short ones
+are not judged, because the ratio of two short times says nothing.
 """
 
 import time
 from collections.abc import Callable
 
-# Below, what a cache or a first call costs is as much as what is measured.
+# Below this, caches and first calls dominate the measurement.
 TOO_SHORT = 0.004  # seconds
-# Of two doublings together: linear is 4, n log n 5, n ** 1.5 is 8, quadratic is 16.
+# Factor for two doublings: linear is 4, n log n 5, n ** 1.5 is 8, quadratic is 16.
 MOST_GROWTH = 9.0
-TOO_LONG = 0.3  # seconds; nothing linear comes near
+TOO_LONG = 0.3  # seconds; linear work never comes near
 _TRIES = 3
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
-    """Return what the call costs this thread."""
+    """Return the thread's CPU seconds for the call."""
     started = time.thread_time()
     call()
     return time.thread_time() - started
 
 
 def growth(call: Callable[[int], object], size: int) -> str:
-    """Say how the call grows from `size` on, where that is much faster than n log n; else "".
+    """Describe the call's growth from `size` on if it is much faster than n log n; otherwise "".
 
-    `call` takes the size of its input. It is made four, sixteen, … times as large until there is
-    something to measure.
+    `call` takes the size of its input. The input grows fourfold until it can be measured.
     """
     for _ in range(3):
         before = least(call, size)
@@ -42,7 +41,7 @@ def growth(call: Callable[[int], object], size: int) -> str:
 
 
 def least(call: Callable[[int], object], size: int) -> float:
-    """Return the smallest of some measurements: noise only adds."""
+    """Return the smallest measurement, since noise only adds."""
     smallest = cpu_seconds(lambda: call(size))
     for _ in range(_TRIES - 1):
         if smallest > TOO_LONG:

@@ -1,4 +1,4 @@
-"""Every regular expression of the product, found in its source and compiled as Python does it."""
+"""All regular expressions of the product, found in its source and compiled as Python does."""
 
 import ast
 import importlib
@@ -17,13 +17,13 @@ PACKAGES = ("acl", "catalog", "discovery", "marketplace", "pegboard_client")
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn"}
 FUNCTIONS |= {"split", "findall", "finditer"}
 ANCHORED = {"match", "fullmatch"}
-# Started by hand, or by a server that forks at once when it is imported.
+# Started by hand, or by a server that forks on import.
 _NOT_IMPORTED = ("manage", "__main__")
 
 
 @dataclass(slots=True)
 class Pattern:
-    """A regular expression, where it stands, and how it is used."""
+    """A regular expression, its place, and its use."""
 
     place: str
     source: str
@@ -40,7 +40,7 @@ class Pattern:
 
 
 def product_modules() -> Iterator[ModuleType]:
-    """Each module of the product, imported."""
+    """Import and yield each module of the product."""
     for package in PACKAGES:
         root = importlib.import_module(package)
         for found in pkgutil.walk_packages(root.__path__, f"{package}."):
@@ -49,7 +49,7 @@ def product_modules() -> Iterator[ModuleType]:
 
 
 def product_patterns() -> list[Pattern]:
-    """Every expression that a module keeps or writes into a call."""
+    """Yield each expression that a module stores or passes to a call."""
     found: dict[tuple[str, int], Pattern] = {}
     for module in product_modules():
         tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
@@ -60,7 +60,7 @@ def product_patterns() -> list[Pattern]:
 
 
 def unicode_patterns() -> Iterator[tuple[str, Any]]:
-    """Each expression of the `regex` module that a module keeps, by its place."""
+    """Yield each expression of the `regex` module that a module stores, by its place."""
     for module in product_modules():
         for name, value in vars(module).items():
             if isinstance(value, regex.Pattern):
@@ -68,7 +68,7 @@ def unicode_patterns() -> Iterator[tuple[str, Any]]:
 
 
 def unreadable_calls() -> Iterator[str]:
-    """Calls of `re` in functions whose expression is worked out: no test can know all of them."""
+    """Yield calls of `re` with computed expressions, which no test can enumerate."""
     for module in product_modules():
         tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
         for call in _calls_in_functions(tree):
@@ -98,7 +98,7 @@ def _within(value: object) -> Iterator[re.Pattern[str]]:
 
 
 def _methods_of(name: str, tree: ast.Module) -> set[str]:
-    """How the module uses it; as a search where it is handed on."""
+    """Return the methods that use it; search if it is passed on."""
     used, methods = 0, set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
@@ -145,7 +145,7 @@ def _constant(call: ast.Call) -> str | None:
 
 
 def _flags(call: ast.Call) -> int:
-    """The flags by their names, wherever they stand in the call."""
+    """Parse the flags from anywhere in the call."""
     values = (*call.args, *(word.value for word in call.keywords))
     flags = 0
     for node in (node for value in values for node in ast.walk(value)):

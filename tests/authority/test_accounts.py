@@ -1,4 +1,4 @@
-"""Accounts: acting as another person uses shared ones only; a chat backend uses its users' own."""
+"""Accounts in calls: an actor uses shared ones only, a chat backend its users' own."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ HELLO = {"name": "a__echo", "arguments": {}}
 
 @pytest.fixture
 def server(people: People, settings: Settings) -> Iterator[tuple[Integration, list[Any]]]:
-    """A server that wants a token, and what it was sent. alice has a token of her own there."""
+    """A server with required tokens, and what it received. alice has a token of her own."""
     with evil_server() as address:
         settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", address.server_port),)
         integration = IntegrationFactory.create(

@@ -1,4 +1,4 @@
-"""Approvers: whoever asked, by whatever credential or name, does not decide."""
+"""Approvers: an asker cannot decide, by any credential or account."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def waits(call: str) -> bool:
 def test_subject_actor_owner_and_creator_cannot_decide_by_any_door(
     people: People, staff: Staff
 ) -> None:
-    """hugo asks for grace in a session; root's key asks for her; a key that hugo created does."""
+    """hugo asks for grace in a session; root's key asks for her; a key that hugo created asks."""
     support = people.support
     asked = [
         (ask(session_of(staff.hugo), user="grace"), {"hugo", "grace"}),
@@ -106,7 +106,7 @@ def test_subject_actor_owner_and_creator_cannot_decide_by_any_door(
 
 @pytest.mark.parametrize("link", ["owned", "created", "minted", "minted twice"])
 def test_credential_of_the_asker_cannot_decide(people: People, staff: Staff, link: str) -> None:
-    """grace asks; root owns the key that decides, but grace made it."""
+    """grace asks; the deciding key belongs to root, but grace made it."""
     call = ask(session_of(staff.grace))
     own, _ = key_with(people.support, "admin", owner=staff.grace)
     child, _ = key_with(people.support, "admin", owner=staff.root, made_with=own)
@@ -187,7 +187,7 @@ def test_count_and_list_follow_the_same_rule(people: People, staff: Staff) -> No
 
 @st.composite
 def worlds(draw: st.DrawFn) -> dict[str, Any]:
-    """People by number; keys with owner, creator and maker; a call; an approver."""
+    """Draw people by number, keys with owner, creator and maker, a call, and an approver."""
     person = st.integers(0, 3)
     maybe = st.none() | person
     count = draw(st.integers(0, 4))
@@ -205,7 +205,7 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def closure(world: dict[str, Any], people: set[int], keys: set[int]) -> set[tuple[str, int]]:
-    """The plain answer: add whoever is linked until nothing is new."""
+    """Compute the closure in plain Python: add linked identities until none is new."""
     found = {("person", one) for one in people} | {("key", one) for one in keys}
     while True:
         more = set(found)

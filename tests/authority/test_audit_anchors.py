@@ -1,4 +1,4 @@
-"""The head of the audit log, noted outside of the database, and compared with it."""
+"""Anchors: heads of the audit log noted outside of the database, and verified against it."""
 
 import json
 import socket
@@ -127,7 +127,7 @@ def test_the_systems_log_takes_it(settings: Settings, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def witness() -> Iterator[Callable[[int], tuple[str, list[bytes]]]]:
-    """A server at this machine that answers with a status, and what it was sent."""
+    """A local server with a fixed status and a record of requests."""
     servers: list[HTTPServer] = []
 
     def serve(status: int) -> tuple[str, list[bytes]]:
@@ -191,7 +191,7 @@ def test_address_that_takes_nothing_is_told_without_the_address(
 
 
 def rewrite(statement: str) -> None:
-    """Change the log, and chain it anew, as whoever owns the database can."""
+    """Change and re-chain the log, as the owner of the database can."""
     as_superuser(
         "SET LOCAL session_replication_role = replica",
         statement,
@@ -235,7 +235,7 @@ def test_log_that_was_written_anew_is_found_by_what_was_noted(
 
     rewrite(statement)
 
-    verify()  # it is sound in itself
+    verify()  # it is consistent in itself
     with pytest.raises(CommandError, match=told):
         verify("--anchor", str(file))
     assert "2 anchors fit" in fits

@@ -1,4 +1,4 @@
-"""CPU time is counted for each key, person and address, and whoever has used it up is refused."""
+"""CPU budgets by key, person and address: requests beyond them are refused."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from tests.api.conftest import people as people
 URL = "/api/v1/select"
 BODY = {"message": "hi", "user": "alice"}
 LIMIT = 1000  # milliseconds a minute
-COST = 0.5  # seconds that each request is made to cost
+COST = 0.5  # CPU seconds that each request is made to take
 NOW = "2032-01-01T00:00:00Z"
 
 
@@ -31,7 +31,7 @@ def _budget(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.setattr(rate_counts, "_untold", {})
     redis_circuit.close()
     clock = iter(range(1_000_000))
-    # Looked at when a request begins and when it ends.
+    # Read at the beginning and the end of a request.
     monkeypatch.setattr(cpu_budgets, "thread_time", lambda: next(clock) * COST)
     with time_machine.travel(NOW, tick=False):
         yield

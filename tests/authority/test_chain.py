@@ -1,4 +1,4 @@
-"""The chain: who acted, with which credential, on behalf of whom; and who may act for others."""
+"""The chain: actor, credential, and on behalf of whom; and who may act for others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -147,7 +147,7 @@ def test_chat_backend_that_asks_for_its_users_fills_no_log(people: People) -> No
 @pytest.mark.parametrize(
     ("door", "seen"),
     [
-        ("alice", True),  # it was done in her name
+        ("alice", True),  # done in her name
         ("hugo", True),  # he did it
         ("root", False),
         ("grace", False),
@@ -234,7 +234,7 @@ def test_turn_of_another_is_taken_on_by_its_actor_only(
 
     assert statuses == ([200, 200] if may else [404, 404])
     assert Outcome.objects.filter(actor__username=name).exists() == may
-    assert turn.noted is None or not by_actor  # nothing is learned about alice from it
+    assert turn.noted is None or not by_actor  # alice's group learns nothing from it
 
 
 ROWS: dict[str, Callable[[Client, str], Any]] = {

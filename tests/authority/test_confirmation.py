@@ -1,4 +1,4 @@
-"""Nothing that was imported is contacted or started before an admin has confirmed it."""
+"""Imported servers are neither contacted nor started before an admin has confirmed them."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ source: {project: "https://github.com/x/y", commit: "0"}
 
 @pytest.fixture
 def doors(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Whatever would leave this process: connections to anywhere, and programs."""
+    """Recorded connections and programs of this process."""
     seen: list[str] = []
 
     def note(kind: str) -> Any:
@@ -63,7 +63,7 @@ def doors(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def remote(**fields: Any) -> Integration:
-    """A server that came with an import."""
+    """An imported remote server."""
     active_model()
     values = {"title": "Far", "kind": "mcp", "transport": "http", "endpoint": REMOTE}
     return Integration.objects.create(**({"slug": "far", "unconfirmed": True} | values | fields))
@@ -108,7 +108,7 @@ def test_no_task_reaches_or_starts_it(make: Any, doors: list[str]) -> None:
 
 @pytest.fixture
 def at_once() -> Iterator[None]:
-    """Tasks that a task sends are run where they are sent."""
+    """Run tasks immediately when they are sent."""
     current_app.conf.task_always_eager = True
     yield
     current_app.conf.task_always_eager = False
@@ -116,7 +116,7 @@ def at_once() -> Iterator[None]:
 
 @pytest.mark.usefixtures("at_once")
 def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
-    """Whatever the schedule has, now and in future: nothing goes out."""
+    """Run all periodic tasks of the schedule, current and future; none goes out."""
     remote(connection="failing")
     program(slug="near", connection="failing")
     for package in PACKAGES:

@@ -1,4 +1,4 @@
-"""The application's role in the database: what it may do, and everything that it may not."""
+"""The application's database role: what it may do, and all that it may not."""
 
 from io import StringIO
 
@@ -167,7 +167,7 @@ def test_rights_on_every_table_are_those_that_are_meant() -> None:
     for name, (owner, rights) in found.items():
         log = name in {AUDIT_ENTRIES, AUDIT_HEAD}
         assert owner == (AUDIT if log else OWNER), name
-        # Entries are inserted by a right on columns, all but the id.
+        # Entries are inserted by a grant on all columns but the id.
         expected = {"SELECT"}
         if name not in {*READ_ONLY, AUDIT_ENTRIES}:
             expected |= {"INSERT", "UPDATE", "DELETE"}

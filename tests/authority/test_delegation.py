@@ -1,7 +1,7 @@
-"""No sequence of requests ever increases the reach of an actor.
+"""No sequence of requests increases the reach of an actor.
 
-The oracle below is independent of `acl.delegation`: it reads the tables, and says as a set of words
-everything that somebody can do with what is in their hands.
+The oracle is independent of `acl.delegation`: it reads the tables and lists in words everything
+that somebody can do with the credentials they hold.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,14 +38,14 @@ Principal = User | KeyHolder
 
 @dataclass
 class Hands:
-    """What one actor has got hold of: themselves, and every credential that they were given."""
+    """An actor and all credentials obtained so far."""
 
     person: User | None
     raw_keys: list[str] = field(default_factory=list)
     accounts: list[User] = field(default_factory=list)  # by accepting their own invitations
 
     def principals(self) -> list[Principal]:
-        """Everything that lets them in at this moment."""
+        """Return the principals that can still sign in."""
         people = [one for one in (self.person, *self.accounts) if one is not None]
         fresh = [User.objects.get(pk=one.pk) for one in people]
         holders = [holder for raw in self.raw_keys if (holder := holder_of(raw))]
@@ -53,7 +53,7 @@ class Hands:
 
 
 def reach_of(hands: Hands) -> frozenset[str]:
-    """Everything that these hands can do now, in words; without the names of the keys."""
+    """Return everything that these credentials allow, in words without the keys' names."""
     words: frozenset[str] = frozenset()
     for principal in hands.principals():
         if isinstance(principal, KeyHolder):
@@ -74,7 +74,7 @@ def words_of_person(person: User) -> frozenset[str]:
     return frozenset(words | {"for ever"})
 
 
-# Group 0 stands for people of no group at all.
+# Group 0 stands for people without a group.
 def permission_words(person: User) -> frozenset[str]:
     if person.is_superuser:
         return SUPERUSER_WORDS
@@ -83,7 +83,7 @@ def permission_words(person: User) -> frozenset[str]:
 
 
 def acting_words(scopes: list[str], groups: Iterable[int]) -> set[str]:
-    """Members come and go by the admins' work: the power is over the groups."""
+    """Return words for groups, not members, since admins change memberships."""
     return {f"for members of {pk} with {scope}" for pk in groups for scope in scopes}
 
 
@@ -97,7 +97,7 @@ def words_of_key(holder: KeyHolder) -> frozenset[str]:
         words |= {f"as {holder.owner_id} with {scope}" for scope in scopes}
     if "admin" in holder.scopes:
         words |= {f"admin of {pk}" for pk in groups}
-        if holder.owner_id:  # calls are approved in the name of a person
+        if holder.owner_id:  # approvals need a person
             words |= {f"approves in {pk}" for pk in groups}
         words |= rank_words(holder)
     return frozenset(words | ({"for ever"} if holder.expires_at is None else set()))
@@ -113,7 +113,7 @@ def rank_words(holder: KeyHolder) -> frozenset[str]:
 
 @dataclass
 class Town:
-    """A few people and groups of every sort."""
+    """People and groups of all kinds."""
 
     people: list[User]
     groups: list[Group]
@@ -156,7 +156,7 @@ def build(random: Random) -> Town:
 
 
 def issue_first_keys(town: Town) -> list[str]:
-    """Keys that the operator hands to whoever will be the actor."""
+    """Create keys that the operator gives to the actor."""
     found = []
     for _ in range(4):
         try:
@@ -172,13 +172,13 @@ def issue_first_keys(town: Town) -> list[str]:
 
 
 def do_something(town: Town, hands: Hands) -> None:
-    """One request of the actor's, by anything that is in their hands; most are refused."""
+    """Make one random request as the actor; most are refused."""
     principals = hands.principals()
     if not principals:
         return
     by = town.random.choice(principals)
     actions: list[Callable[..., None]] = [make_a_key, make_a_key, rotate_one, revoke_one]
-    if isinstance(by, User) and by.is_staff:  # the pages about people are for the staff
+    if isinstance(by, User) and by.is_staff:  # the pages about people are for staff
         actions += [change_groups, invite_somebody, switch_somebody, make_an_account]
     town.random.choice(actions)(town, hands, by)
 
@@ -200,7 +200,7 @@ def rotate_one(town: Town, hands: Hands, by: Principal) -> None:
 
 
 def any_key(town: Town) -> ApiKey:
-    """Raise KeyRefused where there is none yet."""
+    """Return a key; raise KeyRefused if there is none yet."""
     keys = list(ApiKey.objects.order_by("pk"))
     if not keys:
         raise KeyRefused
@@ -228,7 +228,7 @@ def make_an_account(town: Town, hands: Hands, by: User) -> None:
 
 
 def invite_somebody(town: Town, hands: Hands, by: User) -> None:
-    """The actor invites an address of their own, and accepts."""
+    """Have the actor invite an address of their own and accept."""
     name = f"invited-{User.objects.count()}"
     role = town.random.choice(Invitation.Role.values)
     _, raw = invite(by=by, email=f"{name}@example.com", groups=town.some_groups(), role=role)
@@ -239,8 +239,8 @@ REFUSALS = (DelegationRefused, KeyRefused, PeopleRefused)
 
 
 def gained(before: frozenset[str], after: frozenset[str]) -> set[str]:
-    """Return the new words. An account that an admin has invited or created acts for itself, in
-    groups that the admin could have joined: that is no power over anybody else."""
+    """Return the words gained. An account that an admin invited acts only for itself, in groups
+    that the admin could have joined: that is no power over anybody else."""
     new = ServiceAccount.objects.values_list("user_id", flat=True)
     accepted = Invitation.objects.exclude(person=None).values_list("person_id", flat=True)
     known = {f"as {pk} with {scope}" for pk in (*new, *accepted) for scope in SCOPES}
@@ -248,7 +248,7 @@ def gained(before: frozenset[str], after: frozenset[str]) -> set[str]:
 
 
 def implied_by(words: frozenset[str]) -> set[str]:
-    """Return what acting for a group's members means at this moment."""
+    """Return the words implied by acting for a group's members."""
     members = User.groups.through.objects.values_list("group_id", "user_id")
     pairs = [*members, *((0, pk) for pk in User.objects.values_list("pk", flat=True))]
     return {

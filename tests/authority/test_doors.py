@@ -1,8 +1,7 @@
-"""Nothing that was imported is contacted or started before an admin has confirmed it: every source
-and format, by every task and command, and by every page and call of the API.
+"""Imported servers are neither contacted nor started before an admin has confirmed them.
 
-Tasks, commands, formats, sources and routes are read from the product. A new one fails here until
-it is listed with what it may reach and why.
+Tasks, commands, formats, sources and routes are read from the product. New ones fail here until
+they are listed with what they may reach, and why.
 """
 
 import json
@@ -70,7 +69,7 @@ from tests.normalizing.folders import SAMPLES
 REMOTE = "https://mail.imported.example/mcp"
 PROGRAM = [sys.executable, "-I", str(EVIL)]
 
-# A sample of each format that we read, below tests/normalizing/samples.
+# A sample of each format, below tests/normalizing/samples.
 SAMPLE_OF = {
     "manifest": "manifests",
     "docker_catalog": "docker",
@@ -86,7 +85,7 @@ SAMPLE_OF = {
     "catalog_jsonl": "catalog",
     "runtime": "manifests",
 }
-# A source of each kind that is read from this machine, and what it leads to beyond it.
+# A source of each kind that is read locally, and the external addresses that it names.
 SOURCE_OF = {
     Source.Kind.STARTER: "",
     Source.Kind.REGISTRY: "registry",
@@ -97,10 +96,10 @@ SOURCE_OF = {
 }
 
 ANY_SOURCE = "*.sources.example"
-# Each task, what it is given one by one, and what it may reach while nothing is confirmed.
+# Each task with its arguments, and what it may reach while nothing is confirmed.
 NOTHING: frozenset[str] = frozenset()
-# The address that an admin has given; and of a plugin marketplace the repositories that it names,
-# as archives at public addresses that are unpacked and read. Nothing of them is executed.
+# An address that an admin entered; for a plugin marketplace, also the repositories that it names,
+# which are downloaded from public addresses, unpacked and read. Nothing in them is executed.
 SOURCES = frozenset({ANY_SOURCE, "codeload.github.com"})
 TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.check_integration": (Integration, NOTHING),
@@ -112,24 +111,24 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.sweep_sign_ins": (None, NOTHING),
     "servers.renew_tokens": (None, NOTHING),
     "servers.sweep_calls": (None, NOTHING),
-    # A token goes back to the server that gave it, which an admin had confirmed by then.
+    # A token is revoked at the server that issued it, which an admin had confirmed.
     "servers.revoke_token": (OAuthRevocation, NOTHING),
     "servers.sweep_revocations": (None, NOTHING),
-    # A row of an installation is an admin's word: the page has shown its address or command.
+    # An installation's row was confirmed by an admin: the page showed its address or command.
     "servers.install": (Installation, NOTHING),
     "servers.sweep_installations": (None, NOTHING),
     "servers.tidy": (None, NOTHING),
     "servers.refresh_source": (Source, SOURCES),
     "servers.sweep_sources": (None, SOURCES),
-    # To an address of the operator's settings, which is empty here.
+    # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
-    # A remote provider of embeddings is the operator's choice; here the model is on this machine.
+    # The operator configures remote embeddings; here the model is local.
     "catalog.embed_capabilities": ("ids", NOTHING),
     "catalog.sweep_embeddings": (None, NOTHING),
     "marketplace.sweep_listings": (None, NOTHING),
     "discovery.forget_experiences": (None, NOTHING),
 }
-# Those that reach a server as soon as it is confirmed: else the test would prove nothing.
+# Tasks that reach a server once it is confirmed; otherwise the test would prove nothing.
 REACHING = {
     "servers.check_integration",
     "servers.sync_integration",
@@ -143,28 +142,28 @@ REACHING = {
 
 OF_ACCOUNTS = {name for name in REACHING if "sign_in" in name or "token" in name}
 
-# Actions by which an admin does confirm, with what each may reach.
+# Actions by which an admin confirms, with what each may reach.
 BY_AN_ADMIN = {
-    # To install is to confirm: the page and the preview show the address or command.
+    # Installing confirms: the page and the preview show the address or command.
     "api/v1/installations": {"mcp.example.com"},
     "marketplace/listings/<slug:slug>/install/": {"mcp.example.com"},
-    # The proposal's address is shown beside the button.
+    # The proposal's address is displayed beside the button.
     "marketplace/proposals/": {"mulberry.example.com", "finance.example.com"},
     "marketplace/proposals/<int:pk>/": {"mulberry.example.com"},
-    # The admin gives the source's address, or asks for one that was given to be read again.
+    # The admin enters the source's address, or refreshes an existing one.
     "api/v1/sources": {"example.com"},
     "api/v1/sources/<slug:slug>/refresh": {ANY_SOURCE},
     "marketplace/add-source/": {"example.com"},
     "marketplace/sources/": {ANY_SOURCE, "codeload.github.com"},
     "marketplace/sources/<slug:slug>/": {ANY_SOURCE},
     "marketplace/sources/<slug:slug>/refresh/": {ANY_SOURCE},
-    # The page compares both addresses, and the form sends the digest of the one that it shows.
+    # The page compares both addresses, and the form sends the digest of the displayed one.
     "integrations/<slug:slug>/update/": {"mcp.example.com"},
-    # The form is the confirmation: it shows the whole target, and sends its digest.
+    # The form is the confirmation: it displays the whole target and sends its digest.
     "integrations/<slug:slug>/confirm/": {"mail.imported.example", "program"},
 }
-# Commands that only the operator types, and what each is about. Those that read what others wrote
-# are run by the tests of this file.
+# Commands that only the operator runs, with their purpose. Those that read third-party files are
+# run by the tests of this file.
 COMMANDS = {
     "import_catalog": "run here",
     "load_capabilities": "run here",
@@ -193,7 +192,7 @@ Queue = list[tuple[str, tuple[Any, ...]]]
 
 @pytest.fixture(autouse=True)
 def _surroundings(settings: Settings) -> Iterator[None]:
-    """No limits, no hashed names of files, programs that may be started, and short logs."""
+    """Disable rate limits and hashed static names, allow programs, shorten logs."""
     Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
@@ -217,7 +216,7 @@ KEY = Fernet.generate_key().decode()
 
 @pytest.fixture(scope="module")
 def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """Everything that can be imported, by each way, in a transaction that is taken back."""
+    """Imports of all kinds, by each way, in a transaction to roll back."""
     import_module("marketplace.config.celery_servers")
     current_app.loader.import_default_modules()
     with taken_back(django_db_blocker), pytest.MonkeyPatch.context() as patch:
@@ -234,7 +233,7 @@ def world(built: World, db: None) -> World:
 
 
 def import_everything() -> None:
-    """Each format as a catalogue and as listings, a source of each kind, and a watched folder."""
+    """Import each format, as catalogue and listings, each kind of source, and a watched folder."""
     for name, sample in SAMPLE_OF.items():
         loaded = load_path(SAMPLES / sample)
         register(loaded, by=None, source="import", came_from=f"/srv/{name}")
@@ -253,13 +252,13 @@ def import_everything() -> None:
 
 
 def aim_at_what_is_imported(world: World) -> None:
-    """What the routes' rows name is imported and not confirmed, and looks as if it were in use."""
+    """Point the routes' rows at imported, unconfirmed things that look as if in use."""
     theirs = Integration.objects.filter(pk__in=[world.mail.pk, world.payroll.pk])
     theirs.update(transport="http", endpoint=REMOTE, unconfirmed=True)
     Integration.objects.filter(unconfirmed=True).update(
         connection=Integration.Connection.FAILING, own_secrets=True, required_secrets=[]
     )
-    Secret.objects.filter(sealed=b"sealed").delete()  # by no key
+    Secret.objects.filter(sealed=b"sealed").delete()  # not sealed by any key
     for row in Integration.objects.filter(unconfirmed=True):
         use(row, world)
     earlier = database_now() - timedelta(minutes=2)
@@ -269,7 +268,7 @@ def aim_at_what_is_imported(world: World) -> None:
 
 
 def use(row: Integration, world: World) -> None:
-    """Give it all that a worker could find to do: sign-ins, tokens that end, calls."""
+    """Create all the work that a worker might find: sign-ins, expiring tokens, calls."""
     address = f"https://{row.slug}.imported.example/token"
     for state in (OAuthSignIn.State.PREPARING, OAuthSignIn.State.FINISHING):
         begun = OAuthSignIn.objects.create(
@@ -305,8 +304,8 @@ def use(row: Integration, world: World) -> None:
 
 @pytest.fixture
 def doors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Doors]:
-    """A record of what leaves the process. Servers that fail are asked again at once: none is
-    spared because it was asked before."""
+    """Record what leaves the process. Circuit breakers are reset, so that failing servers are
+    retried."""
     policy = Policy(failures=1_000_000, first_pause=0, longest_pause=0)
     loop = ConnectionLoop(lambda: Connections(policy=policy))
     for module in (server_requests, probe):
@@ -318,7 +317,7 @@ def doors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Doors]:
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
-    """Tasks that were sent, by name or by themselves."""
+    """Collect tasks that are sent."""
     sent: Queue = []
 
     def by_name(_: Celery, name: str, args: Any = (), *more: Any, **options: Any) -> None:
@@ -333,7 +332,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
 
 
 def work_off(queue: Queue, before: set[Any]) -> None:
-    """Do what a worker would: each task once, and each call that is queued."""
+    """Run each collected task once, and each queued call."""
     done: set[str] = set()
     while queue:
         task = queue.pop(0)
@@ -402,7 +401,7 @@ def test_no_task_reaches_or_starts_what_nobody_has_confirmed(
 
 
 def run_everywhere(name: str, given: Any) -> None:
-    """Run the task about everything that there is."""
+    """Run the task with every possible argument."""
     if given is None:
         run_task(name, ())
     elif given == "ids":
@@ -414,7 +413,7 @@ def run_everywhere(name: str, given: Any) -> None:
 
 
 def beyond(doors: Doors, allowed: Any) -> dict[str, set[str]]:
-    """What was reached and is not in the table."""
+    """Return the contacted targets that the table does not allow."""
     found = {
         who: {target for target in targets if not may_reach(target, allowed.get(who, ()))}
         for who, targets in doors.seen.items()
@@ -477,8 +476,8 @@ def test_no_page_and_no_call_of_the_api_leads_there(
     assert beyond(doors, BY_AN_ADMIN) == {}
 
 
-# Of Django's admin, the tables about what comes from outside: its forms all end in one view. The
-# description of the API asks nothing of anybody, and takes seconds.
+# Of Django's admin, tables about external things: all its forms end in one view. The OpenAPI schema
+# takes no input, and takes seconds to build.
 _TABLES = re.compile(
     r"admin/(catalog|marketplace)/(integration|capability|oauth\w+|secret|serverproposal|source"
     r"|listing|installation|definition)/<path:object_id>/change/$"
@@ -493,8 +492,7 @@ ABOUT_IT = {"integration", "integration_pk", "capability", "capability_pk", "cal
 
 
 def ask_all(world: World, rows: list[Row], doors: Doors, queue: Queue) -> None:
-    """Ask each route as everybody who gets in, send each form of its page, and let a worker do
-    what comes of it."""
+    """Request each route as each insider, submit each form of its page, and run the worker."""
     before = set(Call.objects.filter(state="queued").values_list("pk", flat=True))
     sent: set[str] = set()
     for row in rows:
@@ -506,7 +504,7 @@ def ask_all(world: World, rows: list[Row], doors: Doors, queue: Queue) -> None:
 
 
 def requests_of(world: World, row: Row, sent: set[str]) -> Iterator[Callable[[], Any]]:
-    """The row's requests, and the forms of its page that are not in `sent`."""
+    """Yield the row's requests, and the forms of its page that are not in `sent`."""
     people = {row.door.insider, "root"} - {"nobody"}
     parts = parts_of(world, row)
     for who in sorted(people):

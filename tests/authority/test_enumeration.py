@@ -1,4 +1,4 @@
-"""BRU-1: nothing tells that an account exists, or that two identifiers are one account."""
+"""BRU-1: answers do not reveal whether an account exists or two identifiers share one."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Answer = tuple[int, str, dict[str, str], int]
 
 
 def wrong(client: Client, name: str) -> Answer:
-    """Status, text, headers and number of statements of a sign-in."""
+    """Return status, text, headers and number of statements of a failed sign-in."""
     return observed(lambda: client.post("/sign-in/", {"login": name, "password": "wrong"}), name)
 
 
@@ -49,7 +49,7 @@ def observed(ask: Callable[[], object], named: str) -> Answer:
 
 
 def sequence(pattern: tuple[str, ...], of: str) -> list[Answer]:
-    """The answers to a sequence of tries, each by `pattern`'s kind of identifier of one person."""
+    """Return the answers to sign-ins with a person's identifiers, chosen by `pattern`."""
     client = Client(REMOTE_ADDR=f"192.0.2.{ord(of[0])}")
     client.get("/sign-in/")
     return [wrong(client, of if kind == "name" else f"{of}@example.com") for kind in pattern]
@@ -69,7 +69,7 @@ def test_sequence_of_tries_is_answered_alike_for_an_account_and_for_nobody(
     alice: User,  # noqa: F811
     pattern: tuple[str, ...],
 ) -> None:
-    sequence(pattern, "other")  # what the first request of all prepares
+    sequence(pattern, "other")  # warms up what the first request initializes
 
     known, unknown = sequence(pattern, NAME), sequence(pattern, STRANGER)
     assert known == unknown
@@ -98,7 +98,7 @@ def test_every_kind_of_account_takes_one_statement_to_find(
     alice: User,  # noqa: F811
     support: Group,  # noqa: F811
 ) -> None:
-    """Confirmed, added, only in the account itself, deactivated, a program's, and nobody's."""
+    """Confirmed, added, in the account only, deactivated, a service account's, unknown."""
     EmailAddress.objects.create(user=alice, email="added@example.com", verified=False)
     gone = with_address(User.objects.create_user("gone"))
     User.objects.filter(pk=gone.pk).update(is_active=False)
@@ -176,7 +176,7 @@ def test_taking_somebodys_address_is_answered_like_a_free_one(
 
 
 def test_made_up_reset_links_are_answered_alike(alice: User) -> None:  # noqa: F811
-    """A link names a person by number: one that exists, one that does not, one that is none."""
+    """A link contains a person's number: an existing one, an unknown one, or none."""
     answers = []
     for uid, key in product((f"{alice.pk:x}", "zzzzzz", "1" * 40), ("abc-def", "x")):
         response = Client().get(f"/sign-in/forgotten/{uid}-{key}/")

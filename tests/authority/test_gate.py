@@ -1,4 +1,4 @@
-"""Every definition passes one gate, whichever way it comes."""
+"""All definitions pass the one gate, however they arrive."""
 
 import ast
 import json
@@ -48,7 +48,7 @@ def caller() -> Caller:
 
 
 def tools_json(folder: Path, description: str) -> Path:
-    """An answer to tools/list."""
+    """Build a tools/list answer."""
     path = folder / "tools.json"
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     told = {"name": "send", "description": description, "inputSchema": schema}
@@ -333,7 +333,7 @@ CHANGES: dict[str, Any] = {
 
 
 def reviewed_row() -> Capability:
-    """A row that has passed the gate."""
+    """Create a row that has passed the gate."""
     with marked_as_reviewed():
         return CapabilityFactory.create()
 
@@ -384,7 +384,7 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
     assert row.state == "approved"
 
 
-# Who may write rows of capabilities. A new writer goes through the gate, and not onto this list.
+# Modules that may write capabilities. A new writer must use the gate, not this list.
 WRITERS = {
     "catalog/registration/descriptor_rows.py": "takes reviewed definitions only",
     "catalog/registration/admin_corrections.py": "an admin's category, which the form has scanned",
@@ -408,7 +408,7 @@ def test_every_writer_of_texts_is_known() -> None:
 
 
 def _writes_capabilities(call: ast.Call) -> bool:
-    """Say whether it makes capabilities, updates a text of theirs, or opens the net below."""
+    """Return True if the code creates capabilities, updates their texts, or opens the gate."""
     told = ast.unparse(call.func)
     if told in ("Capability", "Capability.objects.create", "Capability.objects.bulk_create"):
         return True

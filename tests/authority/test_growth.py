@@ -1,4 +1,4 @@
-"""Work grows with its input, and not with the square of it: expressions and whatever reads text."""
+"""CPU time of expressions and text readers grows less than quadratically with the input."""
 
 import re
 from functools import lru_cache, partial
@@ -12,17 +12,17 @@ from tests.authority.attacks import COMMON, attacks
 from tests.authority.growth import cpu_seconds, growth
 from tests.authority.patterns import product_patterns, unicode_patterns, unreadable_calls
 
-# Worked out from words of our own; each is escaped, or read from a file of ours at import, where
-# the first test finds it.
+# Computed from our own words: escaped, or read from our own file at import, where the first test
+# finds it.
 WORKED_OUT = {
     "acl.rights.rights_statement": "names of our own SQL parameters",
     "catalog.servers.client.variable_rules": "compiled at import from names in that module",
     "catalog.trust.phrases": "compiled at import from phrases.txt",
     "marketplace.installs.packages.suggested_bounds": "one escaped name, which repeats nothing",
 }
-# What is exponential shows with a few characters, what is quadratic with some thousands.
+# Exponential growth shows with few characters, quadratic growth with thousands.
 FEW, MANY = (16, 24, 32, 40), 2_000
-SUSPICIOUS = 0.001  # seconds; linear ones need less for so many characters
+SUSPICIOUS = 0.001  # seconds; linear ones need less for this many characters
 
 
 def test_expressions_of_the_product_are_linear() -> None:
@@ -111,7 +111,7 @@ def _find_all(pattern: Any, pump: str, size: int) -> None:
 
 
 def slowest(pattern: re.Pattern[str], *, anchored: bool) -> str:
-    """Say by which text the expression is slower than linear; "" where none was found."""
+    """Return the text for which the expression is superlinear, or ""."""
     for size in FEW:
         for text in attacks(pattern.pattern, pattern.flags, size):
             if cpu_seconds(partial(_use, pattern, text, anchored)) > 0.05:
@@ -121,7 +121,7 @@ def slowest(pattern: re.Pattern[str], *, anchored: bool) -> str:
         spent = cpu_seconds(partial(_use, pattern, one, anchored))
         if spent > worst:
             worst, place, text = spent, at, one
-        if worst > 10 * SUSPICIOUS:  # enough to be judged by
+        if worst > 10 * SUSPICIOUS:  # enough to be judged
             break
     if worst < SUSPICIOUS:
         return ""

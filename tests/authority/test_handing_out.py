@@ -1,7 +1,7 @@
-"""Every way to hand out power, at its door: who may, and who may not.
+"""All ways to grant power: who may, and who may not.
 
 `root` is a superuser, `staff` an admin without further permissions, `deputy` an admin who may act
-for other people; alice is a member of support and charlie of finance.
+for others; alice is a member of support and charlie of finance.
 """
 
 import json
@@ -33,7 +33,7 @@ class Cast:
     robot: User
 
     def actor(self, name: str) -> Client:
-        """A session of a person, or a client with a key that the operator has made for them."""
+        """Return a person's session, or a client with a key that the operator made for them."""
         if name in KINDS:
             return client_with(create_key(by=None, name=name, **KINDS[name](self))[1])
         client = Client()
@@ -42,7 +42,7 @@ class Cast:
 
 
 ALL = ["select", "discover", "execute", "admin"]
-# The credentials that try: by whom a key is owned, and what it may do.
+# The actors' credentials: owner and power of the key.
 KINDS: dict[str, Callable[[Cast], dict[str, Any]]] = {
     "group key": lambda c: {"group": c.people.support, "scopes": ["admin"]},
     "backend key": lambda c: {
@@ -68,7 +68,7 @@ def cast(people: People) -> Cast:
 
 
 KEY = {"name": "new", "group": "support"}
-# The key that is wanted, and the status that each actor gets.
+# The requested key, and the status that each actor gets.
 WANTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "the scope admin alone": (
         {**KEY, "scopes": ["admin"]},
@@ -145,7 +145,7 @@ def test_a_key_is_created_by_who_holds_as_much(
     assert ApiKey.objects.count() == before + (status == 201)
 
 
-# The old key, and who may have its successor.
+# The old key, and who may receive its successor.
 ROTATED: dict[str, tuple[Callable[[Cast], dict[str, Any]], dict[str, int]]] = {
     "of a superuser": (
         KINDS["key of root"],
@@ -220,7 +220,7 @@ def test_staff_get_no_superusers_key_from_the_page(cast: Cast) -> None:
 
 
 def trusted_with(person: User, *codenames: str) -> None:
-    """Let an admin use these parts of Django's admin."""
+    """Give an admin access to these parts of Django's admin."""
     person.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
 
 

@@ -1,4 +1,4 @@
-"""A later import never replaces another thing of the same name, in whichever order they come."""
+"""A later import never replaces another thing of the same name, in either order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @dataclass(frozen=True)
 class Thing:
-    """What a source declares: an integration with one tool, or without."""
+    """A source's declaration: an integration, with or without a tool."""
 
     source: str
     kind: Any
@@ -68,7 +68,7 @@ def store(thing: Thing, *, with_tool: bool) -> list[Defect]:
 
 
 def stored(*, with_tool: bool) -> list[Any]:
-    """Everything that is kept of what was declared."""
+    """Return everything stored about the declarations."""
     if with_tool:
         rows: Any = Integration.objects.order_by("slug")
         known = Capability.objects.order_by("identifier").values_list("identifier", "description")

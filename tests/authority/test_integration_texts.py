@@ -1,4 +1,4 @@
-"""An integration's own texts pass the gate, however it came: none is written beside it."""
+"""All texts of integrations pass the gate, however they arrive."""
 
 import ast
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def chat(description: str, version: str = "1.0") -> IntegrationDescriptor:
 
 
 def stored(installation: Installation) -> Integration:
-    """What a worker writes once it has connected."""
+    """Store the tools as a worker does after connecting."""
     installation.tools = [{"name": "send", "description": "Sends a message."}]
     Installation.objects.filter(pk=installation.pk).update(state=State.LISTING)
     installation.state = State.LISTING
@@ -140,8 +140,8 @@ def test_what_somebody_proposed_is_reviewed_when_it_is_installed(alice: User) ->
     assert Integration.objects.get().description == ""
 
 
-# Every place in our code that writes a text of an integration or of a capability, with the reason
-# why it may. Nothing else does: what comes from outside goes through catalog/trust/gate.py.
+# All places in our code that write a text of an integration or a capability, with the reason.
+# Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
         "catalog/registration/descriptor_rows.py",
@@ -179,7 +179,7 @@ CREATING = {"create", "get_or_create", "update_or_create", "bulk_create", "bulk_
 
 
 def writes(node: ast.AST) -> bool:
-    """Tell whether a statement could write a text of a row."""
+    """Return True if a statement may write a text of a row."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         attributes = (one for one in targets if isinstance(one, ast.Attribute))

@@ -1,4 +1,4 @@
-"""Bodies that are not strict JSON, at each edge: refused with their place, and never stored."""
+"""Bodies that are not strict JSON: refused with their place at each edge, and never stored."""
 
 import json
 import shutil
@@ -81,7 +81,7 @@ def test_a_message_of_mcp_is_refused_as_one(key: str, value: str) -> None:
 def test_an_import_survives_nul_characters_and_half_surrogates_everywhere(
     tmp_path: Path, kind: str
 ) -> None:
-    """In every text of every sample: what Postgres refuses is taken out, or the entry is."""
+    """In all texts of all samples, what Postgres rejects is removed, or the entry is refused."""
     folder = tmp_path / kind
     shutil.copytree(SAMPLES / kind, folder)
     for file in folder.rglob("*.json*"):
@@ -99,7 +99,7 @@ def spoil(file: Path) -> None:
     try:
         spoiled = [json.dumps(_spoiled(json.loads(line))) for line in lines if line.strip()]
     except ValueError:
-        return  # a sample of what is no JSON
+        return  # a sample that is not JSON on purpose
     file.write_text("\n".join(spoiled))
 
 

@@ -1,4 +1,4 @@
-"""Keys that cover several groups: who asks, what they get, and what is recorded where.
+"""Keys for several groups: who asks, what they get, and what is recorded.
 
 alice works in support, which has gmail, and in finance, which has payroll; bob only in support.
 """
@@ -31,7 +31,7 @@ def everywhere(people: People) -> People:
 
 
 def key_for(*groups: Group, **options: Any) -> Client:
-    """A backend's client; without groups its key covers all of whoever it acts for."""
+    """Return a backend's client; without groups its key covers all groups of the users."""
     about = {"scopes": SCOPES, "acts_for_users": True, "all_groups": not groups, **options}
     return client_with(create_key(by=None, name="backend", groups=groups, **about)[1])
 

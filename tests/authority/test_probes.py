@@ -1,4 +1,4 @@
-"""Probes beside the known attacks: names, lineages of keys, images of containers."""
+"""Probes beyond the known attacks: names, lineages of keys, container images."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""The approval queue: calls leave it with their asker's right, and so many wait for each person."""
+"""The approval queue: calls leave with their asker's right, and are limited per person."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +33,9 @@ def change(row: object, **values: object) -> None:
     type(row).objects.filter(pk=row.pk).update(**values)  # type: ignore[attr-defined]
 
 
-LOSSES: dict[str, tuple[Loss, str, bool]] = {  # the reason, and whether the asker is still told
+LOSSES: dict[
+    str, tuple[Loss, str, bool]
+] = {  # the reason, and whether the asker still sees the tool
     "right": (lambda people, staff: take_away(people.gmail, people.support), "right_lost", True),
     "tool disabled": (
         lambda people, staff: change(people.gmail, enabled=False),
@@ -138,7 +140,7 @@ def test_call_whose_right_stays_goes_on_waiting(people: People, staff: Staff) ->
     session_of(staff.hugo).post("/api/v1/execute", {**SEND, "user": "alice"}, KIND)
     session_of(people.alice).post("/api/v1/execute", SEND, KIND)
     everybody = Permission.objects.get(codename="act_for_others")
-    people.support.permissions.add(everybody)  # hugo has it by his group, too
+    people.support.permissions.add(everybody)  # hugo also has it by his group
     staff.hugo.user_permissions.clear()
 
     sweep()

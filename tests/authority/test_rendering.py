@@ -1,4 +1,4 @@
-"""Arguments as people see them: typed, nothing invisible, nothing that can be imitated."""
+"""Rendering of arguments: typed, with nothing invisible and no lookalikes."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from acl.visible_text.code_points import is_combining, is_written_out
 from acl.visible_text.json_text import render_arguments, text_of
 from acl.visible_text.pieces import join_pieces, show_text, split_into_pieces
-from discovery.calls.call_digests import written
+from discovery.calls.call_digests import serialize_arguments
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 nasty = st.lists(
@@ -39,7 +39,7 @@ values = st.recursive(
 )
 arguments = st.dictionaries(texts | nasty, values, max_size=4)
 
-# Ignored by renderers, by Unicode's own property; some of each plane.
+# Ignored by renderers, by Unicode's property Default_Ignorable; some of each plane.
 IGNORABLE = [
     chr(code)
     for code in range(0x110000)
@@ -48,7 +48,7 @@ IGNORABLE = [
 
 
 def shown(value: Any) -> str:
-    return text_of(render_arguments(written(value)))
+    return text_of(render_arguments(serialize_arguments(value)))
 
 
 @settings(max_examples=200, deadline=None)
@@ -72,7 +72,7 @@ def shown(value: Any) -> str:
 @example({"a": "↵\n"}, {"a": "\n\n"})
 @example({"a": "e\u0301"}, {"a": "é"})
 def test_arguments_that_differ_are_rendered_differently(one: Any, other: Any) -> None:
-    assert (shown(one) == shown(other)) == (written(one) == written(other))
+    assert (shown(one) == shown(other)) == (serialize_arguments(one) == serialize_arguments(other))
 
 
 @settings(max_examples=200, deadline=None)
@@ -86,8 +86,11 @@ def test_no_character_that_is_ignored_can_be_slipped_in(text: str, ignored: str,
 
 
 def test_every_code_point_is_visible_or_named() -> None:
-    """All 1,114,112 of them. Those that stand for themselves have a shape of their own: a letter,
-    digit, punctuation or symbol, or a mark on one, that is assigned and not ignorable."""
+    """Checks all 1,114,112 code points.
+
+    Those that stand for themselves have a visible shape: an assigned letter, digit, punctuation,
+    symbol or combining mark that is not ignorable.
+    """
     shapeless = regex.compile(
         r"[\p{Default_Ignorable_Code_Point}\p{C}\p{Z}\p{White_Space}\p{Bidi_Control}"
         r"\p{Variation_Selector}\p{Noncharacter_Code_Point}]"
@@ -97,7 +100,7 @@ def test_every_code_point_is_visible_or_named() -> None:
         character = chr(code)
         if shapeless.match(character) and character != " " and not is_written_out(character):
             wrong.append(hex(code))
-        # Of a hundred thousand ideographs and of the empty planes, some in text are enough.
+        # Some of the hundred thousand ideographs and of the empty planes are enough.
         if unicodedata.category(character) not in {"Cn", "Co", "Lo"} or code % 61 == 0:
             drawn.append(character)
     for first in range(0, len(drawn), 4096):

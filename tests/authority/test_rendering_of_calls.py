@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from acl.keys.key_lifecycle import create_key
-from discovery.calls.call_digests import digest_of, hash_of, is_whole, written
+from discovery.calls.call_digests import digest_of, hash_of, is_unaltered, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, waiting_call
@@ -21,7 +21,7 @@ def people(db: None) -> People:
 
 def ask(people: People, arguments: Any, **fields: Any) -> Call:
     call = waiting_call(people.alice, people.support, people.send, "x")
-    text = arguments if isinstance(arguments, str) else written(arguments)
+    text = arguments if isinstance(arguments, str) else serialize_arguments(arguments)
     hashed = {} if isinstance(arguments, str) else {"arguments_hash": hash_of(arguments)}
     Call.objects.filter(pk=call.pk).update(arguments_json=text, **hashed, **fields)
     call.refresh_from_db()
@@ -46,7 +46,7 @@ def test_an_approval_is_bound_to_the_text_that_was_rendered(
     call.refresh_from_db()
 
     assert digest_of(call) != digest
-    assert not is_whole(call)
+    assert not is_unaltered(call)
 
 
 BAD = ['{"a": Infinity}', '{"a": NaN}', "[1]", '{"a": 1e999}', "not json", "", '{"a":1,"a":2}',
@@ -77,7 +77,7 @@ def test_a_row_that_cannot_be_displayed_hides_no_other_and_can_be_rejected(
     assert "This call cannot be displayed" in page.content.decode()
     assert "Approve this call" not in page.content.decode()
     assert (yes.status_code, no.status_code) == (409, 302)
-    assert not is_whole(broken)
+    assert not is_unaltered(broken)
 
 
 def test_difference_to_the_last_approved_call_is_for_those_who_decide(people: People) -> None:

@@ -1,7 +1,7 @@
-"""Each operation of the API, asked by a key of each scope alone: A4, KEY-1.
+"""All operations of the API with a key of each single scope: A4, KEY-1.
 
-The routes come from the URLconf. A new one fails here until somebody has said which scope it asks
-for; what this table says is what `docs/api.md` and OpenAPI say.
+The routes come from the URLconf. A new one fails here until it has a scope in this table, which
+`docs/api.md` and OpenAPI must repeat.
 """
 
 import re
@@ -24,7 +24,7 @@ from tests.factories import GroupFactory, UserFactory
 pytestmark = pytest.mark.django_db
 SELECT, DISCOVER, EXECUTE, ADMIN = ("select",), ("discover",), ("execute",), ("admin",)
 NOBODY: tuple[str, ...] = ()
-# What comes first in the address decides, unless a longer beginning says otherwise.
+# The longest matching prefix decides.
 ASKED_FOR = {
     "POST api/v1/select": SELECT,
     "POST api/v1/plan": SELECT,
@@ -51,7 +51,7 @@ ASKED_FOR = {
     "POST api/v1/access/rules": ADMIN,
     "DELETE api/v1/access/rules/": ADMIN,
     "GET api/v1/meta": (*DISCOVER, *EXECUTE),
-    "POST api/v1/meta/": (*DISCOVER, *EXECUTE),  # and then the scope of the tool
+    "POST api/v1/meta/": (*DISCOVER, *EXECUTE),  # plus the scope of the tool
     "POST mcp": (*DISCOVER, *EXECUTE),  # likewise
     "POST api/v1/execute": EXECUTE,
     "GET api/v1/calls/": EXECUTE,
@@ -73,14 +73,14 @@ ASKED_FOR = {
     "GET api/v1/keys": ADMIN,
     "POST api/v1/keys": ADMIN,
     "DELETE api/v1/keys/": ADMIN,
-    "GET metrics": ADMIN,  # and the machine itself
+    "GET metrics": ADMIN,  # or from this machine
 }
 OPEN = {"GET healthz", "GET livez", "GET readyz", "GET api/schema/", "GET api/docs/"}
 PLACES = {"uuid": "00000000-0000-4000-8000-000000000001", "int": "987654321"}
 
 
 def operations() -> list[tuple[str, str, type[APIView]]]:
-    """Method, route and view of each operation of the API."""
+    """Yield method, route and view of each operation."""
     return [
         (method.upper(), route, view)
         for route, view in _below(get_resolver().url_patterns)
@@ -99,14 +99,14 @@ def _below(patterns: list[URLPattern | URLResolver], at: str = "") -> Any:
 
 
 def asked_for(operation: str) -> tuple[str, ...] | None:
-    """What the table says of it, by the longest beginning that fits."""
+    """Return the scopes in the table, by the longest matching prefix."""
     known = [start for start in ASKED_FOR if operation.startswith(start)]
     return ASKED_FOR[max(known, key=len)] if known else None
 
 
 @pytest.fixture
 def keys() -> dict[str, Client]:
-    """A client for each scope, whose key has no other."""
+    """A client for each scope, with a key that has no other."""
     group, clients = GroupFactory.create(), {}
     root = UserFactory.create(is_staff=True, is_superuser=True, groups=[group])
     for scope in ApiKey.Scope.values:

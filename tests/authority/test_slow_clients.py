@@ -1,4 +1,4 @@
-"""Slow, broken and greedy clients take neither the web's threads nor its words from others."""
+"""Slow, broken and greedy clients do not starve others of threads or answers."""
 
 import json
 import socket
@@ -47,7 +47,7 @@ def test_half_sent_requests_keep_nobody_waiting(port: int) -> None:
     slow = [begin(port, sent) for sent in SLOW * 8]
 
     answers = [is_answered(port) for _ in range(20)]
-    for _ in range(4):  # drop by drop, and still nobody waits
+    for _ in range(4):  # slowly, without blocking anybody
         for one in slow[:16]:
             one.sendall(b"a")
         answers.append(is_answered(port))

@@ -1,4 +1,4 @@
-"""Rows that somebody wrote past the application: none of them hides another in a list."""
+"""Rows written past the application: none hides others in a list."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from tests.pages.conftest import _folder_of_static_files, _plain_static_files  #
 
 pytestmark = pytest.mark.django_db
 
-# Each is a value that Postgres takes for jsonb.
+# Values that Postgres accepts as jsonb.
 BAD = [
     "1e5000",
     '{"a": 1e400, "b": 1.5e308}',
@@ -142,7 +142,7 @@ def test_an_integration_that_cannot_be_read_hides_no_other(
     assert [client.get(page).status_code for page in pages] == [200] * len(pages)
 
 
-# Columns whose rows are listed, each with the pages that list them beside a sound one.
+# Columns of rows in lists, with the pages that list a broken row beside a sound one.
 LISTED: list[tuple[str, tuple[str, ...], list[str]]] = [
     (
         "marketplace_listing",
@@ -195,7 +195,7 @@ def test_a_row_that_cannot_be_read_hides_no_other_and_can_be_removed(
 
 
 def two_of_each(people: People, root: User) -> dict[str, Any]:
-    """The row of each table that is broken; a sound one is beside it."""
+    """Return the broken row of each table, each beside a sound one."""
     found: dict[str, Any] = {}
     told = [{"name": name, "description": name} for name in ("one", "two")]
     store_definitions(integration=people.gmail, tools=told, by=None, complete=False)

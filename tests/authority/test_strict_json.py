@@ -1,4 +1,4 @@
-"""Strict JSON: one parser for everything from outside, and rows that cannot hide others."""
+"""Strict JSON: one parser for all external input, and rows that cannot hide others."""
 
 import ast
 import math
@@ -128,7 +128,7 @@ def test_nothing_that_is_not_json_is_written() -> None:
         write_json({"a": math.inf})
 
 
-# Readers of JSON that do not go through `strict_json`, and why they may. All others are refused.
+# JSON readers that may bypass `strict_json`, with the reason.
 OWN = "written by Pegboard itself, into its cache or its own row, and read back"
 OTHERS = {
     "acl/platform/strict_json.py json.loads": "the strict parser",
@@ -160,7 +160,7 @@ _READERS = {
 
 
 def readers() -> Iterator[str]:
-    """Each place in the product that parses JSON other than by `parse_json`."""
+    """Yield each place that parses JSON without `parse_json`."""
     for app in ("acl", "catalog", "discovery", "marketplace"):
         for path in sorted((ROOT / app).rglob("*.py")):
             if "migrations" in path.parts:
@@ -189,7 +189,7 @@ def test_every_reader_of_json_is_the_strict_one_or_has_a_reason() -> None:
 
 
 def test_no_form_of_the_admin_parses_json() -> None:
-    """Django's own field takes NaN, and NUL characters that Postgres refuses."""
+    """Django's field accepts NaN, and NUL characters, which Postgres rejects."""
     from django.contrib import admin
     from django.contrib.auth.models import User
     from django.db.models import JSONField

@@ -1,5 +1,7 @@
-"""Two things of one name, by every way into the catalogue and in every order: the first stays what
-it was, and whoever brings the second is told of both."""
+"""Two things of one name, by all ways into the catalogue, in either order.
+
+The first one stays as it was, and whoever brings the second is told of both.
+"""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -50,7 +52,7 @@ def root(settings: Settings) -> User:
 
 
 def described(way: str, **fields: Any) -> IntegrationDescriptor:
-    """A server of the name that is nobody else's."""
+    """Describe a server of that name at an address of its own."""
     endpoint = f"https://{way}.example/mcp"
     values = {"kind": "mcp", "title": "GitHub", "transport": "http", "endpoint": endpoint}
     return IntegrationDescriptor(SLUG, **(values | fields))
@@ -95,7 +97,7 @@ def installed(by: User, descriptor: IntegrationDescriptor) -> str:
 
 
 def listed(kind: str, **fields: Any) -> IntegrationDescriptor:
-    """What would be installed from a listing of the name."""
+    """Return the descriptor of a listing of that name."""
     Listing.objects.filter(slug=SLUG).delete()
     return descriptor_of_listing(ListingFactory.create(slug=SLUG, kind=kind, **fields))
 
@@ -150,7 +152,7 @@ WAYS: dict[str, Callable[[User, Path], str]] = {
 
 
 def test_every_origin_has_a_way() -> None:
-    # A server's own definitions and an admin's edit change what is there: neither brings a name.
+    # A server's own definitions and an admin's edit change existing rows: neither brings a name.
     assert {*Origin.values} - {"server", "edit"} == {*WAYS} & {*Origin.values}
 
 

@@ -1,4 +1,4 @@
-"""Measurements. Each module can be run by itself, so Django is made ready before any of them."""
+"""Benchmarks. Each module can be run by itself, so Django is set up here."""
 
 import os
 

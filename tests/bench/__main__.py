@@ -1,7 +1,6 @@
 """The benchmarks, printed as tables: `make bench`, or `python -m tests.bench 500 5000`.
 
-Each size runs in a process of its own on a database of its own, on embedded servers started for the
-purpose.
+Each size runs in its own process, on a database of its own, on embedded servers.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Counts in how many tools of a public collection each term occurs, for `catalog/lexical.py`.
+"""Document frequencies of terms in a public collection of tools, for `catalog/lexical.py`.
 
-python -m tests.bench.build_background ../shared/eval/toucan-mcp-catalog
+    python -m tests.bench.build_background ../shared/eval/toucan-mcp-catalog
 
 Source: the Toucan MCP catalogue (github.com/TheAgentArk/Toucan at a1976de, MIT, (c) 2025 Agent
 Ark), 5,191 tools of MCP servers. Only numbers by hashed term are kept: no name and no text of any
@@ -24,7 +24,7 @@ def build(collection: Path, target: Path) -> None:
     lines = (collection / "catalog.jsonl").read_text("utf-8").splitlines()
     for line in lines:
         counts.update(set(terms(_text(json.loads(line)))))
-    # What occurs once hardly differs from what never does, and is half of the table.
+    # Terms that occur once are half of the table, and hardly differ from unknown ones.
     kept = sorted((index, count) for index, count in counts.items() if count > 1)
     np.savez_compressed(
         target,

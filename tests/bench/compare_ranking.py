@@ -1,8 +1,8 @@
-"""Compares ways of ranking on labelled sets, with the candidates that the selector would see.
+"""Comparison of ranking methods on labelled sets, with the selector's own candidates.
 
     python -m tests.bench.compare_ranking ../shared/eval
 
-Prints the table of docs/choosing.md, with the model that comes along. Needs no database
+Prints the table of docs/choosing.md, with the shipped model. Needs no database
 (`discovery.evaluation.training.evidence` says why).
 """
 
@@ -23,7 +23,7 @@ from discovery.evaluation.training.evidence import (
     by_meaning,
     by_whole_message,
     measure,
-    questions,
+    read_questions,
 )
 from discovery.select.ranking.answer_places import Candidate, choose
 from discovery.select.ranking.fusion import judge
@@ -43,7 +43,7 @@ def by_rank_fusion(question: Question) -> Array:
 
 
 def _added(question: Question) -> Array:
-    """Cosine and a fixed share of the words, best of all at 0.2; for the whole and each clause."""
+    """Add cosine and a fixed share of the words (0.2 is best), for the whole and each clause."""
     best = max(float(question.words[:, 0].max()), 1e-9)
     return question.cosines + 0.2 * question.words / best
 
@@ -62,7 +62,7 @@ def by_mean_of_whole_and_best_clause(question: Question) -> Array:
 
 
 def by_uneven_fusion(question: Question) -> Array:
-    """The final fusion without measuring candidates against the best of their clause."""
+    """Rank by the final fusion, but without comparing candidates with the best of their clause."""
     return by_fusion(question, GENERAL._replace(evenness=0.0))
 
 
@@ -80,7 +80,7 @@ METHODS: dict[str, Ranking] = {
 
 
 def selection(asked: Sequence[Question]) -> tuple[float, float, float]:
-    """Length, recall and precision of what `select` gives of ten places."""
+    """Return length, recall and precision of a selection of ten places."""
     return tuple(np.mean([_selected(question) for question in asked], axis=0).tolist())
 
 
@@ -98,8 +98,8 @@ def main() -> None:
     folder = parser.parse_args().folder
     with tempfile.TemporaryDirectory() as model:
         embedder = OnnxEmbedder(convert_model(Path(model)))
-        asked = {name: list(questions(folder / name, embedder)) for name in SETS}
-        single = {name: list(questions(folder / name, embedder, readings=1)) for name in SETS}
+        asked = {name: list(read_questions(folder / name, embedder)) for name in SETS}
+        single = {name: list(read_questions(folder / name, embedder, readings=1)) for name in SETS}
     lines = [("method", *SETS), ("---", *("---" for _ in SETS))]
     for name, method in METHODS.items():
         lines.append((name, *(_cells(measure(asked[each], method)) for each in SETS)))

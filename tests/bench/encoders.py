@@ -1,4 +1,4 @@
-"""CPU and wall time of embedding a new message, by each provider that is installed, in turn."""
+"""CPU and wall time of embedding a new message, by each installed provider in turn."""
 
 import json
 import time
@@ -8,7 +8,7 @@ import django
 import psutil
 
 CALLS = 60
-# Seconds. After a call torch's threads spin for up to 0.2, which would count as the next one's CPU.
+# Seconds. torch's threads spin for up to 0.2 after a call, which would count as the next one's CPU.
 QUIET = 0.25
 
 
@@ -19,8 +19,7 @@ def main() -> None:
 
 
 def measure() -> dict[str, Any]:
-    """Both providers on the same messages, one after the other and again, so that drift hits
-    both."""
+    """Measure all providers on the same messages alternately, so that drift affects them alike."""
     from django.conf import settings
 
     from catalog.embedding.onnx_embedder import OnnxEmbedder

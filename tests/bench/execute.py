@@ -1,11 +1,10 @@
-"""What it costs to call a tool through Pegboard instead of directly.
+"""The overhead of calling a tool through Pegboard instead of directly.
 
-    python -m tests.bench.execute            # 60 calls a second for 15 seconds, three rounds
+    python -m tests.bench.execute          # 60 calls a second for 15 seconds, three rounds
 
-An echo server of the SDK's on loopback; the web server, the process with the connections, Postgres
-and Redis as `make run` starts them. Calls are begun at a fixed rate, however long those before
-take, and count from the moment at which they should have begun. Direct and through Pegboard take
-turns.
+Uses an echo server of the SDK on loopback, and the web server, the worker with the connections,
+Postgres and Redis as `make run` starts them. Calls start at a fixed rate, however long earlier ones
+take, and are timed from the moment at which they were due. Direct and indirect rounds alternate.
 """
 
 import argparse
@@ -85,7 +84,7 @@ def _environment(data: Path, database: str, queue: str) -> dict[str, str]:
 
 
 def measure() -> None:
-    """In turns, and then a table."""
+    """Measure in alternating rounds, then print a table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rate", type=float, default=60)
     parser.add_argument("--seconds", type=float, default=15)
@@ -111,7 +110,7 @@ def measure() -> None:
 
 
 def _processor_seconds(processes: dict[str, int]) -> dict[str, float]:
-    """What each has used so far, with its children."""
+    """Return each process's CPU seconds, including its children."""
     used = {}
     for name, pid in processes.items():
         parent = psutil.Process(pid)
@@ -121,7 +120,7 @@ def _processor_seconds(processes: dict[str, int]) -> dict[str, float]:
 
 
 def tell(text: str) -> None:
-    """To whoever ran it."""
+    """Print a message for the person who runs it."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -132,7 +131,7 @@ def _spread(times: list[float]) -> list[float]:
 
 @contextmanager
 def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
-    """The ports of the web server and of the echo server, a key, and which process is what."""
+    """Start everything; yield the ports of both servers, a key, and the processes by name."""
     from catalog.servers.secrets.encryption_keys import add_key
     from tests.ports import free_port
 
@@ -161,7 +160,7 @@ def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
 
 
 def _world(echo: int) -> str:
-    """alice, who may use one tool of the echo server, and a key that acts for her."""
+    """Create alice, who may use one tool of the echo server, and a key that acts for her."""
     from django.core.management import call_command
 
     from acl.keys.key_lifecycle import create_key
@@ -190,7 +189,7 @@ def _world(echo: int) -> str:
 
 
 async def _direct(port: int, rate: float, seconds: float) -> list[float]:
-    """The SDK's client over a session that is kept, as a backend of its own would do it."""
+    """Call through an open session of the SDK's client, as a backend would do by itself."""
     from catalog.servers.client.mcp_session import Session
     from catalog.servers.client.targets import HttpServer
     from catalog.servers.net.address_check import AllowedHosts
@@ -215,7 +214,7 @@ async def _direct(port: int, rate: float, seconds: float) -> list[float]:
 
 
 def _by_pegboard(port: int, key: str, rate: float, seconds: float) -> list[float]:
-    """POST /api/v1/execute by clients that keep their connections."""
+    """POST /api/v1/execute with clients that keep their connections."""
     free: SimpleQueue[http.client.HTTPConnection] = SimpleQueue()
     for _ in range(CLIENTS):
         free.put(http.client.HTTPConnection("127.0.0.1", port, timeout=30))
@@ -236,7 +235,7 @@ def _by_pegboard(port: int, key: str, rate: float, seconds: float) -> list[float
 
 
 def _wake(port: int, key: str) -> None:
-    """Ask until somebody listens."""
+    """Wait until a server listens."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for _ in range(5):
         if _execute(client, key, 0)["status"] == "completed":

@@ -1,9 +1,9 @@
-"""What relations cost a selection: the same messages with and without, in turns, in one run.
+"""The cost of relations in a selection: the same messages with and without, alternately.
 
-    DATABASE_URL=… python -m tests.bench.graph      # an empty database, which it fills
+    DATABASE_URL=… python -m tests.bench.graph    # an empty database, which it fills
 
-Prints milliseconds of everything but the embedding, medians and their ratio, for callers of all
-sizes and for one who may use all 5,000; and how long the graph takes to build.
+Prints milliseconds of all but the embedding, medians and their ratio, for callers of all sizes and
+for one who may use all 5,000; and the time to build the graph.
 """
 
 import random
@@ -42,8 +42,8 @@ def main() -> None:
 
 
 def relate_at_random() -> float:
-    """Up to three needs within the integration, four tags, and categories large and small; returns
-    the seconds that it took to build the graph of them."""
+    """Add up to three needs within the integration, four tags, and categories of all sizes; return
+    the seconds that the graph took to build."""
     from django.db import connection
 
     from catalog.graph.stored_links import refresh_links
@@ -82,7 +82,7 @@ def caller_of_everything() -> Caller:
 
 
 def measure(callers: Sequence[Caller], calls: int = 120) -> tuple[float, float]:
-    """Medians with and without, of the same message and caller one after the other."""
+    """Return medians with and without relations, for each message and caller in turn."""
     from discovery.select.selection import Asked
     from discovery.select.selector import select_capabilities
     from tests.bench.selection import texts
@@ -91,7 +91,7 @@ def measure(callers: Sequence[Caller], calls: int = 120) -> tuple[float, float]:
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number, text in enumerate(texts("single", calls) + texts("multi", calls // 4)):
         caller = dice.choice(callers)
-        select_capabilities(Asked(text, caller, use_graph=False))  # the vectors are known from now
+        select_capabilities(Asked(text, caller, use_graph=False))  # caches the vectors
         for use_graph in (True, False, True, False) if number % 2 else (False, True, False, True):
             spent = select_capabilities(Asked(text, caller, use_graph=use_graph)).timings
             taken[use_graph].append(spent["total"] - spent["embedding"])

@@ -1,4 +1,4 @@
-"""CPU time of reading and showing hostile texts, and how it grows when they become twice as long.
+"""CPU time of reading and rendering hostile texts, and its growth when they double in length.
 
     python -m tests.bench.growth
 
@@ -25,7 +25,7 @@ from discovery.calls.near_names import near_names
 from discovery.select.clauses import split
 from discovery.select.glossary import add_english
 from discovery.select.small_talk import chance_of_small_talk
-from discovery.select.spelling import mend
+from discovery.select.spelling import correct
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 PUMPS = {
@@ -38,11 +38,11 @@ NAMES = [f"files{number}__read_all" for number in range(1_000)]
 
 
 def edges() -> dict[str, Callable[[str], object]]:
-    """Each function that meets outside text, by what it does."""
+    """Return each function that reads untrusted text, by its purpose."""
     return {
         "clauses": split,
         "words": query_vector,
-        "spelling": mend,
+        "spelling": correct,
         "glossary": lambda text: add_english([text]),
         "small talk": lambda text: chance_of_small_talk(text, None),
         "near names": lambda text: near_names(text, NAMES),
@@ -58,7 +58,7 @@ def edges() -> dict[str, Callable[[str], object]]:
 
 
 def main() -> None:
-    """Print for each edge the text that costs most at the largest size."""
+    """Print for each function the text that costs most at the largest size."""
     table = Table("edge", "worst text", *(f"{size:,}" for size in SIZES), "growth of the last")
     for name, edge in edges().items():
         rows = {pump: [_cost(edge, text, size) for size in SIZES] for pump, text in PUMPS.items()}
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _cost(edge: Callable[[str], object], pump: str, size: int) -> float:
-    """CPU milliseconds of this thread, the median of three."""
+    """Return the CPU milliseconds of this thread, median of three."""
     text = (pump * size)[:size]
     costs = []
     for _ in range(3):

@@ -1,5 +1,4 @@
-"""How long POST /api/v1/select takes over HTTP: gunicorn as in production, one client on
-loopback."""
+"""Latency of POST /api/v1/select: gunicorn as in production, one client on loopback."""
 
 import argparse
 import http.client
@@ -27,7 +26,7 @@ def main() -> None:
 
 
 def measure(calls: int) -> dict[str, Any]:
-    """Cold and cached texts by random callers of the world that is in the database."""
+    """Measure cold and cached texts by random callers of the world in the database."""
     from tests.bench.selection import forget_vectors, spread, texts
 
     forget_vectors()
@@ -40,7 +39,7 @@ def measure(calls: int) -> dict[str, Any]:
     )  # fmt: skip
     try:
         client = _client(port)
-        for text in texts("multi", 30):  # to warm it up, with texts that are not asked again
+        for text in texts("multi", 30):  # warm-up, with texts that are not used again
             _select(client, text)
         messages = texts("single", calls, seed=3)
         figures = {
@@ -68,7 +67,7 @@ def _client(port: int) -> http.client.HTTPConnection:
 
 
 class _Keys:
-    """One key for each group that is asked for."""
+    """Keys, one for each group."""
 
     def __init__(self) -> None:
         from django.contrib.auth.models import User
@@ -78,7 +77,7 @@ class _Keys:
         self._dice = random.Random(5)
 
     def pick(self) -> tuple[str, str]:
-        """A user name and the key of one of the user's groups."""
+        """Return a user name and the key of one of the user's groups."""
         from acl.keys.key_lifecycle import create_key
 
         person = self._dice.choice(self._people)
@@ -98,7 +97,7 @@ _keys: list[_Keys] = []
 
 
 def _select(client: http.client.HTTPConnection, text: str) -> float:
-    """Milliseconds of one request, from sending to the last byte."""
+    """Return the milliseconds of a request until the last byte."""
     if not _keys:
         _keys.append(_Keys())
     user, key = _keys[0].pick()

@@ -1,4 +1,4 @@
-"""Servers of their own for a measurement, which runs in a process that knows them."""
+"""Servers for a measurement, and processes that run with their addresses."""
 
 import os
 import subprocess
@@ -13,13 +13,13 @@ from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 
-# Makes a database of that name, and tells the environment in which Pegboard uses it.
+# Creates a database of that name, and returns the environment for it.
 Opened = Callable[[str], dict[str, str]]
 
 
 @contextmanager
 def servers() -> Iterator[Opened]:
-    """Postgres, Redis and the model in a folder that goes afterwards."""
+    """Start Postgres, Redis and the model in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
         data = Path(name)
         open_data_folder(data)
@@ -29,11 +29,11 @@ def servers() -> Iterator[Opened]:
 
         def opened(database: str) -> dict[str, str]:
             postgres.create_database(database)
-            # By the owner of the tables, who may also refresh their statistics.
+            # As the owner of the tables, who may also refresh their statistics.
             return _environment(data, postgres.owner_url(database), redis)
 
         try:
-            for trained in (False, True):  # PEGBOARD_TRAINED_ENCODER says which one answers
+            for trained in (False, True):  # selected by PEGBOARD_TRAINED_ENCODER
                 prepare_model(data / "model", trained=trained)
             yield opened
         finally:
@@ -42,7 +42,7 @@ def servers() -> Iterator[Opened]:
 
 
 def run_inside(module: str, *arguments: str) -> None:
-    """`python -m module arguments` beside them."""
+    """Run `python -m module arguments` with the servers' addresses."""
     with servers() as opened:
         command = [sys.executable, "-m", module, *arguments]
         subprocess.run(command, env=opened("bench"), check=True)  # noqa: S603 - ourselves

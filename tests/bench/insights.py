@@ -1,9 +1,9 @@
-"""How long the pages of Insights take with many turns, beside the page to sign in, in the same run.
+"""Latency of the Insights pages with many turns, compared with the sign-in page in the same run.
 
     python -m tests.bench.insights 100000
 
-Prints the table of docs/benchmarks.md, as Markdown. Starts servers of its own. The turns are spread
-over sixty days, twenty groups and three hundred tools; the pages are asked for thirty days of them.
+Prints the table of docs/benchmarks.md as Markdown. Starts its own servers. The turns cover sixty
+days, twenty groups and three hundred tools; the pages show thirty days.
 """
 
 import statistics
@@ -16,7 +16,7 @@ from tests.bench.inside import run_inside
 
 ROUNDS = 12
 GROUPS, TOOLS = 20, 300
-# A turn in three names several tools, one in ten looked, one in fifty looked in vain.
+# One turn in three names several tools, one in ten searched, one in fifty searched in vain.
 _FILL = [
     """
     INSERT INTO auth_group (name) SELECT 'group ' || n FROM generate_series(1, %(groups)s) n
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure(turns: int) -> dict[str, list[float]]:
-    """Every page in turn, as an admin and as somebody of a group see it."""
+    """Measure each page in turn, as an admin and as a group member."""
     django.setup()
     from django.conf import settings
     from django.contrib.auth.models import User
@@ -114,7 +114,7 @@ def measure(turns: int) -> dict[str, list[float]]:
 
 
 def _fill(turns: int) -> None:
-    """Tools by the product's own way; everything else by a few statements."""
+    """Create tools through the product, and all else by a few statements."""
     from django.contrib.auth.models import Group
     from django.db import connection
 

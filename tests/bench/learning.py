@@ -1,15 +1,14 @@
-"""What learning from use is worth: one half of a labelled set is learned, the other is measured.
+"""The benefit of learning from use: one half of a labelled set is learned, the other measured.
 
     python -m tests.bench.learning ../shared/eval [--sets metatool …] [--seeds 0 1 2]
 
-Everything goes through the code of production: messages are selected for, their turns stored, what
-was right is recorded as called, and the other half is asked at 0, 100, 500 and all that is learned.
-The catalogue, the turns and the memory are temporary tables of the database that DATABASE_URL
-names; without one an embedded server is started. Prints recall@5 in per cent.
+It runs the production code: messages are selected for, their turns stored, right answers recorded
+as called, and the other half is asked after 0, 100, 500 and all learned turns. Catalogue, turns and
+memory are temporary tables of the database in DATABASE_URL, or of an embedded server.
 
-Feedback is right, or in every tenth turn wrong: of any tool at random, or always of the same one.
-With "flood", one user of their own reports two turns of five, always of the same tool. At the end
-what was learned is asked again, as it was and in other words (`paraphrases.py`).
+Prints recall@5 in per cent. Feedback is right, or wrong in every tenth turn: for random tools, or
+always for the same one. With "flood", one extra user reports two turns of five, always with the
+same tool. Finally learned messages are asked again, unchanged and paraphrased (`paraphrases.py`).
 """
 
 import argparse
@@ -47,11 +46,11 @@ from tests.bench.paraphrases import WAYS
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
 STEPS = (0, 100, 500)
 USERS = 20
-AGAIN = 200  # of the learned messages so many are asked again
+AGAIN = 200  # number of learned messages that are asked again
 
 
 class Point(NamedTuple):
-    """How many turns were learned, recall@5 of the other half, and the weight that votes had."""
+    """Number of learned turns, recall@5 of the other half, and the votes' weight."""
 
     learned: int
     recall: float
@@ -60,7 +59,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Room:
-    """A group before one catalogue: its people, and the capabilities by id."""
+    """A group with one catalogue: its people, and the capabilities by id."""
 
     people: list[Caller]
     keys: dict[str, int]
@@ -74,7 +73,7 @@ class Room:
         return self.people[-1]
 
     def feedback(self, noise: str, labelled: Labelled, dice: random.Random) -> tuple[Caller, str]:
-        """Who asks, and what is said to have been called; empty for what is right."""
+        """Return the user and the reported calls of a turn; None for the right answer."""
         names, who = sorted(self.keys), dice.choice(self.people[:-1])
         if noise == "flood":
             return (self.flooding, names[7]) if dice.random() < 0.4 else (who, "")
@@ -85,7 +84,7 @@ class Room:
 
 @contextmanager
 def room(folder: Path) -> Iterator[Room]:
-    """The set's catalogue, embedded, and a group that may use all of it."""
+    """Embed the set's catalogue, and create a group that may use all of it."""
     also = [Experience._meta.db_table, Turn._meta.db_table]
     with scratch_catalog(also=also):
         group = Group.objects.create(name="learning")
@@ -99,13 +98,13 @@ def room(folder: Path) -> Iterator[Room]:
 
 
 def halves(queries: Sequence[Labelled], seed: int) -> tuple[list[Labelled], list[Labelled]]:
-    """What is learned, in an order by chance, and what is measured."""
+    """Split the messages into a shuffled half to learn and a half to measure."""
     shuffled = random.Random(seed).sample(list(queries), len(queries))
     return shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
 
 
 def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Random) -> None:
-    """As successful calls."""
+    """Learn the messages as successful calls."""
     for labelled in messages:
         caller, wrong = room.feedback(noise, labelled, dice)
         called = [wrong] if wrong else labelled.relevant
@@ -115,7 +114,7 @@ def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Ran
 
 
 def recall(room: Room, messages: Sequence[Labelled], *depths: int) -> list[float]:
-    """recall at these depths, in per cent, of what is asked and taken no notice of."""
+    """Return recall at these depths in per cent; the selections are not learned."""
     found = []
     for labelled in messages:
         ranking = select_capabilities(Asked(labelled.query, room.asking)).ranking
@@ -127,7 +126,7 @@ def recall(room: Room, messages: Sequence[Labelled], *depths: int) -> list[float
 def curve(
     room: Room, queries: Sequence[Labelled], seed: int, noise: str, start: Point | None
 ) -> list[Point]:
-    """The points of one half; `start` is that without learning, where it is known."""
+    """Return the points of one half; `start` is the point without learning, if known."""
     learned, measured = halves(queries, seed)
     Experience.objects.all().delete()
     dice, before = random.Random(seed), 0
@@ -144,7 +143,7 @@ def curve(
 
 
 def asked_again(room: Room, queries: Sequence[Labelled], seed: int) -> dict[str, list[float]]:
-    """Of what was learned, by way of asking: recall@5 and recall@1 without learning and with."""
+    """Return recall@5 and recall@1 of learned messages by paraphrase, before and after."""
     dice, learned = random.Random(seed), halves(queries, seed)[0][:AGAIN]
     figures = {}
     for name, change in WAYS.items():
@@ -168,7 +167,7 @@ NOISES = {
 
 
 def measure(folder: Path, seeds: Sequence[int]) -> None:
-    """Print the curve and what is asked again, for one set."""
+    """Print the learning curve and the repeated messages of one set."""
     queries = read_queries(folder)
     again: list[dict[str, list[float]]] = []
     _row(
@@ -195,7 +194,7 @@ def measure(folder: Path, seeds: Sequence[int]) -> None:
 
 
 def _cell(curves: Sequence[Sequence[Point]], place: int) -> str:
-    """The mean and the gain over no learning, the least gain of any seed, and the mean weight."""
+    """Format mean, gain over no learning, smallest gain of any seed, and mean weight."""
     at = [points[place].recall for points in curves]
     gains = [points[place].recall - points[0].recall for points in curves]
     weight = statistics.fmean(points[place].weight for points in curves)
@@ -208,7 +207,7 @@ def _row(*cells: str) -> None:
 
 
 def main() -> None:
-    """Measure each set, on a server of its own where none is named."""
+    """Measure each set, on an embedded server unless DATABASE_URL is set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="holds one folder for each labelled set")
     parser.add_argument("--sets", nargs="+", default=SETS[:2], choices=SETS)

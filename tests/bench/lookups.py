@@ -1,4 +1,4 @@
-"""How long a page of a list takes: from the listing, and the same worked out by SQL alone."""
+"""Latency of a list page: from the cached listing, and by SQL alone."""
 
 import json
 import time
@@ -12,19 +12,19 @@ CALLS = 60
 
 
 def main() -> None:
-    """Print one JSON object with the figures of the world that is in the database."""
+    """Print one JSON object with the figures of the world in the database."""
     django.setup()
     print(json.dumps(measure()))  # noqa: T201 - its output
 
 
 def measure() -> dict[str, Any]:
-    """Both ways in turn, for callers of all sizes."""
+    """Measure both ways alternately, for callers of all sizes."""
     from tests.bench.selection import spread
 
     ways: dict[str, Callable[[Any], object]] = {"listing": _by_listing, "sql": _by_sql}
     figures: dict[str, list[float]] = {name: [] for name in ways}
     callers = _callers()
-    _by_listing(callers[0])  # fills the listing, once after a change
+    _by_listing(callers[0])  # fills the cache, once per change
     for caller in callers:
         for name, way in ways.items():
             started = time.perf_counter()

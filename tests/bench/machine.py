@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Description of the machine for the benchmarks' reports."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def describe_machine() -> str:
-    """Processor, cores, load and versions, in one line."""
+    """Return processor, cores, load and versions in one line."""
     model = next(
         (
             line.split(":", 1)[1].strip()

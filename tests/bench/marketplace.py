@@ -1,8 +1,8 @@
-"""How long a page of the marketplace takes, beside the page to sign in, in the same run.
+"""Latency of marketplace pages, compared with the sign-in page in the same run.
 
     python -m tests.bench.marketplace 10000
 
-Prints the table of docs/benchmarks.md, as Markdown. Starts servers of its own.
+Prints the table of docs/benchmarks.md as Markdown. Starts its own servers.
 """
 
 import statistics
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def measure(size: int) -> dict[str, list[float]]:
-    """Every page in turn, as an admin sees it."""
+    """Measure each page in turn, as an admin."""
     django.setup()
     from django.conf import settings
     from django.contrib.auth.models import User
@@ -106,7 +106,7 @@ def measure(size: int) -> dict[str, list[float]]:
 
 
 def _fill(size: int) -> None:
-    """Listings with words of their own, and vectors that are as long as true ones."""
+    """Create listings with different words, and vectors of the usual length."""
     import numpy as np
     from django.db import connection
 

@@ -1,10 +1,10 @@
-"""What learning costs a selection: the same messages with it and without, in turns, in one run.
+"""The cost of learning in a selection: the same messages with and without it, alternately.
 
-    DATABASE_URL=… python -m tests.bench.memory      # an empty database, which it fills
+    DATABASE_URL=… python -m tests.bench.memory    # an empty database, which it fills
 
-Prints milliseconds of everything but the embedding, medians and their ratio, for one who may use
-all 5,000 capabilities: of a group that has learned nothing, and of one whose memory is full; and
-the same with the turn stored.
+Prints milliseconds of all but the embedding, medians and their ratio, for a user of all 5,000
+capabilities: in a group that has learned nothing, and in one with a full memory; each also with the
+turn stored.
 """
 
 import random
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def fill(caller: Caller) -> None:
-    """A full memory of messages like those that are asked, of twenty users."""
+    """Fill the memory with messages like the measured ones, by twenty users."""
     dice, noise = random.Random(5), np.random.default_rng(5)
     said = embed_queries(texts("single", 400)).vectors
     people = User.objects.bulk_create(User(username=f"learner-{n}") for n in range(USERS))
@@ -73,12 +73,12 @@ def fill(caller: Caller) -> None:
 
 
 def measure(caller: Caller, *, calls: int = 40, store: bool = False) -> tuple[float, float]:
-    """Medians with learning and without, of the same message one after the other."""
+    """Return medians with and without learning, message by message."""
     select = select_for_turn if store else select_capabilities
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number, text in enumerate(texts("single", calls)):
         asked = Asked(text, caller)
-        select_capabilities(asked)  # the vectors are known from now
+        select_capabilities(asked)  # caches the vectors
         for learns in (True, False, True, False) if number % 2 else (False, True, False, True):
             with override_settings(PEGBOARD_LEARNING=learns):
                 started = time.perf_counter()

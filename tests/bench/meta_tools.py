@@ -1,8 +1,8 @@
-"""What the meta-tools cost a model: each definition, and the five with the index of categories.
+"""Token costs of the meta-tools: each definition, and the five with the index of categories.
 
     python -m tests.bench.meta_tools ../shared/eval/toucan-mcp-catalog/catalog.jsonl
 
-Prints the tables of docs/meta-tools.md, as Markdown. Needs no database: the index is that of a
+Prints the tables of docs/meta-tools.md as Markdown. Needs no database: the index is that of a
 caller who may use everything.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def tell(text: str) -> None:
-    """To whoever ran it."""
+    """Print a message for the person who runs it."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -72,13 +72,13 @@ def _read(path: Path) -> tuple[Descriptor, ...]:
 
 
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
-    """What `list_categories` answers, by its own code."""
+    """Build the answer of `list_categories` with its own code."""
     from catalog.lookups.catalog_queries import CategorySummary
-    from discovery.gateway.answers.categories import index_of
+    from discovery.gateway.answers.categories import category_index
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])
-    return index_of(
+    return category_index(
         [CategorySummary(one, tuple(name for _, name in names)) for one, names in groups]
     )
 

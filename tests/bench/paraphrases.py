@@ -1,7 +1,7 @@
-"""Other ways to say a message, made by rule, so that everybody gets the same ones.
+"""Rule-based paraphrases of messages, the same on each run.
 
-Each changes something that people do change: politeness around it, words left out, the order of
-sentences or of the parts around a comma, plain words for others, a slip of the fingers.
+Each changes what people do vary: politeness, omitted words, the order of sentences or of parts
+around a comma, synonyms, typing errors.
 """
 
 import random
@@ -15,7 +15,7 @@ _FRAMES = (
     ("hey, quick question - ", ""),
     ("", ", please, as soon as you can"),
 )
-# One for another, as they stand; none is a tool's name.
+# Synonyms to exchange as they stand; none is a tool's name.
 _SYNONYMS = {
     "find": "look up", "search": "look", "show": "give", "need": "require", "want": "would like",
     "create": "make", "recommend": "suggest", "suggest": "recommend", "help": "assist",
@@ -45,19 +45,19 @@ _SMALL = frozenset(
 
 
 def framed(message: str, dice: random.Random) -> str:
-    """The same words, with something polite around them."""
+    """Add a polite phrase around the message."""
     before, after = dice.choice(_FRAMES)
     return f"{before}{message[:1].lower()}{message[1:].rstrip()}{after}"
 
 
 def shortened(message: str, dice: random.Random) -> str:
-    """Without articles and the like, and without a fifth of the other words."""
+    """Omit articles and the like, and a fifth of the other words."""
     words = [word for word in message.split() if word.lower() not in _SMALL]
     return " ".join(word for word in words if dice.random() > 0.2) or message
 
 
 def reordered(message: str, dice: random.Random) -> str:
-    """The first sentence last, or what is before a comma, or the first half of the words."""
+    """Move the first sentence, the part before a comma, or half of the words to the end."""
     for mark in (r"(?<=[.!?])\s+", r",\s+"):
         parts = [part for part in re.split(mark, message) if part]
         if len(parts) > 1:
@@ -68,7 +68,7 @@ def reordered(message: str, dice: random.Random) -> str:
 
 
 def reworded(message: str, dice: random.Random) -> str:
-    """Other words where the list has some, and otherwise two neighbours changed over."""
+    """Exchange synonyms, or else swap two neighbours."""
     words = [_SYNONYMS.get(word.lower(), word) for word in message.split()]
     if words == message.split() and len(words) > 3:
         place = dice.randrange(len(words) - 1)
@@ -77,7 +77,7 @@ def reworded(message: str, dice: random.Random) -> str:
 
 
 def all_of_it(message: str, dice: random.Random) -> str:
-    """Reworded, shortened, reordered and framed."""
+    """Combine all: reworded, shortened, reordered and framed."""
     for change in (reworded, shortened, reordered, framed):
         message = change(message, dice)
     return message

@@ -1,9 +1,9 @@
-"""How often the best candidate is right, over how relevant it is said to be, as a picture.
+"""A reliability diagram as SVG: how often the best candidate is right, by its relevance.
 
     python -m tests.bench.reliability > docs/images/reliability.svg
 
-From the figures of the shipped model's provenance: each labelled set was left out of a training,
-and so was its own scale.
+From the figures in the shipped model's provenance: each labelled set was held out of a training,
+with a scale of its own.
 """
 
 import sys
@@ -15,17 +15,17 @@ from catalog.embedding.provenance import provenance
 
 SIDE, MARGIN, BESIDE = 360, 48, 190
 COLOURS = ("#b45309", "#0e7490", "#7c3aed", "#15803d", "#be123c", "#475569")
-# Tenths with fewer messages say nothing.
+# Tenths with fewer messages are too noisy.
 FEWEST = 10
 
 
 def main() -> None:
-    """The picture, to the standard output."""
+    """Write the diagram to the standard output."""
     sys.stdout.write(picture(provenance()["reliability"]))
 
 
 def picture(tenths: list[dict[str, Any]]) -> str:
-    """A point for each tenth of each set, larger with more messages; on the line all is as said."""
+    """Draw a point for each tenth of each set, sized by its messages; the diagonal is perfect."""
     width, height = MARGIN + SIDE + BESIDE, 2 * MARGIN + SIDE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'

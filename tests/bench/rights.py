@@ -1,8 +1,8 @@
-"""What spaces and rules cost: the selection's statement with them and without, in one database, in
-turn; and whether its answers are the oracle's.
+"""The cost of spaces and rules: the selection's statement with and without them, alternately.
 
-"Without" is a second connection that sees, in a schema of its own, roots and no rules; everything
-else is the same rows in the same pages. Milliseconds depend on the machine: look at the ratios.
+Also compares its answers with the oracle's. "Without" is a second connection whose schema shows
+only roots and no rules; all else is the same rows in the same pages. Milliseconds depend on the
+machine: look at the ratios.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any
 
 import django
 
-SPACES, RULES = 10, 100  # of each group: with 50 groups, 500 and 5,000
+SPACES, RULES = 10, 100  # per group: with 50 groups, 500 and 5,000
 OPEN, RESTRICTED = 0.1, 0.6
 PLAIN = "plain"
 WITHOUT = """
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measure(size: int, calls: int, asked: int) -> dict[str, Any]:
-    """Lay down spaces and rules in the world that is there (or build it) and time both ways."""
+    """Add spaces and rules to the existing world (or build it), and time both ways."""
     from tests.bench.world import build_world
 
     if _is_empty():
@@ -66,7 +66,7 @@ def _is_empty() -> bool:
 
 
 def _lay_down(dice: random.Random) -> dict[str, int]:
-    """Spaces up to five levels deep, and rules; a few open groups, most integrations restricted."""
+    """Add spaces up to five levels deep and rules; open few groups, restrict most integrations."""
     from django.contrib.auth.models import Group, User
     from django.db import connection
 
@@ -120,7 +120,7 @@ def _tree(group: Any, dice: random.Random) -> list[Any]:
 
 
 def _callers(dice: random.Random, calls: int) -> list[Any]:
-    """Members in any space of their group."""
+    """Return members in any space of their group."""
     from django.contrib.auth.models import User
 
     from acl.models import Space
@@ -137,7 +137,7 @@ def _callers(dice: random.Random, calls: int) -> list[Any]:
 
 
 def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
-    """Each caller both ways, each first as often as second."""
+    """Time each caller both ways, in balanced order."""
     from dataclasses import replace
 
     import numpy as np
@@ -159,7 +159,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
     numbers = np.random.default_rng(1)
     times: dict[str, list[float]] = {name: [] for name in ways}
     usable: dict[str, list[float]] = {name: [] for name in ways}
-    for place, caller in enumerate([*callers[:10], *callers]):  # the first ten to warm up
+    for place, caller in enumerate([*callers[:10], *callers]):  # the first ten as warm-up
         vectors = numbers.standard_normal((1, model.dimension)).astype(np.float32)
         words = [lexical.query_vector(" ".join(dice.sample(THINGS, 4)))]
         for name in sorted(ways, reverse=place % 2 == 1):
@@ -186,7 +186,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
 
 
 def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str, float]]:
-    """What the pages of admins ask."""
+    """Time the statements of admin pages."""
     from collections.abc import Callable
 
     from django.contrib.auth.models import Group
@@ -223,8 +223,11 @@ def _time_admins(callers: list[Any], dice: random.Random) -> dict[str, dict[str,
 
 
 def _compare(callers: list[Any], dice: random.Random) -> dict[str, int]:
-    """Answers that are the oracle's, and others: for each caller, everything with a rule or a grant
-    of its own in the group, and a thousand more."""
+    """Count answers that equal the oracle's, and others.
+
+    For each caller it compares everything with a rule or direct grant in the group, and a thousand
+    more.
+    """
     from catalog.access.usable_ids import load_access_modes
     from catalog.models import Capability
 
@@ -242,7 +245,7 @@ def _compare(callers: list[Any], dice: random.Random) -> dict[str, int]:
 
 
 def _world_of(caller: Any) -> Any:
-    """What the oracle needs to know of the caller's group, and no more: it loops over all of it."""
+    """Load the oracle's world of the caller's group only, since the oracle loops over all of it."""
     from django.contrib.auth.models import User
 
     from acl.models import GroupPolicy, Space

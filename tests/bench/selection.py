@@ -1,5 +1,4 @@
-"""How long a selection takes, at one size: run by `make bench`, once for each size, on a database
-of its own.
+"""Latency of a selection at one size; `make bench` runs it once per size, each with a database.
 
 Milliseconds are medians and 95th percentiles of wall time, and CPU time of this process; machines
 differ, so look at the ratios. Cold means a text never seen before, cached the same texts again.
@@ -31,7 +30,7 @@ def main() -> None:
 
 
 def measure(size: int, calls: int) -> dict[str, Any]:
-    """Build the world and time the service for one and for several intents, cold and cached."""
+    """Build the world and time the service for one and for several tasks, cold and cached."""
     from django.core.management import call_command
 
     from catalog.embedding.configured_embedder import answering_embedder
@@ -59,7 +58,7 @@ def measure(size: int, calls: int) -> dict[str, Any]:
 
 
 def forget_vectors() -> None:
-    """Make every text new again, to this process and to Redis."""
+    """Clear the query cache of this process and of Redis."""
     from django.conf import settings
     from redis import Redis
 
@@ -72,7 +71,7 @@ def forget_vectors() -> None:
 
 
 def texts(split: str, count: int, seed: int = 1) -> list[str]:
-    """Natural messages, all different."""
+    """Yield natural messages, all different."""
     from discovery.evaluation.labelled_sets import read_queries
     from marketplace.sources.kinds.starter_source import FOLDER
 
@@ -88,14 +87,14 @@ def _time(texts: Iterable[str], callers: list[tuple[int, Any]]) -> dict[str, Any
 
     dice, rows = random.Random(7), []
     processor: list[dict[str, float]] = []
-    wall_only = selector._Watch
-    selector._Watch = partial(_BothWatches, wall_only, processor)  # type: ignore[assignment, misc]
+    wall_only = selector._Stopwatch
+    selector._Stopwatch = partial(_BothWatches, wall_only, processor)  # type: ignore[assignment, misc]
     try:
         for text in texts:
             asked = Asked(message=text, caller=dice.choice(callers)[1])
             rows.append(selector.select_capabilities(asked).timings)
     finally:
-        selector._Watch = wall_only  # type: ignore[misc]
+        selector._Stopwatch = wall_only  # type: ignore[misc]
     ratios = [row["total"] / row["embedding"] for row in rows if row["embedding"]]
     wall = {part: spread([row[part] for row in rows]) for part in PARTS}
     cpu = {part: spread([row[part] for row in processor]) for part in PARTS}
@@ -103,7 +102,7 @@ def _time(texts: Iterable[str], callers: list[tuple[int, Any]]) -> dict[str, Any
 
 
 class _BothWatches:
-    """The watch of a selection, and beside it the CPU time of this process by the same parts."""
+    """A selection's stopwatch, measuring the CPU time of this process as well."""
 
     def __init__(self, wall: Callable[[], Any], rows: list[dict[str, float]]) -> None:
         self._wall, self._rows = wall(), rows

@@ -1,6 +1,6 @@
-"""What tier 0 costs: kept by a digest of what one may use, read anew, or worked out in SQL.
+"""The cost of tier 0: cached by the digest of rights, read anew, and computed in SQL.
 
-    DATABASE_URL=… REDIS_URL=… python -m tests.bench.tiers 5000   # an empty database, to be filled
+    DATABASE_URL=… REDIS_URL=… python -m tests.bench.tiers 5000    # an empty database to fill
 
 Prints medians in milliseconds over callers of all sizes.
 """

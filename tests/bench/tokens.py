@@ -1,13 +1,14 @@
-"""What each level of detail costs in tokens, and how far the rule of thumb is from a tokenizer.
+"""Token costs of each level of detail, and the error of the estimate compared with a tokenizer.
 
     python -m tests.bench.tokens ../shared/eval
     python -m tests.bench.tokens ../shared/eval --tokenizer tokenizer.json
     python -m tests.bench.tokens ../shared/eval --told
 
-Prints the tables of docs/benchmarks.md, as Markdown. Needs no database: the entries are written by
-the product's own code, from the catalogues of the labelled sets and the starter collection. With
-`--told` instead what a whole catalogue costs in each mode, and what the tiers cost for messages, by
-the selector on embedded servers started for the purpose.
+Prints the tables of docs/benchmarks.md as Markdown. Needs no database: the product's code renders
+the entries of the labelled sets' catalogues and of the starter collection.
+
+`--told` prints instead the costs of a whole catalogue in each mode, and of the tiers for messages,
+by the selector on embedded servers.
 """
 
 import argparse
@@ -36,14 +37,14 @@ Costs = dict[str, list[int]]
 
 @dataclass(frozen=True)
 class Written:
-    """Every entry of a catalogue as JSON, by level; and its arguments alone where it has any."""
+    """All entries of a catalogue as JSON by level, and the arguments of those that have any."""
 
     entries: Texts
     arguments: Texts
 
 
 def main() -> None:
-    """Print every table."""
+    """Print all tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="holds the labelled sets")
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json to compare with")
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def _report(label: str, path: str, written: Mapping[str, Written]) -> dict[str, Costs]:
-    """Print what each level costs by one way to count; the costs of entries by set."""
+    """Print the costs of each level by one way to count, and the costs of entries by set."""
     from catalog.tokens import FourCharacters, TokenizerFile
 
     counter = TokenizerFile(path) if path else FourCharacters()
@@ -95,12 +96,12 @@ def _write(descriptors: Sequence[Descriptor]) -> Written:
 
 
 def has_arguments(schema: Mapping[str, Any] | None) -> bool:
-    """Without any there is nothing to save, and the median would tell of those."""
+    """Return True if there are arguments; entries without any would dominate the median."""
     return bool(schema and schema.get("properties"))
 
 
 def _entry(row: Any, level: Any) -> str:
-    """The entry as lookups answer it, but for its tokens."""
+    """Return the entry as lookups answer it, without its token count."""
     from catalog.lookups.detail_levels import describe_capability
     from catalog.lookups.listing_cache import build_entry
 
@@ -134,14 +135,14 @@ def _savings(by_set: Mapping[str, Costs]) -> list[list[str]]:
     for name, costs in by_set.items():
         full = costs["full_schema"]
         if not full:
-            continue  # a set without any schema
+            continue  # a set without schemas
         cells = [_saving(costs[level], full) for level in levels]
         rows.append([name, f"{len(full):,}", *cells])
     return rows
 
 
 def _saving(less: Sequence[int], full: Sequence[int]) -> str:
-    """Median and mean of what each saves, in per cent, and what all of them save together."""
+    """Return median and mean of each entry's saving in per cent, and that of all together."""
     shares = [100 * (1 - one / other) for one, other in zip(less, full, strict=True)]
     together = 100 * (1 - sum(less) / sum(full))
     return f"{statistics.median(shares):.0f} / {statistics.mean(shares):.0f} / {together:.0f}"
@@ -157,7 +158,7 @@ def _costs(by_set: Mapping[str, Costs]) -> list[list[str]]:
 
 
 def _errors(rule: Mapping[str, Costs], counted: Mapping[str, Costs]) -> list[list[str]]:
-    """Per cent that the estimate is above the count: median, 5th and 95th percentile, all."""
+    """Return the estimate's error in per cent: median, 5th and 95th percentile, overall."""
     rows = [["set", *next(iter(rule.values()))]]
     for name, costs in rule.items():
         rows.append([name, *(_error(each, counted[name][level]) for level, each in costs.items())])
@@ -193,7 +194,7 @@ def _three(values: Sequence[int]) -> str:
 
 
 def _on_servers(wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
-    """What `told` prints of each, in a database each."""
+    """Run `told` for each set, in a database of its own."""
     from tests.bench.inside import servers
 
     told = {}

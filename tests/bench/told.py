@@ -1,10 +1,10 @@
-"""What a whole catalogue costs a model in each mode, and what the tiers cost for real messages.
+"""Token costs of a whole catalogue in each mode, and of the tiers for real messages.
 
     DATABASE_URL=… REDIS_URL=… python -m tests.bench.told CATALOG_OR_starter [MESSAGES]
 
-An empty database, which it fills. Prints JSON; `python -m tests.bench.tokens --told` runs it on
-servers of its own. Messages are a labelled set's; without one, the first sentences of descriptions,
-evenly spread.
+Fills an empty database. Prints JSON; `python -m tests.bench.tokens --told` runs it on its own
+servers. Messages come from a labelled set, or else are first sentences of descriptions, evenly
+spread.
 """
 
 import json
@@ -22,7 +22,7 @@ MESSAGES = 300
 
 
 def main() -> None:
-    """Fill the database, ask, and print what came."""
+    """Fill the database, measure, and print the result."""
     django.setup()
     from django.core.management import call_command
 
@@ -80,7 +80,7 @@ def _modes(caller: Caller) -> dict[str, Any]:
 
 
 def _written(caller: Caller, level: Any) -> int:
-    """Everything in a provider's format, with schemas in full or at a shorter level."""
+    """Render all tools in a provider's format, with full or shortened schemas."""
     from dataclasses import replace
 
     from catalog.lookups.detail_levels import schema_at
@@ -124,7 +124,7 @@ def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
 
 
 def _spread(values: Sequence[int]) -> list[int]:
-    """Median, 95th percentile, most."""
+    """Return median, 95th percentile and maximum."""
     return [round(statistics.median(values)), sorted(values)[len(values) * 95 // 100], max(values)]
 
 

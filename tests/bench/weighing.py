@@ -1,9 +1,9 @@
-"""How the evidence of a trained model is weighed: recall@5 of sets that were left out of its
-training, by every combination, and what each set gets where the choice is left to the others.
+"""Grid search over the weights of a trained model's evidence: recall@5 of held-out sets.
 
     python -m tests.bench.weighing .pegboard/training ../shared/eval
 
-wants what `make train-encoder` keeps in its work folder. `--base` does it for the base model.
+Prints every combination, and the result for each set if the others choose. Needs the work folder of
+`make train-encoder`. `--base` does it for the base model.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from rich.table import Table
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import PLAIN, read_adapter
-from discovery.evaluation.training.evidence import Question, by_fusion, measure, questions
+from discovery.evaluation.training.evidence import Question, by_fusion, measure, read_questions
 from discovery.select.ranking.scales import GENERAL, TRAINED, Scale
 from tests.bench.compare_ranking import SETS
 
@@ -30,7 +30,7 @@ Recalls = Mapping[Scale, list[float]]
 
 
 def main() -> None:
-    """Print the best combinations, those in use, and what leaving the choice to others gives."""
+    """Print the best combinations, the current one, and the result of letting the others choose."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("sets", type=Path)
@@ -55,7 +55,7 @@ def _asked(folder: Path, work: Path, *, base: bool) -> list[Question]:
     adapter = PLAIN if base else read_adapter(place)
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
         model = OnnxEmbedder(convert_model(Path(name), adapter))
-        return [each for each in questions(folder, model) if each.wanted]
+        return [each for each in read_questions(folder, model) if each.wanted]
 
 
 def _recall(asked: list[Question], scale: Scale) -> float:

@@ -1,7 +1,7 @@
-"""A made-up organisation of any size to measure in: capabilities, users, groups and grants.
+"""A made-up organisation of any size for measurements: capabilities, users, groups, grants.
 
-Texts are drawn from a small vocabulary and vectors at random (seeded): the statement's time depends
-on how many rows there are and who may use them, not on what they say.
+Texts come from a small vocabulary, and vectors at random (seeded): the time depends on the number
+of rows and on rights, not on what they say.
 """
 
 import random
@@ -40,7 +40,7 @@ SERVICES = """
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What was built: callers by the number of capabilities that they may use, fewest first."""
+    """The world built: callers by the number of capabilities that they may use, fewest first."""
 
     callers: list[tuple[int, Caller]]
     model: str
@@ -60,7 +60,7 @@ def build_world(
         _vectors(rows, model, dimension, capabilities)
         callers = _people(users, groups, integrations, rows, dice)
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM (ANALYZE)")  # as Postgres does by itself within a minute
+        cursor.execute("VACUUM (ANALYZE)")  # as autovacuum does within a minute
     return World(sorted(callers, key=lambda pair: pair[0]), model)
 
 
@@ -77,9 +77,9 @@ def _integrations(count: int) -> list[Integration]:
 def _capabilities(
     count: int, integrations: list[Integration], dice: random.Random
 ) -> list[Capability]:
-    # Sizes of servers are log-normal: most have a handful of tools, a few have hundreds.
+    # Sizes of servers are log-normal: most have a handful of tools, few have hundreds.
     weights = [dice.lognormvariate(0, 1) for _ in integrations]
-    # What an integration brings is stored together, as an import does.
+    # The capabilities of an integration are stored together, as by an import.
     owners = sorted(dice.choices(integrations, weights, k=count), key=lambda owner: owner.pk)
     rows = [_capability(i, owner, dice) for i, owner in enumerate(owners)]
     return Capability.objects.bulk_create(rows, batch_size=500)
@@ -155,7 +155,7 @@ def _people(
 
 
 def _share(number: int, groups: int) -> float:
-    """Of the catalogue: from almost nothing up to 40 %, median 6 %."""
+    """Draw a share of the catalogue: from almost nothing to 40 %, median 6 %."""
     place = (number + 0.5) / groups
     return (
         0.06 * (place / 0.5) ** 2 if place < 0.5 else 0.06 * (0.40 / 0.06) ** ((place - 0.5) / 0.5)
@@ -172,8 +172,7 @@ def _sizes(rows: list[Capability]) -> dict[int, int]:
 def _grants(
     team: Group, share: float, integrations: list[Integration], sizes: dict[int, int]
 ) -> int:
-    """Grant integrations until the team may use that share (at least 20); returns how many
-    capabilities that is."""
+    """Grant integrations until the team may use that share (at least 20); return their number."""
     wanted = max(20, share * sum(sizes.values()))
     permission = Permission.objects.get(codename="use_integration")
     order = random.Random(team.pk).sample(integrations, len(integrations))

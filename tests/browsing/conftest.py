@@ -1,4 +1,4 @@
-"""People and windows for the pages of the marketplace."""
+"""Fixtures of the marketplace tests."""
 
 import pytest
 from cryptography.fernet import Fernet
@@ -28,7 +28,7 @@ def _keys_and_launchers(settings: Settings) -> None:
 
 @pytest.fixture
 def starter(db: None) -> Listing:
-    """The listings that come with Pegboard, found by meaning; Time is one of them."""
+    """The shipped listings with their vectors; Time is one of them."""
     register_configured_model()
     store_listings(starter_listings(), source="starter")
     embed_listings()

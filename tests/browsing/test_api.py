@@ -1,4 +1,4 @@
-"""Browsing by API: the same answers as the pages, by the rights of whoever asks."""
+"""The marketplace API: the same answers as the pages, limited by rights."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def shop() -> None:
-    """Time is installed for nobody yet; Quince is told by a configuration of this organisation."""
+    """Time is installed for no group yet; Quince comes from a configuration of the organisation."""
     ListingFactory.create(
         slug="time",
         title="Time",

@@ -1,4 +1,4 @@
-"""Finding listings: by their words at once, by meaning as soon as a worker has come to them."""
+"""Search of listings: by words at once, by meaning once a worker has embedded them."""
 
 import pytest
 from django.db import connection
@@ -40,7 +40,7 @@ TEXTS = {
 
 @pytest.fixture
 def shop() -> Source:
-    """Four listings as their source offers them, not embedded yet."""
+    """Four listings of a source, not embedded yet."""
     register_configured_model()
     source = built_in_source("starter")
     store_offers([offer(slug) for slug in TEXTS], source=source)

@@ -1,4 +1,4 @@
-"""Listings' texts are scanned when they are stored; what is flagged is there for admins only."""
+"""Scanning of listings' texts: flagged listings are shown to admins only."""
 
 from dataclasses import replace
 from typing import Any
@@ -62,7 +62,7 @@ def root() -> User:
 
 @pytest.fixture
 def shop(root: User) -> None:
-    """A harmless listing and one that speaks to a model, found by meaning and by words."""
+    """A harmless listing and one with text for models, findable by meaning and by words."""
     active_model()
     store(offer("good"), offer("bad", description=f"Tracks parcels. {POISON}"))
     embed_listings()
@@ -172,7 +172,7 @@ def test_counts_and_filters_are_those_of_a_shop_without_it(shop: None) -> None:
 
 
 def _plain(body: bytes) -> str:
-    """Without what is new with every page."""
+    """Return the page without values that always change."""
     lines = body.decode().splitlines()
     return "\n".join(line for line in lines if "csrf" not in line.lower() and "nonce" not in line)
 

@@ -1,4 +1,4 @@
-"""The pages of the marketplace as people see and use them."""
+"""The marketplace pages in a real browser."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -58,7 +58,7 @@ def test_pages_hold_long_names_in_every_window(
 
 
 def world(time: Listing) -> tuple[Installation, Installation]:
-    """Long and foreign names, two installations, groups with spaces."""
+    """A world with long and foreign names, two installations, and groups with spaces."""
     ListingFactory.create(
         slug="long",
         title=LONG,

@@ -1,4 +1,4 @@
-"""Browsing and installing by pages: what is shown to whom, and what a form begins."""
+"""The marketplace pages: content by viewer, and what their forms start."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -39,7 +39,7 @@ def time() -> Listing:
 
 
 def sent(**more: object) -> dict[str, object]:
-    """The form as an admin sends it."""
+    """Submit the form as an admin."""
     return {
         "key": KEY,
         "confirmed": command_digest(COMMAND, ["TOKEN"]),

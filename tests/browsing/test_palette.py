@@ -1,4 +1,4 @@
-"""Finding from everywhere: what is found, for whom, and by the keyboard alone."""
+"""The command palette: results, rights, and use by keyboard alone."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,7 +21,7 @@ def test_everybody_finds_what_is_theirs(
 ) -> None:
     hidden = CapabilityFactory.create(display_name="Send a wire")
     Listing.objects.create(slug="gone", title="Send slowly", vanished_at="2026-01-01T00:00Z")
-    Listing.objects.create(slug="inner", title="Send inside")  # of no source: for admins only
+    Listing.objects.create(slug="inner", title="Send inside")  # without a source: for admins only
 
     text = as_alice.get("/find/?q=send").content.decode()
     everything = as_alice.get("/find/").content.decode()
@@ -78,9 +78,9 @@ def test_by_keyboard_alone(
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.keyboard.press("m")
-    page.wait_for_url("**/marketplace/")  # until its scripts have run
+    page.wait_for_url("**/marketplace/")  # its scripts have run
     page.keyboard.press("Control+k")
     page.keyboard.type("send mail")
-    page.keyboard.press("Enter")  # sooner than the answer comes
+    page.keyboard.press("Enter")  # before the answer arrives
 
     page.wait_for_url("**/tools/gmail__send_email/")

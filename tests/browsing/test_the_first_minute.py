@@ -1,9 +1,9 @@
-"""From the first click to the approved write: an admin finds a server and installs it, a message
-chooses its tool, a chat backend executes it, and a tool that writes waits for a person.
+"""End to end: from the first click to an approved write.
 
-The server is the real one from its package index; where no index answers, nothing is shown, and
-the test says so. A worker of Celery's runs in threads of this process. With
-PEGBOARD_TEST_PICTURES it leaves a picture of each step (`pictures.py`).
+An admin finds and installs a server, a message selects its tool, a chat backend executes it, and a
+writing tool waits for approval. The server comes from its package index; if no index answers, the
+test is skipped with a message. A Celery worker runs in threads of this process. With
+PEGBOARD_TEST_PICTURES it takes a picture of each step (`pictures.py`).
 """
 
 import re
@@ -49,11 +49,11 @@ NO_INDEX = {"index_not_reachable", "client_missing"}
 def worker(
     transactional_db: None, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Everything that goes out and embeds, on a queue of its own, with connections of its own."""
+    """Run outgoing calls and embeddings on their own queue, with their own connections."""
     settings.PEGBOARD_DATA_DIR = tmp_path
     settings.PEGBOARD_LAUNCHERS = ("uvx", sys.executable)
     settings.PEGBOARD_APPROVE = "write"
-    settings.PEGBOARD_TRUSTED_SERVERS = ("time",)  # it says that its tools only read
+    settings.PEGBOARD_TRUSTED_SERVERS = ("time",)  # its claims that tools only read are trusted
     for package in PACKAGES:
         import_module(f"{package}.tasks")
     loop = ConnectionLoop()
@@ -91,7 +91,7 @@ def sales(db: None) -> Group:
 
 @pytest.fixture
 def notes(support: Group, tmp_path: Path) -> Integration:
-    """A server that the organisation has already: its one tool writes."""
+    """An installed server with one writing tool."""
     kept = IntegrationFactory.create(
         slug="notes",
         title="Notes",
@@ -189,7 +189,7 @@ def a_message_chooses_it(page: Page) -> None:
 
 
 def backend_of(group: Group) -> Client:
-    """The chat backend: it selects and executes for the members of the group."""
+    """Run the chat backend: it selects and executes for members of the group."""
     _, raw = create_key(
         by=None, name="chat", group=group, scopes=["select", "execute"], acts_for_users=True
     )
@@ -234,7 +234,7 @@ def the_backend_learns_of_it(backend: Client, call: str) -> None:
 
 
 def completed(backend: Client, call: str) -> Any:
-    """The result, asked for until it is there: a backend that got a 202 does the same."""
+    """Poll for the result, as a backend does after a 202."""
     deadline = time.monotonic() + 60
     told = backend.get(f"/api/v1/calls/{call}").json()
     while told["status"] != "completed" and time.monotonic() < deadline:

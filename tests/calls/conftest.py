@@ -1,4 +1,4 @@
-"""alice's group has a server of its own: a program that counts what it is asked, or an address."""
+"""Fixtures of calls: alice's group has a server, a program that counts requests, or an address."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
 
 @pytest.fixture
 def tool(people: People) -> Tool:
-    """A tool of a program that misbehaves as `mode` says; support may use it."""
+    """A tool of a program, misbehaving by `mode`; support may use it."""
 
     def make(mode: str = "", *, side_effect: str = "write", **fields: Any) -> Capability:
         integration = IntegrationFactory.create(

@@ -1,4 +1,4 @@
-"""Approving: who may, what it is bound to, and that one yes is one call (APR-1)."""
+"""Approvals: who may approve, what it covers, and that one approval is one call (APR-1)."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from acl.accounts.service_accounts import create_service_account
 from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Capability, Integration
-from discovery.calls.approval_policy import counted_as, waits_for_person
+from discovery.calls.approval_policy import effective_side_effect, waits_for_person
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
@@ -22,7 +22,7 @@ from discovery.calls.approvals import (
 from discovery.calls.call_digests import digest_of
 from discovery.calls.call_queries import TooLateError, cancel_call
 from discovery.calls.call_sweeper import sweep
-from discovery.calls.call_view import tell
+from discovery.calls.call_view import describe_call
 from discovery.calls.call_worker import run_call
 from discovery.calls.execution import execute
 from discovery.models import Call
@@ -42,7 +42,7 @@ def root(people: People) -> User:
 
 @pytest.fixture
 def asked(people: People, tool: Tool) -> Call:
-    """alice's call, which waits for a person."""
+    """A pending call of alice's."""
     capability = tool()
     Capability.objects.filter(pk=capability.pk).update(ai_access="propose")
     done = execute(caller=people.caller, full_name=capability.full_name, arguments=HELLO)
@@ -67,7 +67,7 @@ def test_nothing_runs_before_a_person_says_yes(root: User, asked: Call, people: 
     run(asked)
 
     assert (before, asked.state) == (State.WAITING, State.COMPLETED)
-    assert tell(asked).note == "go on"
+    assert describe_call(asked).note == "go on"
     entry = AuditEntry.objects.get(action="call.approve")
     assert (entry.by, entry.details["arguments"]) == (root, asked.arguments_hash)
     assert "hello" not in str(entry.details)
@@ -103,7 +103,7 @@ def test_approved_call_that_was_changed_is_refused(
     assert loop._thread is None
     Call.objects.update(state=State.WAITING, ended_at=None)
     asked.refresh_from_db()
-    with pytest.raises(CannotDecideError):  # and what was shown before is not approved
+    with pytest.raises(CannotDecideError):  # the digest displayed before is not approved
         approve_call(by=root, call=asked, digest=seen)
 
 
@@ -129,7 +129,7 @@ def test_expired_and_decided_and_foreign_ones_are_refused(
     with pytest.raises(TooLateError):
         cancel_call(by=people.alice, call=Call.objects.get())
 
-    told = tell(run(asked))
+    told = describe_call(run(asked))
     assert (expired, told.status, told.note) == (State.EXPIRED, "rejected", "Use the other one.")
 
 
@@ -163,7 +163,7 @@ def test_approved_call_that_a_client_carries_out_is_handed_back(root: User, peop
 
     call = approve(root, Call.objects.get(pk=done.call_id))
 
-    told = tell(call)
+    told = describe_call(call)
     assert (told.status, told.arguments) == ("client_executes", HELLO)
 
 
@@ -205,11 +205,11 @@ def test_key_of_a_person_approves_by_rest_in_its_own_group(
         ("delete", "wipe", "delete", "mcp", (), True),
         ("delete", "send", "write", "mcp", (), False),
         ("write", "send", "write", "mcp", (), True),
-        # A server says that it only reads, and that makes it no more harmless …
+        # A server's claim that a tool only reads changes nothing …
         ("write", "look", "read", "mcp", (), True),
         ("delete", "delete_all", "read", "mcp", (), True),
         ("delete", "delete_all", "write", "mcp", (), True),
-        # … unless the operator believes it. What an admin wrote is believed anyway.
+        # … unless the operator trusts the server. Definitions written by admins are trusted anyway.
         ("write", "look", "read", "mcp", ("mail",), False),
         ("write", "look", "read", "mcp", ("*",), False),
         ("write", "look", "read", "manifest", (), False),
@@ -223,5 +223,7 @@ def test_what_waits_by_policy(
     integration = Integration(slug="mail", kind=kind)
     capability = Capability(integration=integration, action=action, side_effect=effect)
 
-    assert waits_for_person(capability, asks_first=False) == waits, counted_as(capability)
+    assert waits_for_person(capability, asks_first=False) == waits, effective_side_effect(
+        capability
+    )
     assert waits_for_person(capability, asks_first=True)

@@ -1,4 +1,4 @@
-"""Many at once, with real rows and threads: one key is one call, one yes is one call."""
+"""Concurrency with real rows and threads: one key is one call, one approval is one call."""
 
 import threading
 from collections import Counter
@@ -39,7 +39,7 @@ def people(transactional_db: None) -> People:
 
 @pytest.fixture
 def worker(people: People) -> Iterator[list[UUID]]:
-    """What listens in the process with the connections; the calls that it has begun."""
+    """Run the call listener; yield the calls that it has started."""
     redis_client().delete(QUEUE)
     begun: list[UUID] = []
 
@@ -79,7 +79,7 @@ def test_one_key_is_one_call(
     people: People, tool: Tool, worker: list[UUID], settings: Settings, monkeypatch: Any
 ) -> None:
     settings.PEGBOARD_CALL_WAIT_SECONDS = 20
-    monkeypatch.setattr(call_wait, "_PATIENT", threading.BoundedSemaphore(TIMES))
+    monkeypatch.setattr(call_wait, "_LONG_POLLS", threading.BoundedSemaphore(TIMES))
     name, key = tool().full_name, new_key(people.support, "execute")
     body = {"user": "alice", "name": name, "arguments": {"text": "hello"}}
 
@@ -101,7 +101,9 @@ def test_one_key_is_one_call(
     assert {(answer.status_code, answer.content) for answer in answers} == {
         (200, answers[0].content)
     }
-    assert answers[0].json()["result"]["content"][0]["text"] == "1: hello"  # it counts its calls
+    assert (
+        answers[0].json()["result"]["content"][0]["text"] == "1: hello"
+    )  # the server counts its calls
     assert (len(worker), Call.objects.count()) == (1, 1)
     assert (other.status_code, early.status_code, wrong.status_code) == (422, 409, 400)
     assert str(Call.objects.get().pk) in early.json()["detail"]

@@ -1,4 +1,4 @@
-"""The worker's part: a call is sent once, its answer is kept, and what is unknown is said to be."""
+"""The worker's part of a call: sent once, its answer stored, unknown outcomes reported as such."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from catalog.models import Capability, Integration, Rule
 from catalog.servers.secrets.secret_store import set_secret
 from discovery.calls.call_queries import find_call
 from discovery.calls.call_sweeper import MOST_ATTEMPTS, sweep
-from discovery.calls.call_view import tell
+from discovery.calls.call_view import describe_call
 from discovery.calls.call_wait import wait_for_end
 from discovery.calls.call_worker import run_call
 from discovery.calls.execution import NotFoundError, execute
@@ -31,7 +31,7 @@ HELLO = {"text": "hello"}
 
 
 def ask(people: People, capability: Capability, **more: Any) -> Call:
-    """alice's call, before a worker has it."""
+    """A call of alice's, before a worker takes it."""
     done = execute(caller=people.caller, full_name=capability.full_name, arguments=HELLO, **more)
     return Call.objects.get(pk=done.call_id)
 
@@ -44,12 +44,12 @@ def called(call: Call) -> Call:
 
 def test_answer_is_kept_and_told(people: People, tool: Tool) -> None:
     call = ask(people, tool())
-    before = tell(call)
+    before = describe_call(call)
 
     called(call)
     run_call(call.pk)  # delivered twice
 
-    told = tell(call)
+    told = describe_call(call)
     assert (before.status, before.is_waiting, told.status) == ("running", True, "completed")
     assert told.result == {"content": [{"type": "text", "text": "1: hello"}], "is_error": False}
     assert (call.arguments, call.attempts, call.state) == (HELLO, 1, State.COMPLETED)
@@ -60,7 +60,7 @@ def test_answer_is_kept_and_told(people: People, tool: Tool) -> None:
 
 def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
     capability = tool()
-    called(ask(people, capability))  # connects, and writes down that it could
+    called(ask(people, capability))  # connects, and stores the status
 
     with CaptureQueriesContext(connection) as asking:
         done = execute(caller=people.caller, full_name=capability.full_name, arguments=HELLO)
@@ -70,7 +70,8 @@ def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
         ended = wait_for_end(Call.objects.get(pk=done.call_id), 1)
 
     assert (ended.state, ended.arguments) == (State.COMPLETED, HELLO)
-    # The right and the row; to take it, the right again with secrets and pin, the end; to read it.
+    # Statements: the right and the row; the claim; the right with secrets and pin; the end; the
+    # read.
     assert (len(asking), len(sending), len(waiting) - 1) == (2, 3, 1)
 
 
@@ -109,7 +110,7 @@ def test_what_is_lost_after_the_request_is_not_called(
     called(call)
 
     assert (call.state, call.reason, call.result) == (State.FAILED, "not_there", None)
-    assert loop._thread is None  # nothing was started or asked
+    assert loop._thread is None  # nothing was started or contacted
     if lose is not LOSSES["key"]:
         assert find_call(principal=people.alice, pk=call.pk) is None
 
@@ -119,7 +120,7 @@ def test_what_is_lost_after_the_request_is_not_called(
     [
         ({"arguments_json": '{"text":"hello!"}'}, "changed"),
         ({"definition_hash": "another"}, "changed"),
-        ({"expires_at": Now() - timedelta(seconds=1)}, None),
+        ({"expires_at": Now() - timedelta(hours=1)}, None),
     ],
 )
 def test_what_has_changed_or_is_too_late_is_not_called(
@@ -159,7 +160,7 @@ def test_outcome_that_nobody_knows_is_no_failure(
 
     assert (call.state, call.reason) == (state, reason)
     assert "canary" not in call.message
-    assert ("is not known" in tell(call).message) == (state == State.UNKNOWN)
+    assert ("is not known" in describe_call(call).message) == (state == State.UNKNOWN)
 
 
 def test_call_whose_worker_died_is_never_repeated_unless_it_reads(
@@ -204,7 +205,7 @@ def test_long_answers_are_cut_and_say_so(people: People, tool: Tool, settings: S
     run_call(Call.objects.get().pk)
 
     call = Call.objects.get(pk=done.call_id)
-    told = tell(call)
+    told = describe_call(call)
     assert told.truncated
     assert told.result is not None
     assert told.result["content"][0]["text"].endswith(

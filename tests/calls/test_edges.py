@@ -1,4 +1,4 @@
-"""Calls by every edge: REST, MCP and meta-tools, and what a turn learns of them."""
+"""Calls by REST, MCP and meta-tools, and their effect on turns."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def key(people: People) -> str:
 
 
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that has done its work by the time anybody waits."""
+    """Finish the call as a worker before anybody waits for it."""
     from discovery.calls import execution
 
     def wait(call: Call, seconds: float) -> Call:
@@ -196,7 +196,7 @@ def test_no_credential_reaches_a_server_that_is_not_its_own(
 
     told = answers[0].json()
     assert told["status"] == "completed"
-    assert "[hidden]" in told["result"]["content"][0]["text"]  # it said its own token again
+    assert "[hidden]" in told["result"]["content"][0]["text"]  # the server repeated its own token
     assert "Bearer token-of-b" in seen
     assert "token-of-a" not in seen
     assert key not in seen

@@ -1,4 +1,4 @@
-"""Descriptors and embedders for the stories about the catalogue."""
+"""Descriptors and embedders for catalogue tests."""
 
 import hashlib
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def store(*tools: Descriptor, **options: Any) -> RegistrationReport:
 
 
 class WordyEmbedder:
-    """Gives every text a vector of its own, but for "poison"; keeps what it was given."""
+    """An embedder with a unique vector for each text except "poison"; records its input."""
 
     dimension = 8
     refusal: type[Exception] = ValueError
@@ -62,7 +62,7 @@ class WordyEmbedder:
 
 
 class AbsentEmbedder(WordyEmbedder):
-    """A provider that does not answer."""
+    """An embedder without answers."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         raise EmbedderUnavailable("nobody answers")

@@ -1,4 +1,4 @@
-"""An embedder for the tests that are not about the model, and what was sent to the queue."""
+"""Fixtures: an embedder for tests that are not about the model, and the sent tasks."""
 
 import pytest
 from celery import Celery
@@ -12,14 +12,14 @@ from tests.catalog.builders import WordyEmbedder
 
 @pytest.fixture(autouse=True)
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordyEmbedder:
-    """The embedder that the settings name."""
+    """The embedder named in the settings."""
     wordy = WordyEmbedder()
     use(wordy, monkeypatch)
     return wordy
 
 
 def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the settings name this one, in a process that has just started."""
+    """Configure this embedder, as in a fresh process."""
     provider = configured_embedder.LazyEmbedder(lambda: wordy)
     monkeypatch.setitem(configured_embedder._providers, settings.PEGBOARD_EMBEDDER, provider)
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
@@ -29,7 +29,7 @@ def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """What the workers were asked to embed."""
+    """The embedding tasks sent so far."""
     tasks: list[list[int]] = []
 
     def send(_: Celery, task: str, arguments: list[list[int]]) -> None:

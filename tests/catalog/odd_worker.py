@@ -1,8 +1,8 @@
-"""A real worker whose embedder is small, and whose process dies where the test wants it.
+"""A real worker with a small embedder, whose process dies where the test wants it.
 
-A file in the folder KILL_AT names a point of the work: `before_claim`, `before_model`,
-`after_model` or `after_write`. The process that gets there removes the file and dies. A text with
-the word "deadly" kills every process that embeds it.
+A file in the folder KILL_AT names a point: `before_claim`, `before_model`, `after_model` or
+`after_write`. The process that reaches it removes the file and dies. A text with the word "deadly"
+kills every process that embeds it.
 """
 
 import os
@@ -15,7 +15,7 @@ import django
 
 from marketplace.config.celery import app as app
 
-django.setup()  # what follows needs the tables
+django.setup()  # the imports below need the tables
 
 from django.conf import settings  # noqa: E402
 

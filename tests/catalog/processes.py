@@ -19,7 +19,7 @@ PATIENCE = 60  # seconds
 
 
 class Deployment:
-    """A queue, and the programs that were started on it; all of it ends with the test."""
+    """A queue and the programs started on it; all of them end with the test."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -53,7 +53,7 @@ class Deployment:
         return self.start_worker("--beat", f"--schedule={self.data / 'beat'}", **options)
 
     def manage(self, *arguments: str) -> None:
-        """Run a command to its end; it must succeed."""
+        """Run a management command, which must succeed."""
         subprocess.run(  # noqa: S603
             [sys.executable, "manage.py", *arguments],
             cwd=PROJECT,

@@ -32,7 +32,7 @@ SERVER = {
 
 
 def run(command: str, *arguments: str) -> dict[str, Any]:
-    """What the command says to a script."""
+    """Run the command with --json; return its output."""
     output = StringIO()
     call_command(command, *arguments, "--json", stdout=output)
     report: dict[str, Any] = json.loads(output.getvalue())
@@ -41,7 +41,7 @@ def run(command: str, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A skill, something to install, and a broken file."""
+    """A folder with a skill, an installable server, and a broken file."""
     (tmp_path / "minutes").mkdir()
     (tmp_path / "minutes" / "SKILL.md").write_text(SKILL)
     (tmp_path / "server.json").write_text(json.dumps(SERVER))

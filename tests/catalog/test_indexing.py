@@ -44,7 +44,7 @@ def assert_every_vector_is_of_its_text() -> None:
 
 
 class ChangingEmbedder(WordyEmbedder):
-    """While it embeds, somebody imports another text."""
+    """An embedder during whose work another text is imported."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = super().embed(texts)

@@ -1,4 +1,4 @@
-"""Nothing is lost: workers are killed, queues stopped and emptied, and everything is embedded."""
+"""Killed workers, stopped and emptied queues: nothing is lost, and everything is embedded."""
 
 import shutil
 import signal

@@ -96,11 +96,11 @@ def test_process_keeps_only_the_latest(
 
 
 def test_hundred_at_once_embed_the_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """REL-15: it was known, and has been forgotten here and in Redis."""
+    """REL-15: the vector was cached, and has been evicted here and from Redis."""
     slow = SlowEmbedder()
     use(slow, monkeypatch)
     store(tool("send_email"))
-    embed_queries(["hot"])  # the model is known now, so no thread asks the database
+    embed_queries(["hot"])  # caches the model, so that no thread queries the database
     query_vectors._cache.clear()
     redis_client().delete(query_vectors._key(slow.name, "hot"))
     answers: list[Vectors] = []

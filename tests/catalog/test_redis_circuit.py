@@ -8,7 +8,7 @@ from acl.platform.redis_circuit import RedisCircuit
 
 
 class Flaky:
-    """A call that fails while Redis is away, and counts how often it was made."""
+    """A call to Redis, counting its attempts and failing while Redis is down."""
 
     def __init__(self) -> None:
         self.away = True

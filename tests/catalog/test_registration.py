@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def rows_as_written() -> list[tuple[str, ...]]:
-    """Every row with the transaction that wrote it."""
+    """Return each row with the transaction that wrote it."""
     tables = (Capability, Integration, Embedding, LexicalVector, CatalogVersion, AuditEntry)
     with connection.cursor() as cursor:
         rows = []

@@ -1,4 +1,4 @@
-"""Real sources of many authors, where they lie beside the project."""
+"""Real third-party sources, if they lie beside the project."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    """A catalogue that is embedded by "wordy"; the settings have just been changed to "newer"."""
+    """A catalogue embedded by "wordy"; the settings have just changed to "newer"."""
     store(tool("send_email"), tool("read_email"))
     embed_pending()
     settings.PEGBOARD_EMBEDDER = "openai"
@@ -103,7 +103,9 @@ def test_model_that_is_named_again_answers_before_any_sweep(
 
     store(tool("send_email"), tool("read_email"), tool("one_more"))
     use(embedder, monkeypatch)
-    with pytest.raises(EmbedderUnavailable):  # one vector is missing, and nobody here has "newer"
+    with pytest.raises(
+        EmbedderUnavailable
+    ):  # one vector is missing, and no worker here has "newer"
         embed_queries(["hello"])
 
 

@@ -12,7 +12,7 @@ from catalog.models import Capability, Embedding
 from catalog.tasks import send_embeddings
 from tests.catalog.builders import store, tool
 
-QUEUE_PATIENCE = 1  # second: Celery's own is six
+QUEUE_PATIENCE = 1  # seconds, in place of Celery's six
 
 
 def test_many_ids_go_as_several_tasks(sent: list[list[int]]) -> None:

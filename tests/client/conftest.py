@@ -1,4 +1,4 @@
-"""A real Pegboard that answers over HTTP, with a worker that sends calls, and both clients."""
+"""Fixtures of client tests: a real Pegboard over HTTP with a worker, and both clients."""
 
 import asyncio
 import inspect
@@ -52,19 +52,19 @@ def root(people: People) -> User:
 
 @pytest.fixture
 def key(people: People) -> str:
-    """A chat backend's."""
+    """A key of a chat backend."""
     return new_key(people.support, "select", "discover", "execute")
 
 
 @pytest.fixture
 def notes(people: People) -> Capability:
-    """A tool of a program: its answer counts the calls, so that it would tell a second one."""
+    """A tool of a program whose answer counts the calls, so that a second one would show."""
     return _tool_of_a_program(people, "notes")
 
 
 @pytest.fixture
 def ledger(people: People) -> Capability:
-    """The same, where a person is asked first."""
+    """The same tool with approval."""
     return _tool_of_a_program(people, "ledger", ai_access="propose")
 
 
@@ -87,7 +87,7 @@ def _tool_of_a_program(people: People, slug: str, **fields: Any) -> Capability:
 def _worker(
     transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """What the process Connections does, in threads of this one."""
+    """Run the worker of connections in threads of this process."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     settings.PEGBOARD_APPROVE = "propose"
@@ -106,7 +106,7 @@ def _worker(
 
 
 class Losing(httpx.BaseTransport):
-    """The real way there, on which so many answers are lost after they were given."""
+    """A real transport, losing some of the answers."""
 
     def __init__(self, losses: int) -> None:
         self.losses, self.asked = losses, list[str]()
@@ -123,7 +123,7 @@ class Losing(httpx.BaseTransport):
 
 
 class InStep:
-    """AsyncPegboard for tests that are told in order: each call is run to its end."""
+    """AsyncPegboard with synchronous methods: each call runs to its end."""
 
     def __init__(self, client: AsyncPegboard) -> None:
         self._client, self._runner = client, asyncio.Runner()
@@ -144,7 +144,7 @@ Connect = Callable[[str], Pegboard]
 
 @pytest.fixture(params=[Pegboard, AsyncPegboard], ids=["sync", "async"])
 def connect(request: pytest.FixtureRequest, live_server: LiveServer) -> Iterator[Connect]:
-    """A client with a key: every test that uses it is told by both."""
+    """Return a client with a key; each test runs with both clients."""
     made: list[Any] = []
 
     def make(raw: str) -> Pegboard:
@@ -158,7 +158,7 @@ def connect(request: pytest.FixtureRequest, live_server: LiveServer) -> Iterator
 
 
 def meanwhile_approved(by: User, work: Callable[[], Any]) -> Any:
-    """What `work` gives, while a person says yes to the call that it begins."""
+    """Return the result of `work`, whose call is approved meanwhile."""
     with ThreadPoolExecutor(1) as thread:
         doing = thread.submit(work)
         while not doing.done():

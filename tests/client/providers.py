@@ -1,9 +1,8 @@
-"""A server on this machine that speaks as model providers do: Anthropic's Messages API and OpenAI's
-Chat Completions.
+"""A local server with the APIs of Anthropic's Messages and OpenAI's Chat Completions.
 
-Its model is one that knows what it wants: it calls the tools that it was told to call, one after
-another, and then repeats what the last one said. Like the real ones it refuses what its SDK's
-types do not know, a result of no call, and a call without a result.
+Its model makes the tool calls that it was told to, one after another, and then repeats the last
+result. Like the real ones it rejects what its SDK's types do not know, a result without a call, and
+a call without a result.
 """
 
 import json
@@ -22,7 +21,7 @@ Wish = tuple[str, Body]
 
 
 class StandIn:
-    """`wishes` are the names and arguments that the model will call; `asked` what it was sent."""
+    """`wishes` are the names and arguments of the model's calls; `asked` the requests received."""
 
     def __init__(self) -> None:
         self.wishes: list[Wish] = []
@@ -30,7 +29,7 @@ class StandIn:
         self.address = ""
 
     def next_wish(self, offered: set[str], done: int) -> Wish | None:
-        """The next call, or None where the model is ready to answer."""
+        """Return the next call, or None if the model is ready to answer."""
         if done == len(self.wishes):
             return None
         if self.wishes[done][0] not in offered:
@@ -40,7 +39,7 @@ class StandIn:
 
 @contextmanager
 def stand_in() -> Iterator[StandIn]:
-    """A provider, as long as it is needed."""
+    """Run a provider for as long as the block lasts."""
     provider = StandIn()
 
     class Handler(BaseHTTPRequestHandler):
@@ -134,7 +133,7 @@ _APIS: dict[str, Callable[[StandIn, Body], Body]] = {
 
 
 def _read(kind: Any, sent: Any) -> Any:
-    """As the SDK's types read it; a field that they do not know is refused."""
+    """Parse by the SDK's types, rejecting unknown fields."""
     adapter = TypeAdapter(kind)
     read = adapter.dump_python(adapter.validate_python(sent), mode="json", exclude_unset=True)
     if read != sent:

@@ -1,4 +1,4 @@
-"""Every call of both clients, against a real Pegboard."""
+"""All methods of both clients against a real Pegboard."""
 
 import pytest
 from django.contrib.auth.models import User

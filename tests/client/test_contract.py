@@ -1,5 +1,4 @@
-"""The client against the API's own description: it says nothing that the API does not know, and
-promises nothing that the API does not give."""
+"""The client against the API's schema: it sends nothing unknown, and promises nothing missing."""
 
 import inspect
 import re
@@ -14,8 +13,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is
 import pegboard_client
 import pytest
 from drf_spectacular.generators import SchemaGenerator
-from pegboard_client import asking, client, client_async, options
-from pegboard_client.asking import Ask
+from pegboard_client import api_request, client, client_async, options
+from pegboard_client.api_request import ApiRequest
 
 PACKAGE = Path(client.__file__).parent
 Schema = dict[str, Any]
@@ -27,27 +26,27 @@ def schema() -> Schema:
     return described
 
 
-# Each call with the types of what it may say beside its arguments.
-ASKED: dict[str, tuple[Ask[Any], type | None]] = {
-    "select": (asking.select("m", {}), options.SelectOptions),
-    "plan": (asking.plan("m", {}), options.PlanOptions),
-    "discover": (asking.discover("m", {}), options.DiscoverOptions),
-    "execute": (asking.execute("n", {}, "t", "k", {}), options.Caller),
-    "get_call": (asking.call("c", 1), None),
-    "cancel_call": (asking.cancel("c"), None),
-    "get_turn": (asking.turn("t"), None),
-    "start_turn": (asking.start("t"), None),
-    "report_outcome": (asking.outcome("t", {"task_success": True}), options.Told),
-    "list_capabilities": (asking.capabilities({}), options.Filters),
-    "get_capability": (asking.capability("n", {}), options.Shown),
-    "list_meta_tools": (asking.meta_tools(), None),
-    "call_meta_tool": (asking.meta("n", {}, "t", {}), options.Caller),
+# Each request with the type of its options.
+ASKED: dict[str, tuple[ApiRequest[Any], type | None]] = {
+    "select": (api_request.select("m", {}), options.SelectOptions),
+    "plan": (api_request.plan("m", {}), options.PlanOptions),
+    "discover": (api_request.discover("m", {}), options.DiscoverOptions),
+    "execute": (api_request.execute("n", {}, "t", "k", {}), options.Caller),
+    "get_call": (api_request.call("c", 1), None),
+    "cancel_call": (api_request.cancel("c"), None),
+    "get_turn": (api_request.turn("t"), None),
+    "start_turn": (api_request.start("t"), None),
+    "report_outcome": (api_request.outcome("t", {"task_success": True}), options.OutcomeFields),
+    "list_capabilities": (api_request.capabilities({}), options.Filters),
+    "get_capability": (api_request.capability("n", {}), options.DetailOptions),
+    "list_meta_tools": (api_request.meta_tools(), None),
+    "call_meta_tool": (api_request.meta("n", {}, "t", {}), options.Caller),
 }
 
 
 def test_every_call_of_the_client_is_here() -> None:
-    functions = dict(inspect.getmembers(asking, inspect.isfunction))
-    own = {name for name, made in functions.items() if made.__module__ == asking.__name__}
+    functions = dict(inspect.getmembers(api_request, inspect.isfunction))
+    own = {name for name, made in functions.items() if made.__module__ == api_request.__name__}
 
     assert len(ASKED) == len(own - {"call_under_way"})
 
@@ -61,7 +60,7 @@ def test_what_is_sent_is_in_the_schema(name: str, schema: Schema) -> None:
     known = {each["name"]: each["schema"] for each in operation.get("parameters", ())}
     fields = _resolved(schema, body["schema"])["properties"] if body else {}
 
-    hints = {asking._AS_TOLD.get(key, key): kind for key, kind in _hints(said).items()}
+    hints = {api_request._FIELD_NAMES.get(key, key): kind for key, kind in _hints(said).items()}
 
     assert operation["operationId"] == name
     assert set(ask.body or ()) <= fields.keys()
@@ -71,12 +70,13 @@ def test_what_is_sent_is_in_the_schema(name: str, schema: Schema) -> None:
         assert _takes(schema, (fields or known)[field], kind), field
 
 
-def _template(schema: Schema, ask: Ask[Any]) -> str:
+def _template(schema: Schema, ask: ApiRequest[Any]) -> str:
     paths: list[str] = [
         path for path, methods in schema["paths"].items() if ask.method.lower() in methods
     ]
     fits = [path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), ask.path)]
-    # `/capabilities/batch` and `/capabilities/{full_name}`: the one with fewer holes is meant.
+    # `/capabilities/batch` and `/capabilities/{full_name}`: the one with fewer placeholders is
+    # meant.
     return min(fits, key=lambda path: path.count("{"))
 
 
@@ -85,8 +85,8 @@ def test_what_is_promised_is_given(name: str, schema: Schema) -> None:
     ask, _ = ASKED[name]
     operation = schema["paths"][_template(schema, ask)][ask.method.lower()]
     function = next(
-        made for _, made in inspect.getmembers(asking, inspect.isfunction)
-        if made.__module__ == asking.__name__ and made.__name__ == _function_of(name)
+        made for _, made in inspect.getmembers(api_request, inspect.isfunction)
+        if made.__module__ == api_request.__name__ and made.__name__ == _function_of(name)
     )  # fmt: skip
     (promised,) = get_args(get_type_hints(function)["return"])
 
@@ -101,7 +101,7 @@ def _function_of(operation: str) -> str:
 
 
 def _broken(schema: Schema, given: Schema, promised: Any, where: str) -> Any:
-    """Places where the API may give something else than the type says."""
+    """Yield the places where the API may return something that the type excludes."""
     may_be_null, given = given.get("nullable", False), _resolved(schema, given)
     may_be_null = may_be_null or given.get("nullable", False)
     kinds = get_args(promised) if get_origin(promised) in (Union, UnionType) else (promised,)
@@ -134,7 +134,7 @@ _JSON = {str: "string", int: "integer", float: "number", bool: "boolean", dict: 
 
 
 def _takes(schema: Schema, field: Schema, kind: Any) -> bool:
-    """Whether the API takes every value of the type."""
+    """Return True if the API accepts every value of the type."""
     field = _resolved(schema, field)
     if get_origin(kind) in (Union, UnionType):
         return all(_takes(schema, field, each) for each in get_args(kind))
@@ -157,7 +157,7 @@ def _hints(said: type | None) -> dict[str, Any]:
 
 
 def test_both_clients_are_the_same_but_for_waiting() -> None:
-    """Said twice, since neither can call the other; what is changed in one is changed in both."""
+    """The clients are written twice, since neither can call the other; changes go into both."""
     plain = _without_waiting(inspect.getsource(client))
     waiting = _without_waiting(inspect.getsource(client_async))
 
@@ -165,7 +165,7 @@ def test_both_clients_are_the_same_but_for_waiting() -> None:
 
 
 def _without_waiting(source: str) -> str:
-    """The code in one line, without what says which of the two it is."""
+    """Return the code on one line, without what tells the two apart."""
     body = source[source.index("class ") :]
     body = re.sub(r'"""A?s?k?s? one .*?"""', "", body, count=1, flags=re.DOTALL)
     body = re.sub(r"\b(await |async )", "", body)
@@ -176,7 +176,7 @@ def _without_waiting(source: str) -> str:
 
 
 def test_package_is_typed_and_needs_httpx_alone(tmp_path: Path) -> None:
-    """Installed as its page says, but without an index; in a copy, since building leaves files."""
+    """Installed as in its README, but without an index, from a copy: building leaves files."""
     shutil.copytree(PACKAGE.parent, tmp_path / "client")
     quiet = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run(  # noqa: S603 (our own words)

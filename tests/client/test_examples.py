@@ -1,4 +1,4 @@
-"""The examples of `docs/examples`, against a real Pegboard and a stand-in for the provider."""
+"""The examples of `docs/examples` against a real Pegboard and a stand-in provider."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Chat = Callable[[str], str]
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    # Here and not above: it loads SDKs, which takes seconds that other processes are spared.
+    # Imported here: loading SDKs takes seconds, which other test processes are spared.
     from tests.client.providers import stand_in
 
     with stand_in() as provider:
@@ -46,7 +46,7 @@ def chat(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Chat:
-    """The example as somebody runs it for alice, and what it prints."""
+    """Run the example as a user would for alice; return its output."""
     monkeypatch.setenv("PEGBOARD_URL", live_server.url)
     monkeypatch.setenv("PEGBOARD_KEY", key)
     main = runpy.run_path(str(EXAMPLES / f"chat_{request.param}.py"), run_name="example")["main"]
@@ -74,7 +74,7 @@ def test_chat_from_plan_to_outcome(
     provider.wishes = [("ledger__echo", {"text": "a sum"})]
     said += [meanwhile_approved(root, lambda: chat("write a line to ledger__echo"))]
     provider.wishes = [("notes__echo", {"text": "again"})]
-    said += [chat("zyx qwv")]  # fits nothing: everything is offered
+    said += [chat("zyx qwv")]  # matches nothing: everything is offered
 
     turns = Turn.objects.order_by("created_at").select_related("outcome")
     calls = Call.objects.order_by("created_at")
@@ -94,7 +94,7 @@ def test_chat_from_plan_to_outcome(
     ]
     assert {call.state for call in calls} == {Call.State.COMPLETED}
     assert calls[1].decided_by == root
-    assert len(provider.asked) == 3 + 2 + 2  # wrong arguments were told to the model
+    assert len(provider.asked) == 3 + 2 + 2  # wrong arguments were returned to the model
 
 
 @pytest.mark.django_db(transaction=True)

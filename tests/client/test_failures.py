@@ -1,5 +1,4 @@
-"""What goes wrong: told as exceptions, repeated where nothing can happen twice, and never twice
-where it can."""
+"""Failures: raised as exceptions, and retried only if nothing can happen twice."""
 
 import logging
 from typing import Any
@@ -105,7 +104,7 @@ def test_lost_answer_is_asked_for_again_and_nothing_is_done_twice(
 
 
 def answering(*statuses: int, **headers: str) -> tuple[httpx.MockTransport, list[str]]:
-    """A proxy before a Pegboard that is being restarted."""
+    """Return a transport with these answers, like a proxy before a restarting Pegboard."""
     left, asked = list(statuses), list[str]()
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -149,7 +148,7 @@ def test_what_is_tried_again(
 
 
 def test_pauses_grow_are_bounded_and_obey_the_server() -> None:
-    from pegboard_client.asking import plan
+    from pegboard_client.api_request import plan
 
     retries, ask = Retries(times=6, first_pause=1, longest_pause=8), plan("x", {})
     away = Unavailable(503, {}, None)
@@ -164,16 +163,16 @@ def test_pauses_grow_are_bounded_and_obey_the_server() -> None:
 
 
 def test_patience_is_counted_for_each_status() -> None:
-    from pegboard_client.waiting import Patience
+    from pegboard_client.wait_limits import WaitLimits
 
     now = [0.0]
-    patience = Patience({"running": 30, "approval_needed": 5}, clock=lambda: now[0])
+    patience = WaitLimits({"running": 30, "approval_needed": 5}, clock=lambda: now[0])
 
     looks = []
     for at, status in [(0, "approval_needed"), (4, "approval_needed"), (9, "running"),
                        (34, "running"), (39, "running"), (39, "completed")]:  # fmt: skip
         now[0] = at
-        looks.append(patience.next_look(status))  # type: ignore[arg-type]
+        looks.append(patience.next_wait(status))  # type: ignore[arg-type]
 
     assert looks == [5, 1, 20, 5, 0, 0]
 

@@ -1,4 +1,4 @@
-"""LOG-1: one line of the log is one JSON object, whatever a name says and whoever logs it."""
+"""LOG-1: each line of the log is one JSON object, whatever it contains and whoever logs it."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 from marketplace.config.logs import LONGEST_TEXT
 
 NAMES = ("a\r\nb", "\x1b[2J\x1b]0;owned\x07", "nul\x00", "\x9b31m\x85", "\u2028x\u2029", "\ud83dx")
-# Each program sets its log up as it does when it runs, then says every name in every way.
+# Each program sets up its log as in production, then logs each name in each way.
 SAYS = """
 import logging, sys, structlog
 NAMES = {names}
@@ -52,7 +52,7 @@ app.log.setup(loglevel="INFO", redirect_stdouts=False)
 from celery.utils.log import get_task_logger
 say(get_task_logger("x") if {task} else logging.getLogger("celery.worker"))
 """
-# The worker's part: a server whose own words end up in the log.
+# The worker's part: a server whose output is logged.
 SERVER = """
 import asyncio
 import django
@@ -90,7 +90,7 @@ PROGRAMS = {
 
 
 def said(program: str, style: str) -> tuple[list[str], int]:
-    """The lines of the log, and how many there should be."""
+    """Return the log's lines, and the expected number."""
     done = subprocess.run(  # noqa: S603 - ourselves
         [sys.executable, "-c", SAYS.replace("{names}", ascii(NAMES)) + program],
         env=os.environ | {"PEGBOARD_LOG_FORMAT": style, "PEGBOARD_LOG_LEVEL": "INFO"},
@@ -137,7 +137,7 @@ def test_words_of_a_server_are_one_printable_field() -> None:
 def test_traceback_to_read_has_no_control_characters() -> None:
     lines, expected = said(DJANGO, "text")
 
-    assert len(lines) > expected  # tracebacks have lines
+    assert len(lines) > expected  # tracebacks have several lines
     assert all(line.isprintable() for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Traces: of a selection and its statements where a collector is named, and otherwise nothing."""
+"""Traces of a selection and its statements if a collector is configured; otherwise none."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ print(*sorted(name for name in sys.modules if name.startswith("opentelemetry."))
 
 
 class Collector(HTTPServer):
-    """Takes traces on loopback, as a real collector does."""
+    """A local collector of traces."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Taking)
@@ -56,7 +56,7 @@ class _Taking(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing to tell."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_traces_are_wanted_where_a_collector_is_named(
 
 
 def _ask(**environment: str) -> str:
-    """Select in a process of its own; the modules of OpenTelemetry that it has loaded."""
+    """Select in a separate process; return the loaded OpenTelemetry modules."""
     answer = subprocess.run(  # noqa: S603
         [sys.executable, "-c", ASK],
         cwd=PROJECT,

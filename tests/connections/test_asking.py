@@ -1,4 +1,4 @@
-"""Asking by integration: secrets reach their server and no other, and health is written down."""
+"""Requests by integration: secrets reach their own server only, and health is recorded."""
 
 import json
 import subprocess
@@ -59,7 +59,7 @@ def test_secrets_reach_their_own_server() -> None:
     ]
 
     tokens = [each["environment"].get("TOKEN") for each in told]
-    assert tokens == ["all", "alice", None]  # so short that nobody hides them
+    assert tokens == ["all", "alice", None]  # too short to be redacted
 
 
 def test_wrong_secret_of_ones_own_takes_the_server_from_nobody() -> None:
@@ -150,7 +150,7 @@ def test_second_call_starts_nothing_until_the_connection_is_closed() -> None:
     third = text_of(call_tool(fine, "pid", {}))
 
     assert first == second != third
-    assert fine.checks.count() == 1  # the first connection; calls that go well are not counted
+    assert fine.checks.count() == 1  # the first connection; successful calls are not counted
 
 
 def test_secrets_of_addresses_go_where_the_source_says() -> None:
@@ -190,7 +190,7 @@ def test_secret_becomes_no_option() -> None:
 
 
 def test_web_loads_nothing_that_goes_out() -> None:
-    """Beyond what the import contract sees: as the web server loads it, with every address."""
+    """Complements the import contract: the web process with all its URLs loaded."""
     code = (
         "import sys; import marketplace.config.wsgi\n"
         "from django.urls import get_resolver; get_resolver().url_patterns\n"

@@ -1,4 +1,4 @@
-"""Two kinds of workers, and only one of them embeds."""
+"""The two kinds of workers, of which only one embeds."""
 
 from types import SimpleNamespace
 

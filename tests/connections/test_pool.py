@@ -1,4 +1,4 @@
-"""Connections that are kept: reused, bounded, renewed, and left alone when they fail."""
+"""The connection pool: reuse, limits, renewal, and the circuit breaker."""
 
 import asyncio
 import json
@@ -149,7 +149,7 @@ def test_eight_evil_servers_do_not_disturb_a_good_one() -> None:
     reasons, answers = in_pool(ask, limits=replace(QUICK, connect_seconds=4))
 
     assert dict(zip(evil, reasons, strict=True)) == evil
-    assert len(set(answers)) == 1  # one process answered all along
+    assert len(set(answers)) == 1  # one process answered all requests
 
 
 def test_room_is_made_by_ending_the_one_idle_for_longest() -> None:

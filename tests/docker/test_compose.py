@@ -1,4 +1,4 @@
-"""The compose file, without an engine: against the schema that check-jsonschema brings along."""
+"""The compose file, without an engine: checked against the schema in check-jsonschema."""
 
 import re
 import subprocess

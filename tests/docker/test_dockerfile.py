@@ -1,4 +1,4 @@
-"""The Dockerfile, without an engine: linted, and what can be read from it."""
+"""The Dockerfile, without an engine: linted and inspected."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def test_linter_has_nothing_to_say() -> None:
     linter = Path(sys.executable).with_name("hadolint")
 
     answer = subprocess.run(  # noqa: S603
-        # Its one rule that we break on purpose: two folders are not what the files are.
+        # The one rule that we break on purpose: two COPYs have different targets.
         [linter, "--no-color", "--ignore=DL3059", DOCKERFILE],
         capture_output=True,
         text=True,
@@ -83,7 +83,7 @@ def _copied() -> list[str]:
 
 
 def _stages() -> dict[str, list[str]]:
-    """The lines of each stage, by its name."""
+    """Return the lines of each stage by its name."""
     stages: dict[str, list[str]] = {}
     for line in LINES:
         if line.startswith("FROM"):

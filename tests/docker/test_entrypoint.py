@@ -37,7 +37,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data folder that the servers' account may reach, without a model."""
+    """A data folder accessible to the servers' account, without a model."""
     folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
     open_data_folder(folder)
     yield folder
@@ -125,7 +125,7 @@ def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
 
 
 def test_roles_start_before_their_servers_and_stop_when_told(data: Path) -> None:
-    """REL-18: each starts with nothing there, says what is missing, and finds it once it comes."""
+    """REL-18: each role starts without its servers, reports what is missing, and connects later."""
     postgres, redis = EmbeddedPostgres(data, durable=False), EmbeddedRedis(data, durable=False)
     port = free_port()
     there = {"DATABASE_URL": postgres.url(), "REDIS_URL": redis.url, "PORT": str(port)}

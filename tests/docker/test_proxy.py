@@ -1,4 +1,4 @@
-"""The proxy as it is configured, in front of a web that is not there yet, or is restarted."""
+"""The configured proxy in front of a starting or restarting web server."""
 
 import http.client
 import os
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.processes
 
 
 class Web(BaseHTTPRequestHandler):
-    """Tells what it is told of who asks."""
+    """A web server: it answers with what the proxy tells it about the client."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -41,7 +41,7 @@ class Web(BaseHTTPRequestHandler):
         self.wfile.write(told)
 
     def log_message(self, *_: object) -> None:
-        """Nothing to tell."""
+        """Log nothing."""
 
 
 def test_proxy_waits_for_the_web_and_believes_nobody(tmp_path: Path) -> None:
@@ -92,7 +92,9 @@ def _proxy(folder: Path, port: int, upstream: int) -> Iterator[None]:
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
     }
-    text = CADDYFILE.read_text().replace("tls {$PEGBOARD_TLS:internal}", "")  # plain, for once
+    text = CADDYFILE.read_text().replace(
+        "tls {$PEGBOARD_TLS:internal}", ""
+    )  # plain HTTP for the test
     (folder / "Caddyfile").write_text(text)
     command = [CADDY, "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
     with (folder / "told").open("wb") as told:
@@ -119,7 +121,7 @@ def _web(port: int) -> Iterator[None]:
 
 
 def _asked_until(over: threading.Event, port: int) -> Counter[str]:
-    """What is answered to one request after the other, each with a body."""
+    """Send requests with bodies one after the other; return the answers."""
     told: Counter[str] = Counter()
     while not over.is_set():
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)

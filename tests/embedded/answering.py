@@ -1,4 +1,4 @@
-"""The smallest application that gunicorn can end as it ends Pegboard."""
+"""A minimal application for tests of gunicorn's shutdown."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ __all__ = ["application", "graceful_timeout", "threads", "when_ready", "worker_c
 def application(
     environ: dict[str, object], start_response: Callable[[str, list[tuple[str, str]]], object]
 ) -> Iterable[bytes]:
-    """A few milliseconds of work, so that there is a queue; at /hold until a file is there."""
+    """Work a few milliseconds, so that there is a queue; at /hold, wait until a file exists."""
     time.sleep(0.003)
     while environ["PATH_INFO"] == "/hold" and not Path(str(environ["QUERY_STRING"])).exists():
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data folder that the servers' account may reach, as pytest's own folders may not be."""
+    """A data folder accessible to the servers' account, which pytest's own are not."""
     folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
     open_data_folder(folder)
     yield folder
@@ -21,7 +21,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture
 def start(data: Path) -> Iterator[Callable[..., EmbeddedPostgres]]:
-    """Starts a Postgres on the data folder; all that were started are stopped at the end."""
+    """Starts a Postgres on the data folder; all are stopped at the end."""
     started: list[EmbeddedPostgres] = []
 
     def start_postgres(*, durable: bool = False) -> EmbeddedPostgres:

@@ -1,4 +1,4 @@
-"""A small application, served and ended as Pegboard is."""
+"""A small application, served and stopped as Pegboard is."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def served(bind: str, pass_fds: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
-    """gunicorn with `tests.embedded.answering`; who leaves the block has it end, and waits."""
+    """Run gunicorn with `tests.embedded.answering`; stop it and wait at the end."""
     command = [*(sys.executable, "-m", "gunicorn"), "--config=python:tests.embedded.answering"]
     command += [f"--bind={bind}", "tests.embedded.answering"]
     with subprocess.Popen(  # noqa: S603 - ourselves

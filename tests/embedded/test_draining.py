@@ -1,4 +1,4 @@
-"""How the web ends: whoever is let in is answered, and whoever is not is refused."""
+"""Graceful shutdown of the web server: accepted requests are answered, others refused."""
 
 import http.client
 import signal
@@ -56,7 +56,7 @@ def test_another_that_takes_over_is_let_have_them_all() -> None:
 
 
 def _ended_by(number: signal.Signals) -> Counter[str]:
-    """What clients are told that dial again and again while the web gets this signal."""
+    """Return what clients get that connect repeatedly while the web server receives this signal."""
     port, over = free_port(), threading.Event()
     with served(f"127.0.0.1:{port}") as web, ThreadPoolExecutor(CLIENTS) as clients:
         wait_for(lambda: _asked(port) == "answered", "listening")
@@ -64,9 +64,9 @@ def _ended_by(number: signal.Signals) -> Counter[str]:
         asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]
         time.sleep(0.3)
         web.send_signal(number)
-        # Under all these requests: who ends takes nobody new.
+        # Under this load: a process that stops accepts no new connections.
         _, left = psutil.wait_procs(before, timeout=60)
-        time.sleep(1.5)  # an attempt that was ignored is made again after a second
+        time.sleep(1.5)  # an ignored connection attempt is repeated after a second
         over.set()
         told = sum((each.result() for each in asking), Counter[str]())
     assert not left

@@ -1,4 +1,4 @@
-"""`manage.py prepare_database`, on a server whose superuser is at hand."""
+"""`manage.py prepare_database` on a server with a superuser."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def server(data: Path) -> Iterator[EmbeddedPostgres]:
 
 
 def addresses(server: EmbeddedPostgres) -> dict[str, str]:
-    """Those of an operator, who calls roles and database as they like."""
+    """Addresses of an operator with custom names of roles and database."""
     place = server.url("shelf").partition("@")[2]
     return {
         "DATABASE_URL": f"postgresql://shop:sesame@{place}",

@@ -27,7 +27,7 @@ def test_celery_and_cache_reach_the_same_server(queue: EmbeddedRedis) -> None:
 def test_queue_survives_kill_9(queue: EmbeddedRedis) -> None:
     with redis.Redis.from_url(queue.url) as client:
         client.rpush("letters", "hello")
-        client.execute_command("WAITAOF", 1, 0, 30_000)  # until it is on disk
+        client.execute_command("WAITAOF", 1, 0, 30_000)  # wait until it is on disk
     assert queue.process is not None
     queue.process.kill()
     queue.process.wait()

@@ -1,4 +1,4 @@
-"""Who gets into the embedded Postgres, and what becomes of an earlier Pegboard's data folder."""
+"""Access to the embedded Postgres, and upgrades of an earlier Pegboard's data folder."""
 
 import os
 import pwd
@@ -41,7 +41,7 @@ TRY = (
 
 @pytest.mark.parametrize("role", ["postgres", APP, OWNER])
 def test_nobody_gets_in_without_a_password(start: Start, role: str) -> None:
-    """A process of the same account, with nothing of our environment, as a server's program is."""
+    """A process of the same account without our environment, like a server's program."""
     server = start()
     server.create_database()
 
@@ -119,7 +119,7 @@ def test_lost_passwords_are_made_anew(data: Path, start: Start) -> None:
 
 @pytest.fixture
 def earlier(data: Path, django_db_setup: None) -> Path:
-    """A folder as Pegboard made it before it had roles: one superuser, who needs no password."""
+    """A data folder from before roles: one superuser without a password."""
     programs, folder, run = postgres_programs(), data / "postgres", data / "run"
     account = server_account(programs, data)
     for place in (folder, run):
@@ -201,7 +201,7 @@ def test_folder_of_an_earlier_pegboard_changes_hands(earlier: Path, start: Start
 
 
 def _attempt(conninfo: str) -> str:
-    """What another process is told that connects; nothing where it gets in."""
+    """Connect from another process; return its error, or "" if it gets in."""
     answer = subprocess.run(  # noqa: S603 - ourselves
         [sys.executable, "-c", TRY, conninfo],
         env=MINIMAL_ENVIRONMENT,

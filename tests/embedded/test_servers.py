@@ -1,4 +1,4 @@
-"""The servers that the whole test run uses."""
+"""The servers of the whole test run."""
 
 import pytest
 from django.core.cache import cache

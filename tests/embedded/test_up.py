@@ -1,6 +1,6 @@
-"""`manage.py up` as a person uses it, with all of its real processes.
+"""`manage.py up` with all of its real processes.
 
-One run is shared by the tests of this file; the last two end it.
+The tests of this file share one run; the last two end it.
 """
 
 import os
@@ -21,13 +21,13 @@ import pytest
 from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
-PATIENCE = 90  # seconds until something counts as not happening
+PATIENCE = 90  # seconds until a wait fails
 
 pytestmark = pytest.mark.processes
 
 
 class Run:
-    """A running `manage.py up`, and what it has told so far."""
+    """A running `manage.py up`, and its output so far."""
 
     def __init__(self, data: Path, port: int) -> None:
         self.data = data
@@ -123,8 +123,10 @@ def test_second_run_on_the_same_folder_is_refused(run: Run) -> None:
 
 
 def test_nobody_else_reads_what_is_in_the_data_folder(run: Run) -> None:
-    """Others pass through the folder itself, as the account of Postgres does; of what is below,
-    the model is a public file that every account of ours may read."""
+    """Other accounts may pass through the folder itself, as that of Postgres does.
+
+    Below it, the model is a public file that all accounts of Pegboard may read.
+    """
     deadline = time.monotonic() + PATIENCE
     while not list(run.data.glob("beat-schedule*")):
         assert time.monotonic() < deadline
@@ -207,7 +209,7 @@ def _up(data: Path, port: int, told: Path, **environment: str) -> subprocess.Pop
     with told.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - ours
             [sys.executable, PROJECT / "manage.py", "up", f"--port={port}"],
-            # A home of its own: manifests of whoever runs the tests are none of theirs.
+            # A home of its own, so that manifests of the person who runs the tests are not read.
             env=bare | {"PEGBOARD_DATA_DIR": str(data), "HOME": str(data / "home")} | environment,
             stdout=output,
             stderr=subprocess.STDOUT,

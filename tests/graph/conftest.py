@@ -1,4 +1,4 @@
-"""The admin's pages are looked at, too."""
+"""Fixtures of tests of the graph, including the admin's pages."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from pytest_django import Settings
 
 @pytest.fixture(autouse=True, scope="session")
 def _folder_of_static_files() -> None:
-    """Whitenoise warns when it is missing, and here a warning is an error."""
+    """Create the folder of static files, for whose absence Whitenoise warns."""
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture(autouse=True)
 def _plain_static_files(settings: Settings) -> None:
-    """Names of static files without hashes: nothing has to be collected first."""
+    """Serve static files without hashed names, so that they need not be collected."""
     plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}

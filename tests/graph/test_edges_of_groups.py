@@ -1,4 +1,4 @@
-"""An edge that one group's admin decides holds for that group, and moves nothing for another."""
+"""Edges of a group hold for it alone, and change nothing for others."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ EDGE = {"target": "wiki__read_page", "type": "DEPENDS_ON"}
 
 @pytest.fixture
 def people() -> People:
-    """finance has what support has, too."""
+    """finance has the same tools as support."""
     people = invite()
     give(people.gmail, people.finance)
     give(people.read_page, people.finance)
@@ -42,14 +42,14 @@ def post(client: Client, user: str, weight: float) -> Any:
 
 
 def needs(caller: Caller) -> dict[str, float]:
-    """What sending mail depends on."""
+    """Return what sending mail depends on."""
     found = find_neighbours(caller=caller, full_name="gmail__send_email", kind="DEPENDS_ON")
     assert found is not None
     return {one.full_name: one.weight for one in found.neighbours}
 
 
 def told(caller: Caller) -> list[Any]:
-    """What a group is told: neighbours, figures and a ranking."""
+    """Return what a group sees: neighbours, figures and a ranking."""
     selection = select_capabilities(Asked("send an email to the team", caller))
     ranking = [(one.full_name, one.score, one.reasons) for one in selection.selected]
     return [needs(caller), count_edges(caller), ranking]

@@ -1,4 +1,4 @@
-"""What of the graph is stored, and when it is refreshed."""
+"""Stored edges of the graph, and when they are refreshed."""
 
 import pytest
 from django.db import connection
@@ -31,7 +31,7 @@ def tool(action: str, integration: str = "office", **values: object) -> Descript
 
 
 def bring(*tools: Descriptor) -> None:
-    """Registers them as their sources would."""
+    """Register these as their sources would."""
     slugs = sorted({one.integration for one in tools})
     owners = tuple(IntegrationDescriptor(slug, "mcp", slug) for slug in slugs)
     register(Loaded(owners, tools), by=None, source="test", send=False)

@@ -1,4 +1,4 @@
-"""Which neighbours a caller is told of, and that nothing hidden makes one or ends one."""
+"""Neighbours as a caller sees them; hidden capabilities neither add nor remove any."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def people() -> People:
 
 
 def told(caller: Caller, name: str, kind: str = "") -> list[tuple[str, str, float]]:
-    """Type, action and weight of each neighbour, in the order in which they are told."""
+    """Return type, action and weight of each neighbour, in order."""
     found = find_neighbours(caller=caller, full_name=name, kind=kind)
     assert found is not None
     return [(one.type, one.full_name.split("__")[1], one.weight) for one in found.neighbours]
 
 
 def tagged(people: People, *actions: str, hidden: bool = False, **values: object) -> None:
-    """Tools with the tags mail and post, alice's or nobody's."""
+    """Create tools with the tags mail and post, usable by alice or by nobody."""
     integration = people.payroll if hidden else people.gmail
     for action in actions:
         CapabilityFactory.create(

@@ -1,4 +1,4 @@
-"""Neighbours and figures against the oracle, in worlds that nobody would think of."""
+"""Neighbours and figures against the oracle, in random worlds."""
 
 from itertools import combinations
 from random import Random
@@ -16,13 +16,13 @@ from tests.access.test_random_worlds import CAPABILITIES, callers_of, random_wor
 from tests.access.worlds import store
 from tests.oracle import World
 
-# By one end and the other, in the order of their keys unless the kind has a direction.
+# By both ends, sorted by id unless the kind has a direction.
 Edges = set[tuple[int, int, str]]
 DIRECTED = ("DEPENDS_ON", "DECLARED")
 
 
 def draw(random: Random) -> tuple[dict[int, set[str]], dict[int, str], Edges]:
-    """Tags, categories and stored edges of every capability."""
+    """Draw tags, categories and stored edges of each capability."""
     tags = {pk: set(random.sample("abcdefg", random.randrange(5))) for pk in CAPABILITIES}
     categories = {pk: random.choice(["one", "two", "three"]) for pk in CAPABILITIES}
     edges: Edges = set()
@@ -48,7 +48,7 @@ def write(tags: dict[int, set[str]], categories: dict[int, str], edges: Edges) -
 def expected(
     usable: set[int], tags: dict[int, set[str]], categories: dict[int, str], edges: Edges
 ) -> Edges:
-    """All edges among what is usable, by the rules as they are told."""
+    """Compute all edges among usable capabilities by the documented rules."""
     having = {tag: {pk for pk in usable if tag in tags[pk]} for tag in "abcdefg"}
     counting = {tag for tag, them in having.items() if len(them) <= max(5, len(usable) // 10)}
     found = {edge for edge in edges if {edge[0], edge[1]} <= usable}
@@ -62,7 +62,7 @@ def expected(
 
 
 def told(caller: Caller, usable: set[int]) -> Edges:
-    """The same, put together from what each of them is told to be related to."""
+    """Collect the same edges from each capability's neighbours."""
     keys = dict(Capability.objects.values_list("full_name", "pk"))
     names = {pk: name for name, pk in keys.items()}
     found = set()

@@ -1,4 +1,4 @@
-"""What relations do to a selection, and that they never lead past anybody's rights."""
+"""Effects of relations on a selection, which never exceed the caller's rights."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ MESSAGE = "send an email to the team"
 
 @pytest.fixture
 def people() -> People:
-    """gmail__send_email needs wiki__read_page, which nothing in the message is about."""
+    """gmail__send_email needs wiki__read_page, which no message mentions."""
     people = invite()
     relate(by=None, source=people.send, target=people.read_page, kind="DEPENDS_ON", weight=1.0)
     return people
@@ -35,7 +35,7 @@ def named(selection: Selection, name: str) -> Selected | None:
 
 
 def clutter(people: People, number: int = 70) -> None:
-    """So many that fit a little that nothing else is found by itself."""
+    """Create so many weak matches that nothing else is found by itself."""
     for place in range(number):
         CapabilityFactory.create(
             integration=people.gmail,

@@ -1,4 +1,4 @@
-"""Sending a row's request as somebody, and what came of it."""
+"""Sending a row's request as somebody, and evaluating the answer."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from tests.hostile.urlconf import path_of, places_of_admin
 from tests.hostile.world import GROUPS_WORD, OWN_WORD, World, as_json, filled
 
 Parts = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
-_NOT_SAID = {"Content-Length", "Expires"}  # the one follows the sent, the other the clock
+_NOT_SAID = {"Content-Length", "Expires"}  # one depends on the request, the other on the clock
 _TOKEN = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]*')
 _MILLISECONDS = re.compile(r"\d+\.\d(?=[^<>]* ms)")
 _NEW_EACH_TIME = re.compile(
@@ -26,12 +26,12 @@ _NEW_EACH_TIME = re.compile(
 def ask(
     world: World, client: Client, row: Row, method: str, things: dict[str, Any] | None = None
 ) -> Any:
-    """The answer to `method` on the row's route, for mulberry's things or for `things`."""
+    """Send `method` to the row's route, about mulberry's things or about `things`."""
     return send(client, row, method, parts_of(world, row, things))
 
 
 def send(client: Client, row: Row, method: str, parts: Parts) -> Any:
-    """The same with query, body and places at hand."""
+    """Send the request with this query, body and path."""
     query, body, fill = parts
     path = "/" + row.path if row.path else path_of(row.route, fill)
     query_string = urlencode(query, doseq=True)
@@ -44,7 +44,7 @@ def send(client: Client, row: Row, method: str, parts: Parts) -> Any:
 
 
 def parts_of(world: World, row: Row, things: dict[str, Any] | None = None) -> Parts:
-    """Query, body and places of the address, with the things put in."""
+    """Return query, body and path parameters, filled in."""
     known = {**world.things, **(things or {})}
     fill = filled(row.fill, known)
     if row.door is DJANGO_ADMIN and not row.fill and not row.path:
@@ -56,7 +56,7 @@ NO_ROW = {"object_id": "987654321", "id": "987654321", "content_type_id": "4"}
 
 
 def outcomes_of(response: Any, sent: set[str]) -> set[int | str]:
-    """Everything that can be said of the answer in the words of a door."""
+    """Return all descriptions of the answer in the terms of a door."""
     outcomes: set[int | str] = {response.status_code}
     if response.status_code == 302 and re.search(r"sign-in|login", response["Location"]):
         outcomes.add(SIGN_IN)
@@ -69,7 +69,7 @@ def outcomes_of(response: Any, sent: set[str]) -> set[int | str]:
 
 
 def words_of(parts: Parts) -> set[str]:
-    """The words that the request itself has said, which an answer may repeat."""
+    """Return the request's own words, which an answer may repeat."""
     words: set[str] = set()
     waiting: list[Any] = list(parts)
     while waiting:
@@ -82,11 +82,11 @@ def words_of(parts: Parts) -> set[str]:
 
 
 def said(response: HttpResponse, sent: set[str]) -> str:
-    """The body and headers without what the request itself has said, and what is new each time."""
+    """Return body and headers without the request's own words and changing values."""
     body = b"".join(response) if response.streaming else response.content
     headers = {name: text for name, text in response.items() if name not in _NOT_SAID}
     text = body.decode(errors="replace") + str(sorted(headers.items()))
-    text = unquote(text)  # addresses to come back to have been quoted
+    text = unquote(text)  # redirect addresses are quoted
     text = _NEW_EACH_TIME.sub(r"\1\2\3", _TOKEN.sub(r"\1", text))
     text = _MILLISECONDS.sub("0", text)
     for word in sorted(filter(None, sent), key=len, reverse=True):
@@ -97,7 +97,7 @@ def said(response: HttpResponse, sent: set[str]) -> str:
 def counted(
     world: World, client: Client, row: Row, method: str, things: dict[str, Any] | None = None
 ) -> tuple[int, str, int]:
-    """Status, what was said, and how many statements it took."""
+    """Return status, text, and number of statements."""
     parts = parts_of(world, row, things)
     with CaptureQueriesContext(connection) as statements:
         response = send(client, row, method, parts)

@@ -1,4 +1,4 @@
-"""The world and what its pages need to be shown in tests."""
+"""The world of the hostile tests, and what its pages need in tests."""
 
 import logging
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.hostile.world import World, build
 
 @pytest.fixture(autouse=True)
 def _plain_static_files(settings: Settings) -> None:
-    """Nobody has collected the static files, and their hashed names are not known."""
+    """Serve static files without hashed names, since they were not collected."""
     Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
@@ -24,7 +24,7 @@ def _plain_static_files(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_limits(settings: Settings) -> None:
-    """Thousands of requests from one address: limits have tests of their own."""
+    """Disable rate limits: thousands of requests come from one address."""
     for limit in ("KEY", "ADDRESS"):
         setattr(settings, f"PEGBOARD_RATE_PER_{limit}", 10_000_000)
     settings.PEGBOARD_RATE_WRONG_KEYS = 10_000_000
@@ -33,13 +33,13 @@ def _no_limits(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()
 
 
 @pytest.fixture
 def logs_are_short() -> Iterator[None]:
-    """Without a line for each of thousands of requests, a fifteenth of what they cost."""
+    """Shorten logs: lines for thousands of requests take a fifteenth of the time."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)
@@ -47,12 +47,12 @@ def logs_are_short() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One world for all tests of a file, in a transaction around theirs that is taken back."""
+    """The world shared by a file's tests, in a transaction that is rolled back."""
     with taken_back(django_db_blocker):
         yield build()
 
 
 @pytest.fixture
 def world(built: World, db: None) -> World:
-    """The file's world as if it had just been made: what a test does to it is undone."""
+    """The file's world, with each test's changes rolled back."""
     return deepcopy(built)

@@ -1,4 +1,4 @@
-"""The forms of a page, as a browser would send them."""
+"""Forms of a page, as a browser would send them."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -9,15 +9,15 @@ from django.http import QueryDict
 
 @dataclass
 class Form:
-    """Where a form is sent, and what its fields hold."""
+    """A form's address and the values of its fields."""
 
     action: str
     fields: QueryDict = field(default_factory=lambda: QueryDict(mutable=True))
-    names: set[str] = field(default_factory=set)  # also of what is not checked or chosen
+    names: set[str] = field(default_factory=set)  # including unchecked and unselected ones
 
 
 def post_forms(html: str, address: str) -> list[Form]:
-    """All forms of the page at `address` that are posted to ourselves."""
+    """Return all forms of the page at `address` that are posted to this site."""
     reader = _Reader(address)
     reader.feed(html)
     return [form for form in reader.forms if form.action.startswith("/")]

@@ -1,4 +1,4 @@
-"""Texts that try to become more than text, wherever they are stored."""
+"""Texts that try to become markup or code wherever they are stored."""
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle
@@ -16,7 +16,7 @@ from marketplace.models import Listing
 from tests.factories import CapabilityFactory
 from tests.hostile.world import World
 
-# Each would set `pwned`, open a dialog, ask another origin, or send a form there.
+# Each would set `pwned`, open a dialog, contact another origin, or send a form there.
 PAYLOADS = [
     "<script>window.pwned=1;alert(1)</script>",
     "</script><script>alert(2)</script>",
@@ -57,7 +57,7 @@ ALL = "\n\n".join(PAYLOADS)
 
 
 def spread(world: World, payloads: Sequence[str]) -> None:
-    """Put these into every text that is stored, in turn, and all payloads where there is room."""
+    """Store the payloads in all text columns in turn, all of them where there is room."""
     payload, turn = payloads[0], cycle(payloads)
     for model, fields in TEXTS.items():
         values = {name: next(turn)[:most] for name, most in fields.items()}
@@ -89,7 +89,7 @@ def spread(world: World, payloads: Sequence[str]) -> None:
     )  # fmt: skip
 
 
-# Texts of one table that may be the same in all of its rows, with how long they may be.
+# Text columns without unique values, by table, with their lengths.
 TEXTS: dict[type[models.Model], dict[str, int]] = {
     Capability: {"display_name": 200, "category": 60, "parameters_summary": 500},
     Integration: {"title": 200, "publisher": 200, "version": 80, "licence": 80, "health": 500},
@@ -101,7 +101,7 @@ TEXTS: dict[type[models.Model], dict[str, int]] = {
 
 
 def _name_people(world: World, turn: Iterator[str]) -> None:
-    """Names are unique: a number goes before."""
+    """Rename people; names are unique, so a number comes first."""
     for number, group in enumerate(Group.objects.order_by("pk")):
         Group.objects.filter(pk=group.pk).update(name=f"{number}{next(turn)}"[:150])
     for number, user in enumerate(User.objects.exclude(pk=world.root.pk).order_by("pk")):
@@ -123,7 +123,7 @@ def _schema(payload: str) -> dict[str, Any]:
 
 
 def some_more(world: World) -> None:
-    """A skill, something broken, and a declined request, whose pages look different."""
+    """Create a skill, a broken row and a declined request, whose pages look different."""
     CapabilityFactory.create(integration=world.mail, full_name="mulberry-skill", kind="skill")
     CapabilityFactory.create(integration=world.mail, available=False)
     wish = AccessRequest.objects.create(user=world.root, group=world.mulberry, wish="x")

@@ -1,4 +1,4 @@
-"""All routes with a row, in portions for a test each: one of ours, or a table of Django's admin."""
+"""All routes with a row, grouped by test: a route of ours, or a table of Django's admin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.hostile.urlconf import all_routes
 
 @dataclass(frozen=True)
 class Place:
-    """Some routes that are tested together."""
+    """Routes that are tested together."""
 
     name: str
     rows: tuple[Row, ...]
@@ -27,7 +27,7 @@ def _places() -> list[Place]:
 
 
 def places_where(wanted: Callable[[Row], object]) -> pytest.MarkDecorator:
-    """A test for each place with the rows that are wanted; places without one have none."""
+    """Parametrize a test by places with the wanted rows, omitting places without any."""
     some = [Place(place.name, tuple(filter(wanted, place.rows))) for place in _places()]
     some = [place for place in some if place.rows]
     return pytest.mark.parametrize("place", some, ids=lambda place: place.name)

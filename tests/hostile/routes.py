@@ -1,11 +1,11 @@
-"""Every route and the door it is behind. A NEW ROUTE GETS A LINE IN `ROUTES`, and that is all:
+"""All routes with the door that guards them. A NEW ROUTE NEEDS ONLY A LINE IN `ROUTES`:
 
     Row("api/v1/spaces/<int:pk>", LOOKUP, fill={"pk": "{space_pk}"}),
     Row("access/", ADMIN_PAGE, "GET POST", body={"group": "{group_pk}", "allow": "on"}),
 
-A row says which methods the route has, and with which query, body and places in its address it
-reaches something of mulberry's: "{space_pk}" and its like are the names in `World.things`. All
-tests of this folder then ask the route as everybody who has no business there.
+A row names the route's methods, and the query, body and path parameters that reach something of
+mulberry's: "{space_pk}" and the like are names in `World.things`. All tests of this folder then
+request the route as everybody who must not get in.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SCOPES = {"select", "discover", "execute", "admin"}
 
-# What may come of a request beside a status.
+# Expected outcomes of a request beside a status.
 SIGN_IN = "is sent to sign in"
 TOLD_NOTHING = "is told nothing of mulberry"
 NOTHING_PRIVATE = "is told nothing of alice's own"
@@ -26,7 +26,7 @@ _KEYS = ("foreign key", "own key", "revoked key", "expired key")
 
 @dataclass(frozen=True)
 class Door:
-    """Who knocks and what must come of it; `insider` is somebody who gets in."""
+    """Visitors with their expected outcomes; `insider` is somebody who gets in."""
 
     name: str
     knocking: Outcomes
@@ -40,7 +40,7 @@ class Door:
 
 @dataclass(frozen=True)
 class Row:
-    """A route. `path` is an address for those written as regular expressions."""
+    """A route. `path` is an address for routes written as regular expressions."""
 
     route: str
     door: Door
@@ -49,13 +49,13 @@ class Row:
     body: dict[str, Any] = field(default_factory=dict)
     fill: dict[str, str] = field(default_factory=dict)
     path: str = ""
-    takes: frozenset[str] = frozenset()  # more fields that its form has
-    answers: int = 200  # what the insider gets, where it is a refusal
+    takes: frozenset[str] = frozenset()  # other fields of its form
+    answers: int = 200  # the insider's status, if it is a refusal
 
 
 @dataclass(frozen=True)
 class Below:
-    """All routes that begin so and have no row of their own."""
+    """All routes with this prefix that have no row of their own."""
 
     prefix: str
     door: Door
@@ -64,7 +64,7 @@ class Below:
 
 
 def _api(scopes: set[str], **more: set[int | str]) -> Outcomes:
-    """A key with another scope may not; nor may a session of somebody else's, or another key."""
+    """Build a door that needs a scope: other keys and other people's sessions are refused."""
     narrow: Outcomes = {f"{scope} key": {403} for scope in sorted(SCOPES - scopes)}
     return {
         "anonymous": {401},
@@ -79,7 +79,7 @@ def _api(scopes: set[str], **more: set[int | str]) -> Outcomes:
 
 
 def _page(**more: set[int | str]) -> Outcomes:
-    """Pages know sessions only: a key there is as good as nothing."""
+    """Build a door of a page, which ignores keys."""
     strangers: Outcomes = {who: {SIGN_IN} for who in ("anonymous", *_KEYS)}
     return {**strangers, **more}
 
@@ -319,7 +319,7 @@ ROUTES = [
         body={"name": "TOKEN"}, answers=422),
     Row("tools/connections/<slug:slug>/sign-in/", GROUPS_PAGE, "POST", fill=AN_INTEGRATION),
     Row("tools/connections/<slug:slug>/sign-out/", GROUPS_PAGE, "POST", fill=AN_INTEGRATION),
-    # Only the browser that began comes back: for every other there is nothing there.
+    # Only the browser that began the sign-in may return; others get 404.
     Row("connections/callback/", OWN_PAGE, query={"state": "x", "code": "x"}, answers=404),
     Row("connections/<uuid:public_id>/", OWN_PAGE, fill={"public_id": "{sign_in}"}),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
@@ -465,8 +465,10 @@ ROUTES = [
 
 
 def rows_of(route: str) -> list[Row]:
-    """The rows of a route, its own or the one of those below the same address. A route has several
-    where its methods are behind different doors."""
+    """Return the rows of a route: its own, or that of its prefix.
+
+    A route has several rows if its methods have different doors.
+    """
     own = [row for row in ROUTES if isinstance(row, Row) and row.route == route]
     if own:
         return own
@@ -477,8 +479,10 @@ def rows_of(route: str) -> list[Row]:
 
 
 def methods_of(row: Row) -> list[str]:
-    """All methods but those that another row of the same route is about. Of Django's admin three:
-    before each of its views stands one and the same check, which looks at no method."""
+    """Return all methods except those of the route's other rows.
+
+    Three for Django's admin, since the same check guards each of its views, whatever the method.
+    """
     if row.door is DJANGO_ADMIN:
         return ["GET", "POST", "DELETE"]
     others = {
@@ -490,7 +494,7 @@ def methods_of(row: Row) -> list[str]:
 
 
 def named_by(row: Row) -> set[str]:
-    """The things that a request for the row names, such as "space_pk"."""
+    """Return the names that a request for the row needs, such as "space_pk"."""
     written = f"{row.door.query} {row.query} {row.body} {row.fill}"
     named = set(re.findall(r"{(\w+)}", written))
     return named | (

@@ -1,4 +1,4 @@
-"""What all tables hold, so that a test can see whether anything has changed."""
+"""Contents of all tables, to detect changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from acl.platform.prepared_statements import rows_of
 from tests.databases import as_superuser, read_as_superuser
 
-# Notes of who was there, which are no change of what there is.
+# Records of visits, which do not count as changes.
 TABLES_OF_VISITS = {
     "django_session",
     "axes_accessattempt",
@@ -18,10 +18,10 @@ TABLES_OF_VISITS = {
     "axes_accessattemptexpiration",
     "acl_look",
 }
-# Looking as somebody else leaves an entry of the log.
+# Viewing as somebody else adds an audit entry.
 CONDITIONS = {"acl_auditentry": "WHERE action <> 'person.looked_as'"}
 COLUMNS_OF_VISITS = ("last_used_at", "last_login", "tried_at")
-# Never the same: dice, and a time that the database notes by itself.
+# Random values, and times set by the database.
 COLUMNS_OF_CHANCE = ("public_id", "sent_at")
 
 
@@ -29,7 +29,7 @@ Contents = dict[str, tuple[int, str]]
 
 
 def contents() -> Contents:
-    """For each table how many rows it has and a checksum of them, in one statement."""
+    """Return number and checksum of each table's rows, in one statement."""
     rows = rows_of(_of_all_tables(), {"but": [*COLUMNS_OF_VISITS, *COLUMNS_OF_CHANCE]})
     return {table: (number, checksum) for table, number, checksum in rows}
 
@@ -44,18 +44,18 @@ def _of_all_tables() -> str:
 
 
 def changed(before: Contents) -> set[str]:
-    """Names of the tables that hold something else now."""
+    """Return the names of tables that have changed."""
     return differing(before, contents())
 
 
 def differing(one: Contents, other: Contents) -> set[str]:
-    """Names of the tables in which the two differ."""
+    """Return the names of tables that differ."""
     return {table for table in one if one[table] != other.get(table)}
 
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """What happens inside has not happened afterwards; the next new row gets the same number."""
+    """Roll back the block, including sequences."""
     numbers = _numbers()
     with transaction.atomic():
         yield
@@ -69,7 +69,7 @@ def undone() -> Iterator[None]:
 
 
 def number_rows_from(first: int) -> None:
-    """New rows get numbers that stand nowhere on a page for anything else."""
+    """Set sequences to numbers that no page contains by chance."""
     for name, number in _numbers().items():
         if (number or 0) < first:
             as_superuser(f"SELECT setval('{name}', {first})")

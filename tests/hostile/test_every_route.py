@@ -1,6 +1,6 @@
-"""Every route, by every method, for everybody who has no business there (IDOR-1, ACL-3, ACL-6).
+"""All routes by all methods for everybody who must not get in (IDOR-1, ACL-3, ACL-6).
 
-The routes come from the URLconf, what must come of a request from `routes.py`.
+The routes come from the URLconf, the expected outcomes from `routes.py`.
 """
 
 from contextlib import nullcontext
@@ -28,7 +28,11 @@ from tests.hostile.world import UNKNOWN, World
 
 pytestmark = pytest.mark.usefixtures("logs_are_short")
 LET_IN = {TOLD_NOTHING, NOTHING_PRIVATE}
-MEMBERS = {"alice", "own key", "discover key"}  # who act within mulberry; root may see finance, too
+MEMBERS = {
+    "alice",
+    "own key",
+    "discover key",
+}  # these act within mulberry; root may also see finance
 
 
 def test_every_route_has_a_row() -> None:
@@ -62,7 +66,7 @@ def test_who_has_no_business_is_refused_by_every_method(world: World, place: Pla
 
 
 def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
-    """What comes of it by each method, where it is not what the door says."""
+    """Send each method; return unexpected outcomes."""
     parts, expected = parts_of(world, row), row.door.knocking[who]
     wrong, sent = [], words_of(parts)
     for method in methods_of(row):
@@ -73,12 +77,12 @@ def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
 
 
 def may_change(row: Row, who: str) -> bool:
-    """Who is let in may do what the route is for."""
+    """Return True if this visitor is let in and may make changes."""
     return bool(row.door.knocking[who] & LET_IN) and "POST" in row.methods
 
 
 def changes(world: World, row: Row, who: str) -> bool:
-    """Whether a knock changes anything, and must not."""
+    """Return the tables that a request changed and must not have."""
     with undone():
         client, before = world.client(who), contents()
         knock(world, client, row, who)
@@ -86,8 +90,8 @@ def changes(world: World, row: Row, who: str) -> bool:
 
 
 def accepted(row: Row, method: str, expected: set[int | str]) -> set[int | str]:
-    """What the door says; a method that the route has not may also be refused as such, and
-    OPTIONS may tell of the route what its description tells everybody."""
+    """Return the accepted outcomes: the door's; 405 for missing methods; the description for
+    OPTIONS."""
     if method in row.methods.split():
         return expected
     return expected | {405} | ({TOLD_NOTHING} if method == "OPTIONS" else set())
@@ -103,7 +107,7 @@ def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
                 continue
             client = world.client(who)
             for method in row.methods.split():
-                if method == row.methods.split()[0]:  # whatever is read once has been read
+                if method == row.methods.split()[0]:  # fills the caches
                     ask(world, client, row, method, UNKNOWN)
 
                 theirs = counted(world, client, row, method)
@@ -129,8 +133,10 @@ def test_insider_cannot_tell_a_strangers_thing_from_none(world: World, place: Pl
 
 @places_where(lambda row: row.door not in (OPEN, NOWHERE, DJANGO_ADMIN))
 def test_the_row_reaches_what_it_is_about(world: World, place: Place) -> None:
-    """Else all the refusals above could come from a wrong address or body. All of Django's admin is
-    opened in tests/pages/test_admin.py."""
+    """Otherwise the refusals above could be due to a wrong address or body.
+
+    All of Django's admin is opened in tests/pages/test_admin.py.
+    """
     for row in place.rows:
         for method in row.methods.split():
             with undone():

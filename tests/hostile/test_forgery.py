@@ -1,4 +1,4 @@
-"""Nothing changes by looking, and nothing by a form that is not ours (CSRF-1).
+"""GET changes nothing, nor do forms from other sites (CSRF-1).
 
 Keys are taken from the Authorization header alone, which no other site can make a browser send.
 """
@@ -15,7 +15,7 @@ from tests.hostile.world import OUTSIDE, World
 pytestmark = pytest.mark.usefixtures("logs_are_short")
 LOOKING = ("GET", "OPTIONS")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-# What a page that takes a query for a form would act upon.
+# Parameters that a page would act on if it took a query for a form.
 TEMPTING = {"_method": "DELETE", "action": "delete", "confirm": "yes", "post": "yes", "save": "1"}
 
 

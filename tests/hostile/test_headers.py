@@ -1,4 +1,4 @@
-"""What every answer says to the browser, and that Django finds nothing wrong with production."""
+"""Security headers of all answers, and Django's deployment checks."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ PRODUCTION = {
     "PEGBOARD_ALLOWED_HOSTS": "pegboard.example",
     "PEGBOARD_TRUSTED_ORIGINS": "https://pegboard.example",
 }
-# One of each kind of answer: who asks, how, where, and the status that it must have.
+# Each kind of answer: who asks, how, where, and the expected status.
 ANSWERS = [
     ("alice", "GET", "/tools/", 200),
     ("root", "GET", "/access/", 200),
@@ -51,7 +51,7 @@ each_answer = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def _our_static_files(settings: Settings) -> None:
-    """Found where they are written, as `manage.py up` serves them once they are collected."""
+    """Serve static files from the source folder, as `manage.py up` does once they are collected."""
     settings.WHITENOISE_USE_FINDERS = True
 
 
@@ -89,7 +89,7 @@ def _fail(**asked: object) -> None:
 
 
 def assert_safe(response: Any) -> None:
-    """Whatever the answer is, the browser guesses nothing, frames nothing and runs only ours."""
+    """Assert that the browser may not guess types, be framed, or run foreign scripts."""
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Referrer-Policy"] == "same-origin"
     assert response["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -131,10 +131,10 @@ def test_session_cookies_are_for_us_and_for_no_script(world: World, settings: Se
 
 
 def test_django_finds_nothing_wrong_with_production() -> None:
-    """Nor with the description of the API: its warnings are among these checks."""
+    """Also covers the API's schema, whose warnings are among these checks."""
     assert spectacular_settings.ENABLE_DJANGO_DEPLOY_CHECK
     environment = {**os.environ, **PRODUCTION}
-    environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the browser tests
+    environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # set by the browser tests
 
     found = subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],

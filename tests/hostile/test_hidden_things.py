@@ -1,6 +1,6 @@
-"""What is hidden shows nowhere, and what is taken away is gone from every route (ACL-1, ACL-4).
+"""Hidden things show nowhere, and revoked ones disappear from all routes (ACL-1, ACL-4).
 
-By the table of routes, pages and API alike: whatever answers alice or her group's key.
+It covers the table of routes: all pages and API routes that answer alice or her group's key.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, KEY, KEYS, SIGN_IN, R
 from tests.hostile.tables import undone
 from tests.hostile.world import World
 
-# Routes that answer a member or a key of the group; each is asked by all of its methods that read.
+# Routes that answer a member or a key of the group, with all methods that read.
 ANSWERING = {
     "api/v1/select",
     "api/v1/capabilities/batch",
@@ -60,16 +60,16 @@ def _method(row: Row) -> str:
 
 
 def _told(world: World, row: Row) -> Told:
-    """Status, text, and how many statements that took."""
+    """Return status, text, and number of statements."""
     client = world.client(row.door.insider)
-    connection.queries_log.clear()  # it has room for 9,000, and counts no more when it is full
+    connection.queries_log.clear()  # it holds 9,000 entries, and counts no further when full
     with CaptureQueriesContext(connection) as statements:
         response = ask(world, client, row, _method(row))
     return response.status_code, said(response, set()), len(statements)
 
 
 class Answers(dict[str, Told]):
-    """By route; hypothesis would print all of them."""
+    """Answers by route, without a repr: hypothesis would print all of them."""
 
     def __repr__(self) -> str:
         return f"{len(self)} answers"
@@ -77,21 +77,21 @@ class Answers(dict[str, Told]):
 
 @pytest.fixture
 def told_before(world: World, monkeypatch: pytest.MonkeyPatch) -> Answers:
-    """What every route tells of the world as it is."""
-    # Which model answers is asked again after some seconds: by the clock, and by no hidden thing.
+    """All routes' answers in the unchanged world."""
+    # Which model answers is checked again after some seconds, independent of hidden things.
     monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
-    # How long a turn took is drawn and told, and is never the same.
+    # Timings are displayed, and always differ.
     monkeypatch.setattr(
-        selector._Watch, "finish", lambda watch: dict.fromkeys((*watch.timings, "total"), 1.0)
+        selector._Stopwatch, "finish", lambda watch: dict.fromkeys((*watch.timings, "total"), 1.0)
     )
-    with undone():  # asking leaves turns, too
+    with undone():  # requests store turns, too
         return _tell_all(world)
 
 
 def _tell_all(world: World) -> Answers:
     for row in READING:
         if row.route in {"", "api/v1/names"}:
-            _told(world, row)  # wakes what sleeps, and reads what is read once
+            _told(world, row)  # fills the caches
     return Answers({row.route: _told(world, row) for row in READING})
 
 
@@ -102,7 +102,7 @@ def test_what_is_hidden_changes_no_answer_of_any_route(
 ) -> None:
     random = Random(seed)
     with undone():
-        # What is undone is not undone in caches: no number of a catalogue comes twice.
+        # Rollbacks do not reach caches: no catalogue version may be used twice.
         CatalogVersion.objects.update(number=F("number") + 1000 * next(EXAMPLE))
 
         for _ in range(random.randint(1, 3)):
@@ -115,7 +115,7 @@ def test_what_is_hidden_changes_no_answer_of_any_route(
 
 
 def _news(before: Told, after: Told) -> list[str] | None:
-    """The lines that differ; nothing where none does."""
+    """Return the lines that differ."""
     if before == after:
         return None
     return [
@@ -126,7 +126,7 @@ def _news(before: Told, after: Told) -> list[str] | None:
 
 
 def as_people(world: World) -> People:
-    """The world in the words of tests/access."""
+    """Return the world as `People` of tests/access."""
     people = SimpleNamespace(
         alice=world.alice,
         bob=world.bob,
@@ -141,7 +141,7 @@ def as_people(world: World) -> People:
 
 
 def hide_somebody(world: World, random: Random) -> None:
-    """People and what is theirs, which alice and her group's key must not notice."""
+    """Create people and things of theirs that alice and her group's key must not notice."""
     match random.randrange(5):
         case 0:
             UserFactory.create(username=f"dora-{random.random()}", groups=[world.finance])
@@ -185,9 +185,9 @@ LOSSES: dict[str, Callable[[World], Any]] = {
 def test_what_is_taken_away_is_gone_from_the_next_request(world: World, row: Row) -> None:
     client, sent = world.client(row.door.insider), words_of(parts_of(world, row))
     if row.door in (KEY, KEYS):
-        return  # tells admins what there is, not a user what they may use
+        return  # shows admins everything, not what a user may use
     if THE_TOOL not in said(ask(world, client, row, _method(row)), set()):
-        return  # the route tells nothing of tools
+        return  # reveals nothing about tools
 
     still = []
     for name, lose in LOSSES.items():

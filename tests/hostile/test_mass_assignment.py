@@ -1,7 +1,7 @@
-"""What a request names beside its own fields changes nothing (MASS-1).
+"""Extra fields in a request change nothing (MASS-1).
 
-Each write is made twice on the same world: as the form or call is meant, and with the names of all
-columns and a few famous ones beside it. Both must leave the same rows, to the last column.
+Each write is made twice on the same world: as intended, and with the names of all columns and some
+well-known ones. Both must leave identical rows.
 """
 
 import re
@@ -33,7 +33,7 @@ APPS = ("acl", "auth", "catalog", "discovery", "marketplace")
 FAMOUS = ("is_staff", "is_superuser", "is_active", "is_approved", "owner", "owner_id", "group_id",
           "state", "digest", "core", "pinned", "acl", "command_hash", "admin", "role", "by", "pk",
           "user_permissions", "permissions", "password", "last_used_at", "revoked_at")  # fmt: skip
-# Which of them a call of the API takes on purpose.
+# Of these, fields that API calls accept on purpose.
 TAKEN_ON_PURPOSE = {
     "api/v1/graph/<str:full_name>": {"group", "space", "weight"},
     "api/v1/access/rules": {"group", "space", "integration", "capability", "effect"},
@@ -66,7 +66,7 @@ TAKEN_ON_PURPOSE = {
     "api/v1/execute": {"user", "group", "space", "name", "turn_id"},
     "api/v1/approvals/<uuid:pk>/approve": {"note"},
 }
-# What a turn notes of the time that it took is never the same.
+# A turn's timings always differ.
 NEVER_THE_SAME = {"discovery_turn"}
 WRITES = [
     (row, method)
@@ -78,7 +78,7 @@ WRITES = [
 
 @cache
 def hostile_values() -> dict[str, str]:
-    """A value for every column of ours, and for the famous names, that would be worth having."""
+    """Return an attacker's value for each column of ours, and for well-known names."""
     values = dict.fromkeys(FAMOUS, "1")
     for label in APPS:
         for model in apps.get_app_config(label).get_models():
@@ -116,7 +116,7 @@ def test_call_names_each_field_that_it_does_not_know(world: World, row: Row, met
 
 
 def batched(names: list[str]) -> list[list[str]]:
-    """As many at once as a refusal names."""
+    """Return the names in batches as large as an error message lists."""
     return [names[start : start + 20] for start in range(0, len(names), 20)]
 
 
@@ -135,7 +135,7 @@ def test_call_takes_no_more_than_what_was_meant(row: Row, method: str) -> None:
 
 @cache
 def described_schema() -> dict[str, Any]:
-    """The API as it describes itself."""
+    """The API's own schema."""
     schema: dict[str, Any] = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     return schema
 
@@ -170,7 +170,7 @@ def test_form_with_more_fields_stores_what_it_would_without(world: World, place:
 
 
 def test_forms_that_are_tried_do_change_something(world: World) -> None:
-    """Else the test above would compare refusals."""
+    """Otherwise the test above would compare refusals."""
     before, root = contents(), world.client("root")
 
     changing = [
@@ -185,7 +185,7 @@ def test_forms_that_are_tried_do_change_something(world: World) -> None:
 
 
 def forms_of(world: World, client: Client, row: Row) -> list[Form]:
-    """Those of the row's page, and the one that the row itself describes."""
+    """Return the forms of the row's page, and the one in the row."""
     if row.door.is_api:
         return []
     query, body, fill = parts_of(world, row)
@@ -195,7 +195,7 @@ def forms_of(world: World, client: Client, row: Row) -> list[Form]:
         response = send(client, row, "GET", (query, {}, fill))
         if response.status_code == 200 and "html" in response["Content-Type"]:
             forms = post_forms(response.content.decode(), address)
-    # Of Django's admin, what its pages show is all there is to send.
+    # For Django's admin, the pages' own forms are complete.
     if "POST" in row.methods and row.body and row.door is not DJANGO_ADMIN:
         fields = QueryDict(mutable=True)
         for name, value in body.items():
@@ -206,8 +206,10 @@ def forms_of(world: World, client: Client, row: Row) -> list[Form]:
 
 
 def left_by(client: Client, form: Form, extra: dict[str, str]) -> tuple[Contents, int]:
-    """What all tables hold after the form has been sent, and the answer's status; then it is
-    undone. Clock and dice show the same each time."""
+    """Send the form; return all tables' contents and the status, and roll back.
+
+    Clock and random numbers are fixed.
+    """
     fields = form.fields.copy()
     fields.update(extra)
     with (

@@ -1,7 +1,7 @@
-"""No value of a query, a form, a path, a cookie or a header is a 500, on any route.
+"""No value in a query, form, path, cookie or header causes a 500, on any route.
 
-The names that a route reads are written down while it answers an ordinary request: a new parameter
-is tried without anybody adding it here.
+The names that a route reads are recorded during an ordinary request, so new parameters are covered
+automatically.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from tests.hostile.urlconf import path_of
 from tests.hostile.world import World, as_json
 
 pytestmark = pytest.mark.usefixtures("logs_are_short")
-# As bytes of a query: some are no text.
+# As bytes of a query: some are not valid text.
 VALUES = (b"a\x00b", b"\xed\xa0\x80", b"9" * 20, b"x" * 9_000, "\u0661\u0662".encode(), b"-1")
 JSON_VALUES: tuple[Any, ...] = (10**20, -1, "\u0661\u0662", "x" * 9_000, [], None)
-_OF_ADMIN = (b"9" * 20, b"x")  # Django's own pages: the rest is our middleware's
+_OF_ADMIN = (b"9" * 20, b"x")  # Django's own pages: all else is our middleware's
 
 
 @contextmanager
 def names_read() -> Iterator[set[str]]:
-    """Collect every name that a view looks for in a query, a form or a body."""
+    """Record each name that a view reads from a query, a form or a body."""
     names: set[str] = set()
 
     def noting(method: str) -> Any:
@@ -80,7 +80,7 @@ def test_no_value_of_a_parameter_is_a_500(world: World, place: Place) -> None:
 
 
 def failing(client: Client, row: Row, method: str, parts: Any, names: list[str]) -> Iterator[str]:
-    """What is a 500: each name gets each value, beside other odd ones."""
+    """Return what causes a 500: each name with each value, beside other odd ones."""
     in_json = row.door.is_api and method in {"POST", "PUT", "PATCH"}
     values: tuple[Any, ...] = JSON_VALUES if in_json else VALUES
     values = _OF_ADMIN if row.door is DJANGO_ADMIN else values
@@ -99,14 +99,14 @@ def failing(client: Client, row: Row, method: str, parts: Any, names: list[str])
 
 
 def encoded(usual: dict[str, Any], odd: dict[str, bytes]) -> str:
-    """A form or a query with the odd values in the place of the usual ones."""
+    """Encode a form or query with odd values in place of the usual ones."""
     fields = {**{name: str(value).encode() for name, value in usual.items()}, **odd}
     return "&".join(f"{quote(name)}={quote_from_bytes(value)}" for name, value in fields.items())
 
 
 @contextmanager
 def taken_back() -> Iterator[None]:
-    """What happens inside has not happened afterwards."""
+    """Roll back the block."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -1,6 +1,6 @@
-"""Whatever stands in a stored text, every page shows it as a text (XSS-1).
+"""Stored texts are displayed as text on all pages (XSS-1).
 
-What a browser makes of it is in `test_payloads_in_browser.py`.
+What a browser makes of them is in `test_payloads_in_browser.py`.
 """
 
 import re

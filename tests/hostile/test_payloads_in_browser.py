@@ -1,6 +1,6 @@
-"""Whatever stands in a stored text, it stays a text: on every page, in Chromium, under our policy.
+"""Stored texts stay text on all pages, in Chromium, under our content security policy.
 
-No dialog, no script of a text's, no request to another origin, nothing that the policy had to stop,
+No dialog, no injected script, no request to another origin, nothing that the policy had to block,
 and no link that would run a script (XSS-1).
 """
 
@@ -21,7 +21,7 @@ from tests.hostile.urlconf import path_of
 from tests.hostile.world import World, build
 from tests.pages.conftest import sign_in
 
-# Of Django's admin, whose pages are all made alike, those with the most texts.
+# Django's admin builds all its pages alike: those with the most texts.
 IN_BROWSER = [
     row
     for row in PAGES
@@ -51,7 +51,7 @@ DANGEROUS = """
 
 @dataclass
 class Watched:
-    """A window and what happened in it that must not."""
+    """A window, and forbidden events in it."""
 
     page: Page
     origin: str
@@ -110,7 +110,7 @@ def _happens_on(watched: Watched, address: str) -> list[str]:
     response = page.goto(address, wait_until="load")
     page.mouse.move(200, 200)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    page.wait_for_timeout(60)  # what waits for `load` runs
+    page.wait_for_timeout(60)  # handlers of `load` run
     seen = list(watched.seen) + list(page.evaluate("window.stopped"))
     seen += page.evaluate(DANGEROUS)
     if page.evaluate("window.pwned"):

@@ -1,5 +1,8 @@
-"""SEC-2: secrets are planted wherever there are any, everything is asked of everybody who may ask,
-and then every page, answer, row, log line, message and key of Redis is searched for them."""
+"""SEC-2: secrets do not leak.
+
+They are planted wherever secrets exist, everything is requested as everybody, and then every page,
+answer, row, log line, message and Redis key is searched for them.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -46,7 +49,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def plant(world: World) -> list[Integration]:
-    """Of everybody, of a person, of an account, of our own client, and in two running servers."""
+    """Plant shared and personal secrets, an account's, our client's, and two servers'."""
     alice, root = world.alice, world.root
     Integration.objects.filter(pk=world.mail.pk).update(
         required_secrets=["TOKEN"], transport="http", endpoint="https://mail.example/${TOKEN}"
@@ -74,7 +77,7 @@ def plant(world: World) -> list[Integration]:
 
 
 def use(world: World, servers: list[Integration]) -> list[str]:
-    """Start the servers, one of which repeats its environment; ask for what needs a worker."""
+    """Start the servers, one of which prints its environment, and run what needs a worker."""
     told = []
     for row in servers:
         for tool in ("surroundings", "echo"):
@@ -101,7 +104,7 @@ def use(world: World, servers: list[Integration]) -> list[str]:
 
 
 def answers(world: World) -> Iterator[tuple[str, str]]:
-    """Every route that is about what has secrets, by whoever gets in."""
+    """Request all routes about things with secrets, as everybody who gets in."""
     shown = [row for row in ROUTES if isinstance(row, Row) and row.route.startswith(ABOUT)]
     clients = {row.door.insider: world.client(row.door.insider) for row in shown}
     for row in shown:
@@ -117,7 +120,7 @@ def answers(world: World) -> Iterator[tuple[str, str]]:
 
 
 def rows() -> str:
-    """Every column of every table as text."""
+    """Return all columns of all tables as text."""
     texts = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -127,7 +130,7 @@ def rows() -> str:
 
 
 def keys_of_redis() -> str:
-    """What Redis holds, the queue of tasks with it."""
+    """Return everything in Redis, including the task queue."""
     client = redis.Redis.from_url(django_settings.REDIS_URL)
     read: dict[Any, Any] = {
         b"string": client.get,
@@ -150,7 +153,7 @@ def test_no_secret_is_told_anywhere(
         servers = plant(world)
         used = use(world, servers)
     told = {f"told {number}": text for number, text in enumerate(used)}
-    caplog.set_level("INFO")  # every statement of every page is not worth a minute
+    caplog.set_level("INFO")  # logging all statements of all pages would take a minute
     asked = dict(answers(world))
     printed = capfd.readouterr()
     everywhere = {
@@ -163,6 +166,6 @@ def test_no_secret_is_told_anywhere(
     }
 
     assert [where for where, text in everywhere.items() if CANARY in text] == []
-    assert "[hidden]" in used[0]  # the server did repeat it
+    assert "[hidden]" in used[0]  # the server did print it
     assert len(asked) > 50
     assert "servers.check_integration" in everywhere["redis"]

@@ -1,4 +1,4 @@
-"""Every route of the product, read from the URLconf itself."""
+"""All routes of the product, from the URLconf."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
 def all_routes() -> list[str]:
-    """The pattern of each, put together, such as "api/v1/keys/<int:pk>"."""
+    """Return the full pattern of each route, such as "api/v1/keys/<int:pk>"."""
     return list(dict.fromkeys(_below(get_resolver().url_patterns)))
 
 
@@ -27,12 +27,12 @@ def _below(patterns: list[URLPattern | URLResolver], at: str = "") -> Iterator[s
 
 
 def path_of(route: str, fill: dict[str, Any]) -> str:
-    """The path with the route's places filled."""
+    """Return the path with its parameters filled in."""
     return "/" + _PLACE.sub(lambda place: str(fill[place.group(1)]), route)
 
 
 def places_of_admin(route: str, world: World) -> dict[str, str]:
-    """What fills a route of Django's admin: a row of the table that its address names."""
+    """Return the parameters of a route of Django's admin: a row of its table."""
     app, _, rest = route.removeprefix("admin/").partition("/")
     model = rest.partition("/")[0]
     try:

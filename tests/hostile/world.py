@@ -1,7 +1,7 @@
-"""The world that intruders look into: mulberry's people and things, and one of every table.
+"""The world of the hostile tests: mulberry's people and things, with a row of every table.
 
-Everything of mulberry's has "mulberry" in its texts, everything that is alice's alone has "quince":
-an answer that has these words tells of something that it must not tell.
+All texts of mulberry's contain "mulberry", and those of alice alone "quince": an answer with these
+words reveals something.
 """
 
 import json
@@ -54,12 +54,12 @@ from tests.hostile.tables import number_rows_from
 
 GROUPS_WORD, OWN_WORD = "mulberry", "quince"
 SCOPES = ApiKey.Scope.values
-OUTSIDE = "203.0.113.9"  # an address that is not this machine's
+OUTSIDE = "203.0.113.9"  # an address of another machine
 
 
 @dataclass
 class World:
-    """People, keys by what is wrong with them, and what the table's rows name as {thing}."""
+    """People, keys by their defect, and the names that rows use as {thing}."""
 
     alice: User
     bob: User
@@ -73,11 +73,11 @@ class World:
     payroll: Integration
     keys: dict[str, str] = field(default_factory=dict)
     things: dict[str, Any] = field(default_factory=dict)
-    foreign: dict[str, Any] = field(default_factory=dict)  # the same of finance's
+    foreign: dict[str, Any] = field(default_factory=dict)  # the same for finance
     sessions: dict[str, str] = field(default_factory=dict)
 
     def client(self, who: str, **more: Any) -> Client:
-        """Somebody's browser or program; `who` is a person, a key, or "anonymous"."""
+        """Return a visitor's client; `who` is a person, a key, or "anonymous"."""
         headers = {"X-Request-ID": "hostile"}
         if who in self.keys:
             headers["Authorization"] = f"Bearer {self.keys[who]}"
@@ -91,8 +91,8 @@ PEOPLE = ("alice", "bob", "charlie", "clerk", "root")
 
 
 def build() -> World:
-    """alice and bob of mulberry, charlie of finance, a clerk of the staff with no permission, and
-    root, who has all."""
+    """Build alice and bob of mulberry, charlie of finance, a clerk (staff without permissions), and
+    the superuser root."""
     number_rows_from(700_000)
     mulberry, finance = GroupFactory.create(name="mulberry"), GroupFactory.create(name="finance")
     mail = IntegrationFactory.create(
@@ -128,7 +128,7 @@ def build() -> World:
 
 
 def session_of(person: User) -> str:
-    """A session of theirs, which all of their browsers share."""
+    """Return a session of the person, shared by all their clients."""
     browser = Client()
     browser.force_login(person)
     return browser.cookies[settings.SESSION_COOKIE_NAME].value
@@ -198,7 +198,7 @@ def _fill_the_other_tables(world: World) -> None:
 
 
 def _fill_the_shop(world: World) -> None:
-    """What everybody may browse, one of it installed for mulberry; and what only admins see."""
+    """Create public listings, one installed for mulberry, and rows that only admins see."""
     away = {"transport": "http", "endpoint": "https://mcp.example.com/mcp"}
     ListingFactory.create(slug="another-offer", title="Another offer", **away)
     offers = SourceFactory.create(slug="offers")
@@ -214,7 +214,7 @@ def _fill_the_shop(world: World) -> None:
 
 
 def _proposed(user: User, group: Group, about: str) -> int:
-    """A server that somebody's assistant has asked for."""
+    """Create a server proposed by an assistant."""
     endpoint = f"https://{about}.example.com/mcp"
     return ServerProposal.objects.create(
         name=f"Quince of {about}", endpoint=endpoint, reason="Quince", user=user, group=group
@@ -222,14 +222,14 @@ def _proposed(user: User, group: Group, about: str) -> int:
 
 
 def _installing(slug: str) -> str:
-    """An installation that was cancelled; its id."""
+    """Create a cancelled installation; return its id."""
     kept = IntegrationFactory.create(slug=slug, state="pending", enabled=False)
     state = Installation.State.CANCELLED
     return str(Installation.objects.create(integration=kept, state=state).public_id)
 
 
 def _sign_in(user: User, integration: Integration) -> UUID:
-    """An attempt of theirs at an account, and one that they have."""
+    """Create a pending sign-in of theirs, and a connected account."""
     begun = OAuthSignIn.objects.create(
         integration=integration, user=user, by=user, ticket_digest=user.username,
         redirect_uri="https://pegboard.example/", message="quince",
@@ -289,7 +289,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
     }
 
 
-# What no row has: for comparing "somebody else's" with "nobody's".
+# Ids without rows, to compare "somebody else's" with "nobody's".
 UNKNOWN: dict[str, Any] = {
     "user": "no-such-user", "user_pk": 987_654_321, "group": "no-such-group",
     "group_pk": 987_654_321, "space": "no-such-space", "space_pk": 987_654_321,
@@ -306,7 +306,7 @@ UNKNOWN: dict[str, Any] = {
 
 
 def filled(value: Any, things: dict[str, Any]) -> Any:
-    """`value` with every "{thing}" in it put in; "{key_pk}" alone becomes the number itself."""
+    """Fill in each "{thing}"; "{key_pk}" alone becomes the number itself."""
     if isinstance(value, dict):
         return {name: filled(inner, things) for name, inner in value.items()}
     if isinstance(value, list):
@@ -318,5 +318,5 @@ def filled(value: Any, things: dict[str, Any]) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """A body for the API."""
+    """Return a body for the API."""
     return json.dumps(value, default=str)

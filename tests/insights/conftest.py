@@ -1,4 +1,4 @@
-"""The people of the stories, with turns of two days behind them."""
+"""Fixtures of Insights: people with turns of two days."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ SEND, SEARCH = "gmail__send_email", "gmail__search"
 def happen(
     people: People, hours_ago: float, *called: str, status: str = "", **columns: Any
 ) -> Turn:
-    """A turn of alice's that was offered gmail__send_email for 40 of 100 tokens."""
+    """Create a turn of alice's that was offered gmail__send_email for 40 of 100 tokens."""
     usual = {"selected": [[f"tool:{SEND}", 0.9]], "tokens_all": 100, "tokens_selected": 40}
     about = {"user": people.alice, "group": people.support, "milliseconds": 20, **usual, **columns}
     with time_machine.travel(NOW - timedelta(hours=hours_ago), tick=False):
@@ -41,7 +41,7 @@ def _working_redis() -> None:
 
 @pytest.fixture
 def in_the_story() -> Iterator[None]:
-    """It is NOW."""
+    """Freeze the time at NOW."""
     with time_machine.travel(NOW, tick=False):
         yield
 
@@ -58,7 +58,7 @@ def root(people: People) -> User:
 
 @pytest.fixture
 def days(people: People) -> People:
-    """alice calls, bob fails, charlie of finance pays; and something a while before."""
+    """alice calls, bob fails, charlie of finance pays; and one turn of an earlier period."""
     happen(people, 1, SEND)
     happen(people, 2, SEND, SEARCH, discovery_calls=2, discovery_empty=1, message="my secret wish")
     happen(people, 26, SEARCH, milliseconds=40)

@@ -1,4 +1,4 @@
-"""The use of tools by API: the numbers of the page, within the rights of whoever asks."""
+"""The tool use API: the same figures as the page, limited by rights."""
 
 from datetime import timedelta
 from typing import Any
@@ -42,7 +42,7 @@ def test_api_and_page_tell_the_same_of_tools(days: People, root: User) -> None:
 
 def test_key_is_told_of_tools_that_its_group_has(days: People) -> None:
     support = client_with(new_key(days.support, "admin"))
-    give(days.send, days.alice)  # hers, and not the group's
+    give(days.send, days.alice)  # her own, not the group's
 
     assert names(told(support)["called"]) == [SEARCH, SEND]
     take_away(days.gmail, days.support)

@@ -1,4 +1,4 @@
-"""Charts as the pages get them: no style, no script, no colour of their own."""
+"""Charts as embedded in pages: without styles, scripts or colours of their own."""
 
 from xml.etree import ElementTree
 
@@ -19,7 +19,7 @@ def test_chart_is_lines_dots_and_words() -> None:
     assert names <= {"svg", "g", "path", "circle", "text", "title"}
     assert not attributes & {"style", "id", "fill", "stroke", "onclick", "href"}
     assert [title for title in titles if title != "1 Nov: 85%"][:2] == ["1 Nov: 90%", "2 Nov: 80%"]
-    assert ">95%<" in svg  # the last one that is known
+    assert ">95%<" in svg  # the last known one
     assert "target 85%" in svg
 
 

@@ -1,4 +1,4 @@
-"""A made-up week, played by the command through the API of a live server."""
+"""The demonstration week, played by the command through the API of a live server."""
 
 import json
 from datetime import timedelta

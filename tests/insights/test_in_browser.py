@@ -1,6 +1,7 @@
-"""Insights as somebody at a browser meets it, full of long and foreign words, in three widths.
+"""Insights in a browser, with long and foreign words, in three widths.
 
-What it is in the light, and empty, is with all other pages in tests/screens."""
+Other themes and empty states are tested with all pages in tests/screens.
+"""
 
 import re
 from datetime import timedelta
@@ -34,7 +35,7 @@ ARABIC = "أحتاج إلى البحث في صفحات الويكي"
 
 @pytest.fixture
 def days(alice: User, gmail: Capability) -> None:
-    """Turns of alice's in a group with a long name, one of them bad, and an alert."""
+    """Turns of alice's in a group with a long name, one of them failed, and an alert."""
     group = alice.groups.get()
     group.name = LONG
     group.save()

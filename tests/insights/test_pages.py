@@ -1,4 +1,4 @@
-"""Insights as admins and as everybody else see it."""
+"""Insights as admins and as other people see it."""
 
 import csv
 import io
@@ -114,7 +114,7 @@ def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> No
          "last_at": "2026-03-04T11:30:00+00:00"},
     ]  # fmt: skip
     never = [row["full_name"] for row in table(client, "never_called", "?group=support")]
-    assert never == ["wiki__read_page"]  # and not the page that the group was not given
+    assert never == ["wiki__read_page"]  # without the page that the group was not granted
     assert table(client, "troubled_calls") == [
         {"full_name": SEND, "calls": "1", "failed": "0", "refused": "1", "most_often": ""}
     ]
@@ -132,7 +132,7 @@ def test_message_is_shown_only_where_it_was_kept(days: People, root: User) -> No
     page = text_of(client, "/insights/tools/")
 
     assert "2 turns in which the model looked in vain" in page
-    assert "my secret wish" in page  # this one was kept when it was asked
+    assert "my secret wish" in page  # stored while the setting was on
     assert "Messages are not kept here" in page
     with override_settings(PEGBOARD_KEEP_MESSAGES=True):
         assert "Messages are shown" in text_of(client, "/insights/tools/")

@@ -1,4 +1,4 @@
-"""Installing by API: begun once for each key, watched by its events, changed and removed."""
+"""The installation API: idempotent requests, events, changes and removal."""
 
 import json
 import sys

@@ -1,5 +1,4 @@
-"""Many who press buttons, and many workers: whatever they do at once, nothing is left that nobody
-wants."""
+"""Concurrent people and workers leave nothing unwanted behind."""
 
 import time
 from collections import Counter
@@ -81,7 +80,7 @@ def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(
 
 
 def test_who_waited_for_what_is_gone_waits_for_what_took_its_place(alice: User) -> None:
-    """Or two would write the same row, each in its own order, and wait for each other."""
+    """Otherwise two would write the same row, each in its own order, and deadlock."""
     installation = begin(alice, channel())
 
     with ThreadPoolExecutor(1) as threads:
@@ -90,7 +89,7 @@ def test_who_waited_for_what_is_gone_waits_for_what_took_its_place(alice: User) 
             other = threads.submit(at_once, 1, lambda: begin(alice, channel()))
             wait_for_somebody_who_waits()
             anew = begin(alice, channel()).integration_id
-            turn("pg_advisory_lock", anew)  # beyond the transaction
+            turn("pg_advisory_lock", anew)  # outlives the transaction
         wait_for_somebody_who_waits()
         turn("pg_advisory_unlock", anew)
         told = other.result()
@@ -100,13 +99,13 @@ def test_who_waited_for_what_is_gone_waits_for_what_took_its_place(alice: User) 
 
 
 def turn(function: str, integration: int) -> None:
-    """Take one's turn with an integration, or give it back."""
+    """Acquire or release an integration's lock."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {function}(%s, %s)", [_DEFINITIONS, integration])
 
 
 def remove(by: User, integration: Integration) -> None:
-    """In a thread, which has a connection of its own."""
+    """Remove it in a thread with its own connection."""
     try:
         uninstall(by=by, integration=integration)
     finally:
@@ -114,11 +113,13 @@ def remove(by: User, integration: Integration) -> None:
 
 
 def wait_for_somebody_who_waits() -> None:
-    """Until a statement of another connection waits for a lock."""
+    """Wait until a statement of another connection waits for a lock."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_clear_snapshot()")  # or a transaction sees it as it was
+            cursor.execute(
+                "SELECT pg_stat_clear_snapshot()"
+            )  # otherwise a transaction sees its old snapshot
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -146,7 +147,7 @@ def items() -> list[IntegrationDescriptor]:
 
 
 def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
-    """REL-9: what is there in the end hangs together, and what is not has left no trace."""
+    """REL-9: remaining rows are consistent, and removed ones leave no trace."""
     group, offered = GroupFactory.create(), items()
 
     def press_buttons(person: int) -> list[str]:
@@ -187,7 +188,7 @@ def test_whatever_many_do_at_once_leaves_nothing_behind(alice: User) -> None:
 
 
 def press_one(random: Random, by: User, item: IntegrationDescriptor, group: Any) -> None:
-    """One thing that a person or a worker does."""
+    """Do one random action of a person or a worker."""
     last = Installation.objects.filter(integration__slug=item.slug).first()
     what = random.choice(("begin", "work", "work", "cancel", "retry", "off", "on", "remove"))
     if what == "begin" or last is None:
@@ -206,7 +207,7 @@ def press_one(random: Random, by: User, item: IntegrationDescriptor, group: Any)
 
 
 def leftovers() -> list[str]:
-    """What hangs on nothing."""
+    """Return orphaned rows."""
     under_way = (*Installation.WORKING, Installation.State.NEEDS_APPROVAL)
     wanted = Installation.objects.filter(state__in=under_way).values("integration")
     nobodys = Integration.objects.exclude(state=ReviewState.APPROVED).exclude(pk__in=wanted)

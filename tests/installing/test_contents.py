@@ -1,5 +1,4 @@
-"""Listings without a server: skills with what lies beside them, extensions, channels. Nothing of
-them is run."""
+"""Listings without a server: skills with their files, extensions, channels. None of it is run."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Installing: from what a person confirmed to tools that a group may use, or to words that help."""
+"""Installation, from a person's confirmation to usable tools, or to a helpful error."""
 
 import sys
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def _connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.fixture
 def alice() -> User:
-    """An admin who may install programs."""
+    """An admin with the right to install programs."""
     alice = UserFactory.create(username="alice", is_staff=True)
     alice.user_permissions.add(Permission.objects.get(codename="install_stdio"))
     return alice
@@ -193,7 +193,7 @@ def test_programs_need_a_permission_and_the_whole_command_confirmed(
 
 
 def test_hostile_command_leaves_no_row_whoever_asks(alice: User) -> None:
-    """CMD-1: those who may install programs, too. What has no version starts nothing either."""
+    """CMD-1: refused even for people who may install programs, as is anything without a version."""
     root = UserFactory.create(is_superuser=True)
     for command in HOSTILE:
         parts = tuple(command.split(" ")) if command else ()
@@ -215,7 +215,7 @@ def test_hostile_command_leaves_no_row_whoever_asks(alice: User) -> None:
 def test_server_that_says_too_much_is_cut_or_refused(
     alice: User, mode: str, state: str, stored: int, told: str
 ) -> None:
-    """DOS-1: what of a list is taken, and that the row says what was left out."""
+    """DOS-1: only part of an oversized list is stored, and the row says so."""
     installation = begin(alice, evil(mode))
 
     install(installation.pk)

@@ -1,4 +1,4 @@
-"""Managing what is installed: switched off it serves nobody, removed it leaves nothing."""
+"""Management of installations: disabled ones serve nobody, removed ones leave nothing."""
 
 import pytest
 from django.contrib.auth.models import User

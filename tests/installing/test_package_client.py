@@ -1,5 +1,4 @@
-"""A package client runs for real, and is ended with all that it started when it goes too far or
-nobody waits for it any more."""
+"""A real package client, stopped with all its processes on a timeout or a cancellation."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_problem import PackageProblemError
 from tests.mcp_client.test_stdio import our_children
 
-# A client that starts something which would outlive it.
+# A client that starts a process which would outlive it.
 LASTING = """
 import subprocess, sys
 helper = subprocess.Popen(["sleep", "600"])
@@ -50,7 +49,7 @@ def test_its_words_are_heard_and_its_end_is_told(place: Place) -> None:
     ended = run(place, "print('one'); print('two'); raise SystemExit(3)", Watch(heard.append))
 
     assert ended == (3, "one\ntwo")
-    assert set(heard) <= {"one", "two"}  # the last ones may come with its end
+    assert set(heard) <= {"one", "two"}  # the last lines may arrive at its end
 
 
 def test_who_takes_too_long_is_ended_with_all_that_it_started(

@@ -1,5 +1,7 @@
-"""Packages: put into places of their own, held by their hashes, updated beside what serves, and
-taken back. The index is a folder; real pip fills real environments from it."""
+"""Packages: separate places, pinned hashes, updates beside the running version, rollback.
+
+The index is a folder, from which real pip fills real environments.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +59,7 @@ HELLO, BYE = tool("hello", "Says hello."), tool("bye", "Says goodbye.")
 
 @pytest.fixture(autouse=True)
 def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A folder that pip takes for its only index."""
+    """A folder as pip's only index."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_DATA_DIR = tmp_path
     folder = tmp_path / "index"
@@ -83,7 +85,7 @@ def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
 
 
 def worked(installation: Installation) -> Installation:
-    """After as much work as can be done."""
+    """Run all pending work."""
     install(installation.pk)
     embed_pending()
     install(installation.pk)
@@ -149,7 +151,9 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
     assert sorted(names.all()) == ["tiny__bye", "tiny__hello"]
     assert {old, update.place} <= set(folders(settings))
 
-    (index / "tiny_server-1.0.0-py3-none-any.whl").unlink()  # what is in place is not asked for
+    (
+        index / "tiny_server-1.0.0-py3-none-any.whl"
+    ).unlink()  # installed packages are not requested again
     back = worked(roll_back(by=alice, integration=served))
     served.refresh_from_db()
 
@@ -160,7 +164,7 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
     uninstall(by=alice, integration=served)
     clean_up()
     assert folders(settings) == []
-    assert probe.close_all_but(()) == []  # none is left to be closed
+    assert probe.close_all_but(()) == []  # no pool is left to close
 
 
 def test_crash_offers_a_bound_with_which_it_works(
@@ -184,7 +188,7 @@ def test_crash_offers_a_bound_with_which_it_works(
 
 
 def test_other_files_than_before_are_refused(alice: User, index: Path, settings: Settings) -> None:
-    """CMD-5: a version that was published again, and a place that was changed."""
+    """CMD-5: a version published again, and a place that was modified."""
     add_library(index, "1.0")
     add_server(index, "1.0.0", HELLO)
     installation = worked(begin(alice, tiny()))
@@ -206,7 +210,7 @@ def test_other_files_than_before_are_refused(alice: User, index: Path, settings:
     assert (mended.state, after) == (State.READY, '["--polite"]'), mended.message
     assert changed.value.reason == Reason.FILES_CHANGED
     assert (again.state, again.reason, again.place) == (State.FAILED, "package_changed", "")
-    assert text_of(call_tool(integration, "hello", {})) == after  # what serves goes on
+    assert text_of(call_tool(integration, "hello", {})) == after  # the running version goes on
 
 
 def test_without_a_version_it_is_looked_up_and_then_confirmed(
@@ -246,7 +250,9 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     retry_install(by=alice, installation=needy)
     worked(needy)
     large = (needy.reason, folders(settings))
-    settings.PEGBOARD_DATA_DIR = index / "tiny_server-1.0.0-py3-none-any.whl"  # no folder
+    settings.PEGBOARD_DATA_DIR = (
+        index / "tiny_server-1.0.0-py3-none-any.whl"
+    )  # a file where a folder is needed
     retry_install(by=alice, installation=needy)
     worked(needy)
 
@@ -277,7 +283,7 @@ def test_who_finds_no_room_waits_and_loses_no_attempt(
 
 
 def test_package_clients_get_the_index_and_nothing_else() -> None:
-    """CMD-3 for package clients: nothing of the worker's environment but the index."""
+    """CMD-3 for package clients: of the worker's environment they get only the index."""
     environment = client_environment(
         Place("x"),
         {

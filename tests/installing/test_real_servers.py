@@ -1,5 +1,8 @@
-"""Real servers from the real indexes: installed, and a tool of each called. Several at a time: most
-of it is waiting. Where no index answers, nothing is shown, and the test says so."""
+"""Real servers from the real indexes: installed, with a call to a tool of each.
+
+Several run in parallel, since most of the time is waiting. If no index answers, the tests are
+skipped with a message.
+"""
 
 import os
 import shutil
@@ -61,7 +64,7 @@ def test_real_servers_are_installed_and_called(
     repository = tmp_path / "repository"
     subprocess.run(["git", "init", "-q", str(repository)], check=True)  # noqa: S603, S607 - a test's
     listings = {one.slug: one for one in starter_listings()}
-    wanted = ("sqlite", "everything", "time", "git", "files")  # what takes longest first
+    wanted = ("sqlite", "everything", "time", "git", "files")  # the slowest first
     begun = {slug: begin(alice, listings[slug]) for slug in wanted}
 
     with ThreadPoolExecutor(len(begun)) as threads:
@@ -73,14 +76,14 @@ def test_real_servers_are_installed_and_called(
     if {one.reason for one in begun.values()} & NO_INDEX:
         pytest.skip("No package index answers, or there is no client for it.")
 
-    # It asks for the SDK without an upper bound, and does not work with the one of today.
+    # It requires the SDK without an upper bound, and does not work with the current one.
     assert crashed == ("crashed", ["mcp<2"])
     assert {slug: one.message for slug, one in begun.items()} == dict.fromkeys(wanted, "Ready.")
     assert "Asia/Tokyo" in called("time", "get_current_time", timezone="Asia/Tokyo")
     assert "branch" in called("git", "git_status", repo_path=str(repository))
     assert "5" in called("everything", "get-sum", a=2, b=3)
     assert "wrote to a.txt" in called("files", "write_file", path="a.txt", content="x")
-    assert "a.txt" in called("files", "list_directory", path=".")  # kept from call to call
+    assert "a.txt" in called("files", "list_directory", path=".")  # state is kept between calls
     assert "Table created" in called("sqlite", "create_table", query="CREATE TABLE t (a)")
     counts = {slug: Integration.objects.get(slug=slug).capabilities.count() for slug in wanted}
     assert counts == {"time": 2, "git": 12, "everything": 13, "files": 14, "sqlite": 6}
@@ -101,7 +104,7 @@ def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
 
 
 def worked(installation: Installation, by: User) -> tuple[str, list[str]]:
-    """Take it on; what crashes is tried again with what is offered. How it stood first."""
+    """Run the installation, retrying a crashed step if that is offered; return its first state."""
     try:
         install(installation.pk)
         installation.refresh_from_db()
@@ -119,7 +122,7 @@ def called(slug: str, tool: str, **arguments: object) -> str:
 
 
 def assert_http_works(by: User, everything: Integration, settings: Settings) -> None:
-    """The same server by streamable HTTP, on this machine."""
+    """Assert that the same server works over streamable HTTP on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -131,7 +134,7 @@ def assert_http_works(by: User, everything: Integration, settings: Settings) -> 
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        process.stderr.readline()  # it says so when it listens
+        process.stderr.readline()  # printed when it listens
         installation = begin(
             by,
             IntegrationDescriptor(

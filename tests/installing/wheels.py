@@ -1,4 +1,4 @@
-"""A package index that is a folder: a small MCP server, and a library that it needs."""
+"""A package index in a folder: a small MCP server and its library."""
 
 import base64
 import hashlib
@@ -52,7 +52,7 @@ def tool(name: str, description: str) -> dict[str, object]:
 def add_server(
     folder: Path, version: str, *tools: dict[str, object], needs: str = "tiny-sdk>=1.0"
 ) -> None:
-    """The server `tiny-server`, which has these tools."""
+    """Add the server `tiny-server` with these tools."""
     code = SERVER.format(tools=list(tools))
     add_wheel(
         folder,
@@ -65,7 +65,7 @@ def add_server(
 
 
 def add_library(folder: Path, version: str) -> None:
-    """The library `tiny-sdk`; from version 2 on the server does not work with it."""
+    """Add the library `tiny-sdk`; the server does not work with version 2."""
     code = f"VERSION = {version.partition('.')[0]}\n"
     add_wheel(folder, "tiny-sdk", version, {"tiny_sdk.py": code})
 
@@ -79,7 +79,7 @@ def add_wheel(
     needs: str = "",
     program: str = "",
 ) -> None:
-    """A wheel of these files."""
+    """Build a wheel of these files."""
     folder.mkdir(exist_ok=True)
     stem = f"{name.replace('-', '_')}-{version}"
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

@@ -1,1 +1,1 @@
-"""Integrations: their pages, their secrets, and signing in at them."""
+"""Integrations: their pages, secrets, and sign-ins."""

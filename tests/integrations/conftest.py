@@ -1,4 +1,4 @@
-"""A server that is installed, and keys to seal its secrets by."""
+"""Fixtures: an installed server, and encryption keys."""
 
 from typing import Any
 
@@ -38,12 +38,12 @@ def charlie(db: None) -> User:
 
 @pytest.fixture
 def mail(support: Group, admin: User) -> Integration:  # noqa: F811 - fixtures
-    """An address that has answered and failed, given to Support, with one tool of each state."""
+    """An address with good and failed checks, granted to Support, with a tool in each state."""
     return installed("mail", support, admin, required_secrets=["TOKEN"], version="1.0.0")
 
 
 def installed(slug: str, group: Group, by: User, **fields: Any) -> Integration:
-    """A server with tools, a history and the log of its installation."""
+    """A server with tools, a history, and an installation log."""
     row: Integration = IntegrationFactory.create(
         slug=slug, transport="http", endpoint="https://mail.example/mcp", **fields
     )

@@ -1,4 +1,4 @@
-"""The pages of integrations in a browser: the way of an admin, and that everybody can read them."""
+"""The pages of integrations in a browser: an admin's workflow, and accessibility."""
 
 import os
 
@@ -55,7 +55,7 @@ def test_person_is_told_where_they_are_sent_to_sign_in(
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("Asks the server where to sign in.")).to_be_visible()
 
-    # What a worker does, without one.
+    # The worker's part.
     OAuthSignIn.objects.update(
         state="waiting", authorization_url="https://accounts.example/authorize?client_id=x"
     )

@@ -1,4 +1,4 @@
-"""The pages of integrations: what admins see and do; what others have of them."""
+"""The pages of integrations: for admins, and for everybody else."""
 
 import pytest
 from django.contrib.auth.models import Group, User

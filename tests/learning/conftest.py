@@ -1,4 +1,4 @@
-"""alice, bob and charlie before a few tools that are embedded by the model that comes along."""
+"""Fixtures of learning: alice, bob and charlie, with some tools embedded by the shipped model."""
 
 import pytest
 from django.conf import settings
@@ -19,7 +19,7 @@ from tests.factories import CapabilityFactory, give
 
 @pytest.fixture
 def people(db: None) -> People:
-    """Of support's many tools none is about the moon; bob may use the whole wiki, too."""
+    """Support has many tools, none about the moon; bob may use the whole wiki, too."""
     prepare_model(settings.PEGBOARD_MODEL_DIR)
     EmbeddingModel.objects.create(name=configured_embedder().name, dimension=384, active=True)
     people = invite()
@@ -47,13 +47,13 @@ def bob_of(people: People) -> Caller:
 
 
 def use(caller: Caller, message: str, *called: Capability, score: float = 1.0) -> Turn:
-    """A turn in which these were called."""
+    """Store a turn with calls of these."""
     turn = Turn.objects.get(pk=str(select_for_turn(Asked(message, caller)).turn_id))
     record(turn=turn, called=[capability.pk for capability in called], score=score)
     return turn
 
 
 def one(caller: Caller, message: str, capability: Capability) -> Selected | None:
-    """What a selection says of one capability."""
+    """Return a capability's entry in a selection."""
     selection = select_capabilities(Asked(message, caller))
     return next((item for item in selection.selected if item.pk == capability.pk), None)

@@ -1,4 +1,4 @@
-"""Looking at what a group has learned, and forgetting it, over HTTP."""
+"""The learning API: review and reset."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def test_reported_call_counts_for_the_next_message(people: People) -> None:
     page = next(item for item in answer["selected"] if item["full_name"] == "wiki__read_page")
     assert "used before for messages like this one" in page["reasons"]
     assert page["evidence"]["use"] > 0
-    # alice may not use the other one: nothing is learned about it.
+    # alice may not use the other one, so nothing is learned about it.
     assert [row.capability for row in Experience.objects.all()] == [people.read_page]
 
 

@@ -1,4 +1,4 @@
-"""What a group learns from what it calls, and who notices."""
+"""Learning of a group from its calls, and who sees the effects."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from acl.rights.caller import Caller
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import EmbeddingModel
 from discovery.learning import experience_recorder
-from discovery.learning.experience_expiry import forget_old
+from discovery.learning.experience_expiry import delete_expired
 from discovery.models import Experience, Turn
 from discovery.select.candidates import find_candidates
 from discovery.select.selection import Asked
@@ -26,7 +26,7 @@ LIKE_IT = "which phase will the moon be in tomorrow night?"
 
 
 def answer(caller: Caller, message: str = MOON) -> tuple[object, ...]:
-    """All that a selection tells, but for the time it took."""
+    """Return all of a selection except its timings."""
     selection = select_capabilities(Asked(message, caller))
     return (selection.selected, selection.ranking, selection.excluded_count, selection.reason)
 
@@ -196,7 +196,7 @@ def test_old_experiences_and_notes_are_forgotten(people: People, settings: objec
         )
         cursor.execute("UPDATE discovery_turn SET created_at = now() - '8 days'::interval")
 
-    assert forget_old() == 1
+    assert delete_expired() == 1
 
     assert [row.turn for row in Experience.objects.all()] == [new.pk]
     assert Turn.objects.get(pk=str(waiting)).noted is None

@@ -1,4 +1,4 @@
-"""Votes, by themselves."""
+"""Votes from past use."""
 
 import math
 
@@ -12,13 +12,13 @@ from discovery.learning.past_use import (
     OFF,
     REPEAT_WEIGHT,
     START,
-    Checked,
     Experience,
+    VoteGains,
     bonuses,
+    choice_worth,
+    choose_level,
     count_votes,
     gains_by_level,
-    level_for,
-    worth_of,
 )
 from discovery.learning.turn_notes import Note, read_note, write_note
 
@@ -56,9 +56,9 @@ def test_message_that_led_to_several_is_one_message() -> None:
 
 
 def test_failures_count_against_but_half_as_much() -> None:
-    assert [worth_of(score) for score in (0, 0.5, 1)] == [-0.5, 0.25, 1]
-    went_badly = count_votes([Experience(MAIL, 1, 0.8, worth_of(0))])
-    went_well = count_votes([Experience(MAIL, 1, 0.8, worth_of(1))])
+    assert [choice_worth(score) for score in (0, 0.5, 1)] == [-0.5, 0.25, 1]
+    went_badly = count_votes([Experience(MAIL, 1, 0.8, choice_worth(0))])
+    went_well = count_votes([Experience(MAIL, 1, 0.8, choice_worth(1))])
     assert went_badly[MAIL].share == pytest.approx(-went_well[MAIL].share / 2)
 
 
@@ -84,9 +84,9 @@ def test_votes_never_move_more_than_their_weight(near: list[Experience], level: 
     ("gains", "squares", "level"),
     [
         ([0] * 5, [0] * 5, START),
-        # More at every step, and surely.
+        # Significantly more at each level.
         ([1, 5, 9, 12, 15], [1, 4, 4, 4, 4], HIGHEST),
-        # The highest gains less than the one before it.
+        # The highest level gains less than the one before.
         ([1, 5, 9, 12, 11], [1, 4, 4, 4, 4], 3),
         # A gain that may be chance.
         ([0, 1, 2, 3, 3], [0, 4, 4, 4, 4], START),
@@ -98,7 +98,7 @@ def test_votes_never_move_more_than_their_weight(near: list[Experience], level: 
 def test_later_messages_decide_how_much_votes_count(
     gains: list[float], squares: list[float], level: int
 ) -> None:
-    assert level_for(Checked(gains, squares)) == level
+    assert choose_level(VoteGains(gains, squares)) == level
 
 
 def test_gains_are_those_of_the_rank() -> None:

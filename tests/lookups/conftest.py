@@ -1,4 +1,4 @@
-"""The same people as in the stories about rights."""
+"""Fixtures of lookups: the people of tests/access."""
 
 import pytest
 
@@ -13,5 +13,5 @@ def people(db: None) -> People:
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()

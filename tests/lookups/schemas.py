@@ -1,11 +1,11 @@
-"""Schemas by hypothesis: any JSON at all, schemas of every kind, and values to try them on."""
+"""Hypothesis strategies: JSON, schemas of all kinds, and values to validate."""
 
 from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 
-# Words that are keywords in one place and names of arguments in another.
+# Words that are keywords in some positions and argument names in others.
 NAMES = ("description", "title", "examples", "default", "$schema", "properties", "items", "x", "y")
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 REFERENCES = (
@@ -66,7 +66,7 @@ _bare = st.sampled_from([True, False, None, None, None])
 
 @st.composite
 def schemas(draw: st.DrawFn) -> dict[str, Any]:
-    """A schema of the newest draft. Some of its references lead to itself, or nowhere."""
+    """Draw a schema of the latest draft, some with references to themselves or to nowhere."""
     schema = _schema(draw, 3) | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return schema | {"properties": {each: _inner(draw, 2) for each in draw(_names)}}
 

@@ -1,4 +1,4 @@
-"""The calls that look things up: what they take, refuse and answer."""
+"""The lookup API: parameters, refusals and answers."""
 
 from typing import Any
 
@@ -159,7 +159,7 @@ def statements(client: Client, path: str) -> int:
 
 def test_rebuilding_makes_the_listing_an_old_one(people: People, client: Client) -> None:
     ask(client)
-    # Behind the back of everything that notices changes.
+    # Past everything that detects changes.
     as_superuser(
         "SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE catalog_capability DISABLE TRIGGER USER",
         "UPDATE catalog_capability SET category = 'rebuilt'",

@@ -1,4 +1,4 @@
-"""How much is said about a capability."""
+"""Content of the levels of detail."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Levels of detail, as lookups and selections give them."""
+"""Levels of detail in lookups and selections."""
 
 import json
 from collections.abc import Callable

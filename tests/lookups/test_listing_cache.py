@@ -1,4 +1,4 @@
-"""The listing: read once, never mixed, never old, and never needed."""
+"""The cached listing: consistent, current, read once, and optional."""
 
 import socket
 import threading
@@ -25,7 +25,7 @@ from tests.factories import CapabilityFactory
 
 
 class Postgres:
-    """Stands for the database: counts how often everything was read."""
+    """A stand-in for the database, counting full reads."""
 
     def __init__(self, *, seconds: float = 0) -> None:
         self.version = "1-1"
@@ -41,7 +41,7 @@ class Postgres:
         return found
 
     def process(self) -> ListingCache:
-        """The cache of one more process."""
+        """Return the cache of another process."""
         return ListingCache(self.read, lambda: self.version)
 
 
@@ -61,7 +61,7 @@ def _redis_away(settings: Settings, tmp_path: Path) -> None:
 
 
 def ask_together(asks: list[Callable[[], Any]]) -> list[Any]:
-    """All at the same moment, each in a thread of its own."""
+    """Ask concurrently, each in its own thread."""
     barrier = threading.Barrier(len(asks))
 
     def at_once(ask: Callable[[], Any]) -> Any:
@@ -88,7 +88,7 @@ def test_hundred_readers_in_four_processes_read_postgres_twice_at_most(
 def test_hundred_readers_of_an_expired_listing_read_postgres_twice_at_most(
     settings: Settings,
 ) -> None:
-    """REL-15: one reader renews it; the others take the old one, which is not wrong."""
+    """REL-15: one reader renews it; the others take the old one, which is still valid."""
     settings.PEGBOARD_REDIS_TIMEOUT_MS = 10_000
     postgres = Postgres(seconds=0.1)
     processes = [postgres.process() for _ in range(4)]
@@ -150,7 +150,7 @@ def test_new_version_is_read_and_those_who_waited_share_it() -> None:
     postgres.version = "2-2"
 
     listings = ask_together([lambda: process.at("2-2") for _ in range(20)])
-    late = process.at("1-1")  # who learnt of the old version just before
+    late = process.at("1-1")  # it learned of the old version just before
 
     assert postgres.reads == 2
     assert {listing.version for listing in [*listings, late]} == {"2-2"}
@@ -272,7 +272,7 @@ def test_change_that_was_rolled_back_leaves_no_trace(people: People) -> None:
         list_categories(caller=people.caller)
         transaction.set_rollback(True)
 
-    # The next change gets the number that the lost one had.
+    # The next change gets the number of the lost one.
     Capability.objects.filter(pk=people.send.pk).update(category="right")
 
     categories, _ = list_categories(caller=people.caller)

@@ -1,4 +1,4 @@
-"""Lists: narrowed, paged, at the detail asked for, and nobody else's."""
+"""Lists: filtered, paged, at a level of detail, limited to the caller's rights."""
 
 from typing import Any
 
@@ -125,7 +125,7 @@ def test_list_takes_as_many_statements_for_two_rows_as_for_twenty(
     crm = IntegrationFactory.create(slug="crm")
     CapabilityFactory.create_batch(count, integration=crm)
     give(crm, people.support)
-    list_names(caller=people.caller)  # reads the listing once, for everyone
+    list_names(caller=people.caller)  # fills the cache for all
 
     with django_assert_num_queries(2 if detail == "full_schema" else 1):
         page = list_capabilities(

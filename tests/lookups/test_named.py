@@ -1,4 +1,4 @@
-"""Capabilities asked for by name, and the views over everything."""
+"""Lookups by name, and the overviews."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

@@ -1,4 +1,4 @@
-"""Shorter ways to say what a schema says."""
+"""Shorter forms of schemas."""
 
 import json
 from typing import Any
@@ -156,7 +156,7 @@ def test_compact_schema_accepts_what_the_full_one_accepts(schema: Any, tried: li
 
 
 def _verdict(validator: Draft202012Validator, value: Any) -> bool | str:
-    """Or the kind of failure: a reference may lead nowhere, or in a circle."""
+    """Return the result, or the kind of failure: references may be dangling or cyclic."""
     try:
         return bool(validator.is_valid(value))
     except Exception as failure:

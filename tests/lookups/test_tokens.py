@@ -1,4 +1,4 @@
-"""What is counted as tokens."""
+"""Token counting."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_json_is_counted_without_spaces() -> None:
 def test_tokenizer_of_the_settings_counts_instead(settings: Settings) -> None:
     settings.PEGBOARD_TOKENIZER = str(FILE)
 
-    # A thousand words, and `{ " description " : " " }`, neither cut nor filled up.
+    # A thousand words, and `{ " description " : " " }`, neither truncated nor padded.
     assert estimate_tokens(MANY) == 1008
 
 

@@ -1,10 +1,10 @@
-"""Watched folders in a temporary place, and a small embedder."""
+"""Fixtures: watched folders in a temporary place, and a small embedder."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.catalog.conftest import embedder as embedder  # both apply to every test here
+from tests.catalog.conftest import embedder as embedder  # both are autouse
 from tests.catalog.conftest import sent as sent
 from tests.manifests.folders import Folders
 

@@ -1,4 +1,4 @@
-"""When the folders are read: at the start, and again where reading or watching failed."""
+"""Schedule of reading the folders: at the start, and again after failures."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from catalog.registration.manifest_watcher import follow
 
 
 class Reader:
-    """Stops the watching after so many readings; fails in those that it is told to."""
+    """A reader with a limited number of readings, failing in the given ones."""
 
     def __init__(self, *answers: bool) -> None:
         self.stop = Event()

@@ -1,4 +1,4 @@
-"""What strangers could put into a watched folder, and what file systems do."""
+"""Hostile contents of a watched folder, and quirks of file systems."""
 
 import os
 import shutil
@@ -118,7 +118,7 @@ def test_folder_that_cannot_be_entered_keeps_what_it_had(folders: Folders) -> No
     folders.read()
 
     shutil.rmtree(folder)
-    folder.symlink_to(folder)  # nobody can say what is behind it, root neither
+    folder.symlink_to(folder)  # its target cannot be resolved, not even by root
     report = folders.read()
 
     assert (one().available, report.kept) == (True, ["lamp"])
@@ -127,7 +127,7 @@ def test_folder_that_cannot_be_entered_keeps_what_it_had(folders: Folders) -> No
 
 @pytest.fixture
 def as_nobody() -> Iterator[Path]:
-    """A folder that an account without powers may enter, and that account."""
+    """A folder accessible to an unprivileged account, and that account."""
     place = Path(tempfile.mkdtemp(prefix="pegboard-"))
     place.chmod(0o755)
     ourselves = os.geteuid()

@@ -1,4 +1,4 @@
-"""One pass over the watched folders: what is stored, what goes first, what stays."""
+"""A pass over the watched folders: what is stored, takes precedence, or stays."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ SAMPLES = SHARED / "samples" / "capability-yaml"
 
 @pytest.fixture
 def alice() -> Caller:
-    """Her group is allow-listed."""
+    """alice, whose group is allow-listed."""
     support = GroupFactory.create(name="support")
     return Caller(UserFactory.create(username="alice", groups=[support]).pk, support.pk)
 

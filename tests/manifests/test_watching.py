@@ -1,4 +1,4 @@
-"""A real watcher on real files: whatever happens to them shows, and nothing else is touched."""
+"""A real watcher on real files: it notices all changes, and affects nothing else."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
 class Watching:
-    """A deployment with a home and a working folder of its own, and watchers on them."""
+    """A deployment with its own home and working folder, and watchers on them."""
 
     def __init__(self, deployment: Deployment, place: Path) -> None:
         self.deployment = deployment
@@ -106,7 +106,7 @@ def test_added_changed_and_deleted_manifests_show(watching: Watching) -> None:
     watching.deployment.start_worker_and_beat()
     watching.start()
 
-    watching.folders.put(LAMP)  # its folder was not there at the start
+    watching.folders.put(LAMP)  # its folder did not exist at the start
     watching.folders.put(manifest("door"), "door")
     watching.wait(lambda: is_there("lamp") and is_there("door"), "adding")
     watching.wait(lambda: not pending_embeddings().exists(), "embedding")

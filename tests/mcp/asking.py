@@ -1,4 +1,4 @@
-"""MCP's messages by hand, for what no proper client would send."""
+"""Raw MCP messages, which no proper client would send."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ NONE: Headers = MappingProxyType({})
 
 
 def ask(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
-    """A request of the older protocol, whose version is a header."""
+    """Send a request of the older protocol, with the version in a header."""
     return send(
         raw,
         {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}},
@@ -30,7 +30,7 @@ def ask(raw: str, method: str, params: Params | None = None, headers: Headers = 
 
 
 def ask_modern(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
-    """A request of the newer protocol: everything is in the message, and in headers once more."""
+    """Send a request of the newer protocol: all in the message, and repeated in headers."""
     params = {**(params or {}), "_meta": ENVELOPE}
     named = {"Mcp-Name": params["name"]} if "name" in params else {}
     more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
@@ -38,7 +38,7 @@ def ask_modern(raw: str, method: str, params: Params | None = None, headers: Hea
 
 
 def send(raw: str, message: Any, headers: Headers = NONE) -> Any:
-    """Any body at all."""
+    """Send any body."""
     body = message if isinstance(message, str) else json.dumps(message)
     own = {"Authorization": f"Bearer {raw}", "X-Request-ID": "story"} if raw else {}
     client = Client(headers={**own, **headers})
@@ -46,6 +46,6 @@ def send(raw: str, message: Any, headers: Headers = NONE) -> Any:
 
 
 def call(raw: str, tool: str, /, **arguments: Any) -> Any:
-    """The result of a tool's call."""
+    """Return the result of a tool call."""
     params = {"name": tool, "arguments": arguments}
     return ask(raw, "tools/call", params).json()["result"]

@@ -1,4 +1,4 @@
-"""An MCP client's key: alice's own, of support."""
+"""Fixtures: an MCP client's key, owned by alice of support."""
 
 import pytest
 
@@ -19,11 +19,11 @@ def key(people: People) -> str:
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()
 
 
 def key_of(people: People, *scopes: str) -> str:
-    """A key that acts for alice, with all that an assistant needs unless told otherwise."""
+    """Create a key that acts for alice, by default with all scopes of an assistant."""
     scopes = scopes or ("discover", "execute")
     return new_key(people.support, *scopes, owner=people.alice, acts_for_users=False)

@@ -1,4 +1,4 @@
-"""Real clients over real HTTP: the official SDK in both generations, and the one from npm."""
+"""Real clients over real HTTP: the official SDK in both generations, and the npm one."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What an MCP client is told is its key's owner's business alone (ACL-1, ACL-3, ACL-4)."""
+"""MCP answers depend on the key's owner alone (ACL-1, ACL-3, ACL-4)."""
 
 import json
 import re
@@ -16,9 +16,9 @@ from tests.factories import take_away
 from tests.mcp.asking import ask, ask_modern
 
 OURS = "gmail__send_email"
-# What Redis or the model was doing just then, which is nobody's secret.
+# Current states of Redis or the model, which are no secret.
 _DEGRADED = re.compile(rb',\\?"degraded\\?":\\?"[^"]*"')
-# A call has a name of its own, by chance.
+# A call's random id.
 _CALL = re.compile(rb'call_id\\?":\\?"[0-9a-f-]{36}')
 
 
@@ -34,7 +34,7 @@ def _calls(name: str = OURS) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _told(raw: str, name: str = OURS) -> list[tuple[int, bytes, dict[str, str], int]]:
-    """Status, body, headers and number of statements of every call, in both generations."""
+    """Return status, body, headers and number of statements of all calls, in both generations."""
     told = []
     for method, params in _calls(name):
         for way in (ask, ask_modern):
@@ -47,12 +47,12 @@ def _told(raw: str, name: str = OURS) -> list[tuple[int, bytes, dict[str, str], 
 
 
 def _called(raw: str) -> list[tuple[int, bytes, dict[str, str], int]]:
-    """The same without the lists, whose descriptions have a name for an example."""
+    """Return the same without the lists, whose descriptions contain an example name."""
     return _told(raw, "x")[2:]
 
 
 def test_what_is_hidden_changes_no_answer(people: People, key: str) -> None:
-    _told(key)  # whatever is read once has been read
+    _told(key)  # fills the caches
     before = _told(key)
 
     for number in range(7):

@@ -1,4 +1,4 @@
-"""What the MCP server answers, and what it refuses (MCP-1), message by message."""
+"""The MCP server's answers and refusals, message by message (MCP-1)."""
 
 import json
 from typing import Any
@@ -149,7 +149,7 @@ def test_other_hosts_and_large_bodies_are_refused(key: str, settings: Settings) 
 
 
 def test_nobody_has_a_session_to_take_over(people: People, key: str) -> None:
-    """There are no handles, so every handle is somebody else's."""
+    """There are no sessions, so every session id is unknown."""
     others = key_of(people)
 
     for raw in (key, others):
@@ -173,7 +173,9 @@ def test_session_needs_its_token(people: People) -> None:
 def test_limits_count_for_mcp_too(key: str, settings: Settings) -> None:
     settings.PEGBOARD_RATE_PER_KEY = 2
 
-    with time_machine.travel("2031-01-01T00:00:00Z", tick=False):  # a minute that no test is in
+    with time_machine.travel(
+        "2031-01-01T00:00:00Z", tick=False
+    ):  # a minute that no other test uses
         answers = [ask(key, "ping").status_code for _ in range(3)]
 
     assert answers == [200, 200, 429]
@@ -191,7 +193,7 @@ def test_limits_count_for_mcp_too(key: str, settings: Settings) -> None:
 def test_call_takes_few_statements(
     key: str, name: str, arguments: dict[str, Any], most: int
 ) -> None:
-    call(key, name, **arguments)  # whatever is read once has been read
+    call(key, name, **arguments)  # fills the caches
 
     with CaptureQueriesContext(connection) as statements:
         call(key, name, **arguments)

@@ -1,4 +1,4 @@
-"""MCP servers at addresses of this machine: one by the SDK, and one that misbehaves by its path."""
+"""MCP servers on this machine: one by the SDK, and one that misbehaves by its path."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
 
 
 class Evil(BaseHTTPRequestHandler):
-    """The path says what it does wrong."""
+    """A server whose path selects its misbehaviour."""
 
     protocol_version = "HTTP/1.1"
     server: "EvilServer"
@@ -66,7 +66,7 @@ class Evil(BaseHTTPRequestHandler):
     do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _misbehave(self, mode: str, message: dict[str, Any]) -> None:
         try:
@@ -124,7 +124,7 @@ class Evil(BaseHTTPRequestHandler):
 
 
 class EvilServer(ThreadingHTTPServer):
-    """Keeps what it was asked, and lets go of those who hang when the test is over."""
+    """A server with a record of requests; it releases hanging ones at the end of a test."""
 
     daemon_threads = True
     block_on_close = False
@@ -149,7 +149,7 @@ def evil_server() -> Iterator[EvilServer]:
 
 
 def app_of_the_sdk(transport: str) -> Starlette:
-    """A server as people write them."""
+    """Return an ordinary server by the SDK."""
     server = MCPServer("fine")
 
     @server.tool()
@@ -159,7 +159,7 @@ def app_of_the_sdk(transport: str) -> Starlette:
 
     @server.tool()
     async def headers(context: Context) -> dict[str, str]:
-        """Tell with which headers it was called."""
+        """Return the headers of the call."""
         request = context.request_context.request
         return dict(request.headers) if request is not None else {}
 
@@ -168,7 +168,7 @@ def app_of_the_sdk(transport: str) -> Starlette:
 
 @contextmanager
 def fine_server(transport: str = "http") -> Iterator[str]:
-    """The address of such a server."""
+    """Run such a server; yield its address."""
     config = uvicorn.Config(app_of_the_sdk(transport), port=0, log_level="critical", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

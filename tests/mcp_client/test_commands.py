@@ -1,4 +1,4 @@
-"""CMD-1 and CMD-5: which commands start something, and which never do."""
+"""CMD-1 and CMD-5: commands that may start a server, and those that never do."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Servers at addresses: both ways to reach one, and all that it may do wrong."""
+"""Servers over HTTP: both transports, and all their misbehaviour."""
 
 import asyncio
 import contextlib

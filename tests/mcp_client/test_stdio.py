@@ -1,4 +1,4 @@
-"""Programs that speak MCP, and all that they may do wrong."""
+"""Servers on standard streams, and all their misbehaviour."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def server(mode: str = "", **variables: str) -> StdioServer:
 def with_session(
     mode: str, ask: Callable[[Session], Awaitable[Any]], limits: ServerLimits = QUICK, **more: Any
 ) -> Any:
-    """Open a session, ask it, close it: what a worker does."""
+    """Open a session, use it, close it, as a worker does."""
 
     async def run() -> Any:
         session = Session(server(mode), limits=limits, **more)
@@ -110,7 +110,7 @@ def test_evil_server_is_told_apart_and_leaves_nothing(
         with_session(mode, lambda session: session.call("echo", {}), limits)
 
     assert problem.value.reason is reason
-    # What was called may have happened; what could not even be reached has not.
+    # A sent call may have happened; an unreachable server did nothing.
     assert problem.value.sent is (
         mode
         not in ("hang_at_connect", "crash_at_start", "grows", "forks", "bomb", "writes", "spins")
@@ -123,7 +123,7 @@ def our_children() -> list[str]:
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    """Not Postgres or Redis of the test run, which this process may have started."""
+    """Exclude Postgres and Redis of the test run, which this process may have started."""
     try:
         return any("evil.py" in part or part == "sleep" for part in process.cmdline())
     except psutil.Error:
@@ -192,7 +192,7 @@ def test_server_gets_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         "TOKEN",
     }
     assert told["folder"] == told["environment"]["HOME"]
-    assert len(told["descriptors"]) == 4  # the streams, and the list of descriptors itself
+    assert len(told["descriptors"]) == 4  # the streams, and the directory of descriptors itself
     assert not Path(told["folder"]).exists()
 
 
@@ -206,7 +206,7 @@ def test_nothing_survives_the_end_of_a_session() -> None:
 
 
 def test_nothing_survives_a_worker_that_is_killed() -> None:
-    """The keeper is told by the system when its parent dies, and the server by its keeper's end."""
+    """The keeper is signalled when its parent dies, and the server when its keeper ends."""
     script = (
         "import asyncio, os, sys; sys.path.insert(0, os.getcwd())\n"
         "from django.conf import settings; settings.configure(PEGBOARD_VERSION='1')\n"

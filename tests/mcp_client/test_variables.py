@@ -1,4 +1,4 @@
-"""CMD-1: which environment variables a server may be given."""
+"""CMD-1: environment variables that a server may receive."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from catalog.servers.client.launch_rules import (
 )
 from catalog.servers.client.variable_rules import FAMILIES, refusal_reason
 
-# Names that published servers ask for (Docker's catalogue, the MCP registry, ToolHive, client
-# configurations), and ordinary names that begin like those that are refused.
+# Names required by published servers (Docker's catalogue, the MCP registry, ToolHive, client
+# configurations), and ordinary names with the same prefixes as refused ones.
 ORDINARY = (Path(__file__).parent / "ordinary_variables.txt").read_text().split()
 _STEERING = """
 LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT LD_DEBUG_OUTPUT LD_ORIGIN_PATH DYLD_INSERT_LIBRARIES LIBPATH

@@ -1,4 +1,4 @@
-"""The people of the stories, and a way to call a meta-tool for alice."""
+"""Fixtures of meta-tools: people, and calls for alice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,5 +27,5 @@ def call(people: People) -> Call:
 
 @pytest.fixture(autouse=True)
 def _working_redis() -> None:
-    """A test that broke Redis leaves nothing behind."""
+    """Reset Redis in case a test broke it."""
     redis_circuit.close()

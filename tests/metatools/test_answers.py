@@ -1,4 +1,4 @@
-"""What the meta-tools answer: about what the caller may use, short, capped and paged."""
+"""Answers of the meta-tools: limited to the caller's rights, short, capped and paged."""
 
 import pytest
 

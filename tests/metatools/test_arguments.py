@@ -1,4 +1,4 @@
-"""Arguments against schemas from outside: nothing is fetched, nothing takes long (DOS-2)."""
+"""Arguments against third-party schemas: nothing is fetched, nothing takes long (DOS-2)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def refusal(schema: dict[str, Any] | None, arguments: Any) -> str:
 
 
 def doubling(levels: int) -> dict[str, Any]:
-    """Each definition names the next one twice."""
+    """Build a schema in which each definition names the next one twice."""
     twice = {
         f"a{level}": {"anyOf": [{"$ref": f"#/$defs/a{level + 1}"}] * 2} for level in range(levels)
     }

@@ -1,4 +1,4 @@
-"""How the meta-tools are described: legal for every provider, short, and the same everywhere."""
+"""Definitions of the meta-tools: legal for all providers, short, and consistent."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Calling a capability: rights, arguments, approval, and who carries it out."""
+"""Execution of a capability: rights, arguments, approval, and who carries it out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names that are nearly right."""
+"""Suggestions for misspelt names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""MCP servers through meta-tools: what one may use, by name; and proposals without secrets."""
+"""MCP servers through meta-tools: usable ones by name; and proposals without secrets."""
 
 import pytest
 
@@ -17,7 +17,7 @@ ADDRESS = "https://tools.example.com/mcp"
 
 @pytest.fixture
 def proposing(people: People) -> Capability:
-    """The capability of the starter collection, which alice's group has."""
+    """Grant the capability of the starter collection to alice's group."""
     builtin = IntegrationFactory.create(slug="mcp", kind="builtin", connection="not_needed")
     give(builtin, people.support)
     return CapabilityFactory.create(integration=builtin, action="register_server")

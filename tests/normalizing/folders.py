@@ -1,4 +1,4 @@
-"""Where the samples are, and small helpers that put sources into a folder."""
+"""Locations of the samples, and helpers that write sources."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loade
 from catalog.formats.loader import load_path
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
-# Real files of the ecosystem, which lie beside the project where it is developed.
+# Real third-party files, which lie beside the project on development machines.
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 needs_shared = pytest.mark.skipif(
@@ -18,7 +18,7 @@ needs_shared = pytest.mark.skipif(
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
-    """A file with this content, and its folders."""
+    """Write a file with this content, creating its folders."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -26,22 +26,22 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def load(folder: Path, name: str, content: str | bytes, **options: Any) -> Loaded:
-    """What a file with this content gives."""
+    """Load a file with this content."""
     return load_path(write(folder, name, content), **options)
 
 
 def capability(loaded: Loaded) -> Descriptor:
-    """The one capability that was loaded."""
+    """Return the only capability loaded."""
     (only,) = loaded.capabilities
     return only
 
 
 def integration(loaded: Loaded) -> IntegrationDescriptor:
-    """The one integration that was loaded."""
+    """Return the only integration loaded."""
     (only,) = loaded.integrations
     return only
 
 
 def reasons(loaded: Loaded) -> list[str]:
-    """The faults as a person reads them."""
+    """Return the faults as text."""
     return [str(defect) for defect in loaded.defects]

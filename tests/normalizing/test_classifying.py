@@ -1,4 +1,4 @@
-"""Categories, side effects and parameter summaries are worked out from words."""
+"""Categories, side effects and parameter summaries, derived from words."""
 
 import pytest
 

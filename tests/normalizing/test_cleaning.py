@@ -1,4 +1,4 @@
-"""POI-1: nothing hidden gets past cleaning."""
+"""POI-1: hidden characters do not survive cleaning."""
 
 import unicodedata
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog.formats.text_cleanup import AmbiguousKeysError, clean_name, clean_text, clean_value
 
-# ESC and CSI are left out here: they begin terminal sequences, which are taken out as a whole.
+# Without ESC and CSI, which start terminal sequences that are removed as a whole.
 HIDDEN = st.one_of(
     st.characters(categories=["Cf", "Co", "Cs", "Cn"]),
     st.characters(categories=["Cc"], exclude_characters="\n\t\r\x1b\x9b"),

@@ -1,4 +1,4 @@
-"""What is loaded fits the catalogue's columns; what does not fit is left out and reported."""
+"""Limits of the catalogue's columns: what does not fit is omitted and reported."""
 
 import json
 from pathlib import Path

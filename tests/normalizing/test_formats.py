@@ -1,4 +1,4 @@
-"""Each format, shown on a small file of its own."""
+"""Each format, with a small file."""
 
 from pathlib import Path
 

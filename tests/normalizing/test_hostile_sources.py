@@ -1,4 +1,4 @@
-"""Sources made to break the reader are reported, and the rest of the folder loads."""
+"""Hostile sources are reported, and the rest of the folder loads."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""CAPABILITY.yaml: what it must say, what it may say, and what it may not reach."""
+"""CAPABILITY.yaml: required and optional fields, and paths that it may not reach."""
 
 from pathlib import Path
 

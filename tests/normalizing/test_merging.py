@@ -1,4 +1,4 @@
-"""What several files say is put together without one taking the place of another."""
+"""Merging of several files' entries, without one replacing another."""
 
 import json
 from pathlib import Path

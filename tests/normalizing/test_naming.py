@@ -1,4 +1,4 @@
-"""Names depend on nothing but the capability itself, and a model can always call them."""
+"""Names depend on the capability alone, and are callable by all models."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Files of strangers are read within limits and from nowhere else (YAML-1, DOS-1, DOS-2)."""
+"""Third-party files are read within limits, and nothing outside of them (YAML-1, DOS-1, DOS-2)."""
 
 import os
 from pathlib import Path

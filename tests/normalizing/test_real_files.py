@@ -1,4 +1,4 @@
-"""Every real file of the ecosystem either loads or is reported by file, field and reason."""
+"""Each real third-party file loads, or is reported by file, field and reason."""
 
 from pathlib import Path
 
@@ -12,20 +12,20 @@ from tests.normalizing.folders import SHARED, needs_shared, reasons
 SAMPLES = SHARED / "samples"
 CATALOGUES = SHARED / "eval"
 
-# Integrations, capabilities and faults of each folder, as looked at by hand.
+# Integrations, capabilities and faults of each folder, verified by hand.
 EXPECTED = [
     ("agent-skills", 50, 50, 1),  # two skills are called skill-creator and differ
     ("agent-skills-full", 2, 2, 0),
-    ("capability-yaml", 2, 2, 2),  # one is malformed, one names a SKILL.md that is not there
+    ("capability-yaml", 2, 2, 2),  # one is malformed, one names a missing SKILL.md
     ("claude-plugin-json", 27, 0, 0),
-    ("claude-plugin-marketplace", 494, 0, 99),  # the same plugins in other versions
+    ("claude-plugin-marketplace", 494, 0, 99),  # other versions of the same plugins
     ("docker-mcp-registry", 67, 320, 0),
     ("mcp-json-client-config", 12, 0, 0),  # thirteen files, one server twice
     ("mcp-registry-api", 129, 0, 0),
     ("mcp-registry-server-json", 98, 0, 0),
     ("mcp-registry-server-json-legacy-2025-05", 24, 0, 0),
     ("mcp-tools-list", 6, 45, 0),
-    ("schemas", 0, 0, 6),  # JSON schemas are no source
+    ("schemas", 0, 0, 6),  # JSON schemas are no sources
     ("toolhive-registry", 20, 255, 0),
 ]
 
@@ -33,7 +33,7 @@ pytestmark = needs_shared
 
 
 def is_sound(loaded: Loaded) -> bool:
-    """Legal and unique names, capabilities with their integrations, complete reports."""
+    """Return True for legal, unique names, existing integrations, and complete reports."""
     slugs = {one.slug for one in loaded.integrations}
     names = {one.full_name for one in loaded.capabilities}
     identifiers = {one.identifier for one in loaded.capabilities}

@@ -1,4 +1,4 @@
-"""No secret of a client's configuration gets into the catalogue."""
+"""Secrets of client configurations do not get into the catalogue."""
 
 import json
 from pathlib import Path

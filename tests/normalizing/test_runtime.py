@@ -1,4 +1,4 @@
-"""What comes by API while Pegboard runs."""
+"""Sources added at runtime by API."""
 
 from typing import Any
 

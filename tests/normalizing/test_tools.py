@@ -1,4 +1,4 @@
-"""Tools of servers: their names, schemas and limits (DOS-1, DOS-2, SHD-1)."""
+"""Tools of servers: names, schemas and limits (DOS-1, DOS-2, SHD-1)."""
 
 import json
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Signing in at servers by OAuth, against an authorization server of this machine."""
+"""OAuth sign-in at servers, with an authorization server on this machine."""

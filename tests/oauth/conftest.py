@@ -1,4 +1,4 @@
-"""A server that wants a sign-in, and who may sign in there."""
+"""Fixtures: a server that requires a sign-in, and people."""
 
 from collections.abc import Iterator
 

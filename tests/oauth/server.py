@@ -1,5 +1,7 @@
-"""An MCP server that wants a sign-in, and the authorization server that it names: in one, on
-loopback, and strict about everything that OAuth 2.1 asks of clients."""
+"""An MCP server with required sign-in, and its authorization server, on loopback.
+
+It strictly enforces what OAuth 2.1 requires of clients.
+"""
 
 import json
 import threading
@@ -17,7 +19,7 @@ METADATA = "/.well-known/oauth-authorization-server"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Documents, registration, consent without a person, tokens, and a tool that tells headers."""
+    """Metadata, registration, automatic consent, tokens, and a tool that returns headers."""
 
     protocol_version = "HTTP/1.1"
     server: "SignInServer"
@@ -56,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
     do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _mcp(self, message: dict[str, Any]) -> None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -103,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class SignInServer(ThreadingHTTPServer):
-    """What it was asked, whom it knows, and what a test wants it to say instead."""
+    """The server's log of requests, its clients, and answers to give instead."""
 
     daemon_threads = True
     block_on_close = False
@@ -121,10 +123,10 @@ class SignInServer(ThreadingHTTPServer):
         self.expires_in: int | None = 3600
         self.waits = 0.0
         self.is_ill = False
-        self.needs = ""  # scopes that calling takes
-        self.grants: set[str] | None = None  # scopes that it gives, or all that it is asked for
+        self.needs = ""  # scopes that calls require
+        self.grants: set[str] | None = None  # scopes that it grants; None for all requested
         self.scopes: dict[str, set[str]] = {}  # by access token
-        self.issues: str | None = None  # the issuer that it sends people back with
+        self.issues: str | None = None  # the issuer in its redirects
         self._codes: dict[str, dict[str, str]] = {}
         self._refresh: set[str] = set()
         self._clients: dict[str, str] = {}
@@ -157,7 +159,7 @@ class SignInServer(ThreadingHTTPServer):
         return told
 
     def know(self, client_id: str, secret: str = "") -> None:
-        """A client that somebody registered by hand."""
+        """Register a client by hand."""
         self._clients[client_id] = secret
 
     def consent(self, query: dict[str, list[str]]) -> str:
@@ -189,11 +191,11 @@ class SignInServer(ThreadingHTTPServer):
         return 200, {**token, "refresh_token": refresh}
 
     def allows(self, token: str) -> bool:
-        """Whether the token has every scope that calling takes."""
+        """Return True if the token has all scopes that calls require."""
         return set(self.needs.split()) <= self.scopes.get(token, set())
 
     def revoke(self, form: dict[str, str], authorization: str) -> int:
-        """It ends exactly the token that it is told, as the least of servers."""
+        """Revoke only the given token, as a minimal server does."""
         if not self._is_known(form, authorization):
             return 401
         if self.is_ill:
@@ -209,7 +211,7 @@ class SignInServer(ThreadingHTTPServer):
         return secret is not None and (not secret or proven)
 
     def _good_code(self, form: dict[str, str]) -> bool:
-        given = self._codes.pop(form["code"], None)  # once
+        given = self._codes.pop(form["code"], None)  # single use
         if given is None:
             return False
         digest = sha256(form.get("code_verifier", "").encode()).digest()
@@ -221,7 +223,7 @@ class SignInServer(ThreadingHTTPServer):
         token = form.get("refresh_token", "")
         if token not in self._refresh or form.get("resource") != f"{self.origin}/mcp":
             return False
-        self._refresh.discard(token)  # once
+        self._refresh.discard(token)  # single use
         return True
 
     def _new(self, what: str) -> str:

@@ -1,4 +1,4 @@
-"""What people do at the pages, and the worker in between."""
+"""Steps of a sign-in: the person's on pages, and the worker's."""
 
 from datetime import timedelta
 
@@ -27,14 +27,14 @@ def begin(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSig
 
 
 def go_there(client: Client, row: OAuthSignIn) -> str:
-    """Follow the link to the authorization server, which sends the person back at once."""
+    """Follow the link to the authorization server, which redirects back at once."""
     page = client.get(f"/connections/{row.public_id}/")
     answer = httpx2.get(page.context["there"], follow_redirects=False)
     return answer.headers["Location"].removeprefix("http://testserver")
 
 
 def sign_in(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:
-    """All of it."""
+    """Run the whole sign-in."""
     row = begin(client, path)
     client.get(go_there(client, row))
     finish_sign_in(row.pk)
@@ -43,12 +43,12 @@ def sign_in(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthS
 
 
 def later(row: OAuthSignIn, by: timedelta = timedelta(minutes=2)) -> None:
-    """So much time passes."""
+    """Advance the time."""
     OAuthSignIn.objects.filter(pk=row.pk).update(created_at=row.created_at - by)
 
 
 def everything_stored() -> str:
-    """Each column of each table, as text."""
+    """Return all columns of all tables as text."""
     with connection.cursor() as cursor:
         texts = []
         for table in connection.introspection.table_names(cursor):

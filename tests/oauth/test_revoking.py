@@ -1,4 +1,4 @@
-"""Whoever disconnects an account leaves no token behind that still works at the server."""
+"""Disconnecting an account leaves no valid token at the server."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ SIGN_OUT = "/integrations/mail/sign-out/"
 
 
 def forgotten(root: User) -> OAuthRevocation:
-    """The admin signs in for everybody and disconnects; no worker has heard of it yet."""
+    """The admin signs in for everybody and disconnects; no worker has run yet."""
     client = browser_of(root)
     sign_in(client)
     told = client.post(SIGN_OUT, follow=True).content.decode()
@@ -33,7 +33,7 @@ def older(row: OAuthRevocation, by: timedelta) -> None:
 
 
 def good(server: SignInServer) -> set[str]:
-    """What still works at the server."""
+    """Return the tokens that are still valid."""
     return server.good | server._refresh
 
 
@@ -45,7 +45,7 @@ def test_disconnected_token_is_given_back(
     row = forgotten(root)
     before = good(server)
     revoke_token(row.pk)
-    revoke_token(row.pk)  # the message came twice
+    revoke_token(row.pk)  # a duplicate message
 
     assert (len(before), good(server)) == (2, set())
     assert not OAuthConnection.objects.exists()
@@ -74,7 +74,7 @@ def test_lost_message_is_made_up_for(mail: Integration, server: SignInServer, ro
     older(row, timedelta(minutes=5))
     sweep_revocations()
 
-    assert early  # its message may still come
+    assert early  # its message may still arrive
     assert good(server) == set()
 
 

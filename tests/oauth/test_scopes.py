@@ -1,4 +1,4 @@
-"""Step-up: a tool wants more scopes than the account has given. And issuers, letter by letter."""
+"""Step-up authorization, for tools that need more scopes; and exact comparison of issuers."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,7 +26,7 @@ def refused(mail: Integration, user: User | None = None) -> ServerProblemError:
 
 
 def scopes_asked(server: SignInServer) -> list[list[str]]:
-    """The scopes of each sign-in."""
+    """Return the scopes of each sign-in."""
     asked = [parse_qs(urlsplit(path).query) for path in server.asked if "/authorize" in path]
     return [one["scope"][0].split() for one in asked]
 
@@ -107,7 +107,7 @@ def test_refusal_without_scopes_or_account_is_told_in_words(
     server.needs = "mail.read"
     server.scopes.clear()
 
-    assert refused(mail).reason is Reason.SCOPE_REFUSED  # it was asked for already
+    assert refused(mail).reason is Reason.SCOPE_REFUSED  # it was requested already
 
 
 @pytest.mark.parametrize(

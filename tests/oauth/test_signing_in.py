@@ -1,4 +1,4 @@
-"""Signing in at a server: the whole way, by pages and tasks, and all that could go wrong on it."""
+"""Sign-in at a server, end to end by pages and tasks, with all its failures."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def told(mail: Integration, user: User | None = None) -> str:
-    """The token that the server was called with."""
+    """Return the token of the server's call."""
     answer = call_tool(mail, "whoami", {}, user_id=user.pk if user else None)
     return str(json.loads(answer.content[0]["text"])["token"])
 
@@ -51,7 +51,7 @@ def test_admin_signs_in_for_everybody_and_a_person_for_themselves(
     assert (before.state, own.state) == ("done", "done")
     assert tokens[0] == tokens[1] != tokens[2]
     assert set(tokens) == server.good
-    assert told(mail) == told(mail, alice) == "[hidden]"  # what a server repeats is taken out
+    assert told(mail) == told(mail, alice) == "[hidden]"  # echoed tokens are redacted
     called = [
         headers["Authorization"]
         for path, headers, _ in server.sent
@@ -96,7 +96,7 @@ def test_way_back_is_for_the_browser_that_began(
 
     assert strangers == [404] * 5
     assert waits == "waiting"
-    assert again == 404  # a state is good once
+    assert again == 404  # a state is single-use
     row.refresh_from_db()
     assert (row.state, bool(row.sealed_code)) == ("finishing", True)
 
@@ -221,22 +221,22 @@ def test_registered_secret_is_kept_sealed_and_used(
 
 def test_lost_message_is_made_up_for(mail: Integration, root: User) -> None:
     browser = browser_of(root)
-    assert browser.post("/integrations/mail/sign-in/").status_code == 302  # and nobody prepares
+    assert browser.post("/integrations/mail/sign-in/").status_code == 302  # no worker runs
     row = OAuthSignIn.objects.get()
 
     sweep_sign_ins()
     row.refresh_from_db()
-    assert row.state == "preparing"  # its message may still come
+    assert row.state == "preparing"  # its message may still arrive
 
     later(row)
     sweep_sign_ins()
     row.refresh_from_db()
     assert row.state == "waiting"
 
-    browser.get(go_there(browser, row))  # and nobody finishes
+    browser.get(go_there(browser, row))  # no worker runs
     sweep_sign_ins()
     sweep_sign_ins()
-    finish_sign_in(row.pk)  # the message comes after all
+    finish_sign_in(row.pk)  # the message arrives late
 
     row.refresh_from_db()
     assert row.state == "done"
@@ -261,7 +261,7 @@ def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
     server.expires_in = 200
     sign_in(browser_of(root))
     first = get_bearer_token(mail)
-    renew_tokens()  # it ends within five minutes
+    renew_tokens()  # it expires within five minutes
     second = get_bearer_token(mail)
     OAuthConnection.objects.update(expires_at=timezone.now())
     third = get_bearer_token(mail)
@@ -281,7 +281,7 @@ def test_refused_token_is_renewed_at_the_next_call(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     sign_in(browser_of(root))
-    server.good.clear()  # taken back at the server
+    server.good.clear()  # revoked at the server
     OAuthConnection.objects.update(refreshed_at=timezone.now() - timedelta(hours=1))
     with pytest.raises(ServerProblemError):
         call_tool(mail, "whoami", {})
@@ -316,7 +316,7 @@ def test_many_at_once_renew_a_token_once(
 def test_server_of_before_resource_metadata_is_asked_at_its_own_origin(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    server.resource_instead = {"authorization_servers": []}  # no document that could be used
+    server.resource_instead = {"authorization_servers": []}  # no usable document
 
     assert sign_in(browser_of(root)).state == "done"
 

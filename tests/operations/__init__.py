@@ -1,1 +1,1 @@
-"""Pegboard as it is run: under load, restarted, backed up, changed; longer by `make operations`."""
+"""Pegboard in operation: load, restarts, backups, upgrades; `make operations` runs them longer."""

@@ -1,7 +1,7 @@
-"""What an operator does to a Pegboard that is in use, under a steady load, as a table.
+"""Operations on a running Pegboard under a steady load, as a table.
 
-make operations                            # each with ten seconds before, during and after
-python -m tests.operations 3 restore model # other seconds, and only some
+make operations                       # each with ten seconds before, during and after
+python -m tests.operations 3 restore model    # other seconds, and only some
 """
 
 import os
@@ -16,7 +16,7 @@ from catalog.embedding.shipped_model import prepare_model
 
 
 def main() -> None:
-    """One deployment for all of them; `stop` comes last and ends the web."""
+    """Run all on one deployment; `stop` is last and ends the web server."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
     os.environ["PEGBOARD_SECRET_KEY"] = "only-for-this-run"
     with tempfile.TemporaryDirectory(prefix="pegboard-operations-") as name:

@@ -15,14 +15,14 @@ from tests.operations.deployment import Deployment, deployed
 
 @pytest.fixture(scope="module")
 def deployment(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Deployment]:
-    """One for the tests of a file, which follow one another; its tables are those of the tests."""
+    """A deployment shared by the tests of a file, which run in order, on the tests' tables."""
     with django_db_blocker.unblock(), deployed(_copied) as running:
         yield running
 
 
 @pytest.fixture
 def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """A database of the test's own, made from the tests'; Django is on it."""
+    """A database of the test's own, copied from the tests'; Django uses it."""
     with django_db_blocker.unblock():
         template = database_swap.current_database()
         own = f"{template}_own"

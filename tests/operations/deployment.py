@@ -1,6 +1,6 @@
-"""All of Pegboard on servers of its own, which a test may stop: as `make run` starts it.
+"""A complete Pegboard as by `make run`, on servers of its own for a test to stop.
 
-Whoever tries it prepares its database in their own process, since each command costs seconds.
+Tests prepare the database in their own process, since each command takes seconds.
 """
 
 import os
@@ -27,17 +27,16 @@ from marketplace.operate.embedded.pegboard_programs import Connections, Program,
 from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
-PATIENCE = 180  # seconds until something counts as not happening
+PATIENCE = 180  # seconds until a wait fails
 MISSING = "SELECT count(*) FROM catalog_embedding WHERE vector_hash IS DISTINCT FROM text_hash"
 
 
 class Deployment:
-    """Postgres and Redis, and programs that are started by name, each with the environment as it is
-    then."""
+    """Postgres, Redis, and programs started by name with the current environment."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        # The disk of a shared machine is no part of what is tried here.
+        # A shared machine's disk is not under test.
         self.postgres = EmbeddedPostgres(data, durable=False)
         self.redis = EmbeddedRedis(data, durable=False)
         self.port = free_port()
@@ -61,7 +60,7 @@ class Deployment:
         self._programs: dict[str, Program] = {}
 
     def start(self, *names: str) -> None:
-        """Some of web, worker and connections."""
+        """Start some of web, worker and connections."""
         for name in names:
             self._programs[name] = program = self._made(name)
             program.start()
@@ -82,7 +81,7 @@ class Deployment:
 
     @contextmanager
     def connected(self) -> Iterator[None]:
-        """Django, in this process, on the servers of the deployment."""
+        """Connect Django in this process to the deployment."""
         parts, before = urlsplit(self.postgres.url()), dict(connection.settings_dict)
         place = {"HOST": unquote(str(parts.hostname or parts.netloc.rpartition("@")[2]))}
         place |= {"NAME": parts.path[1:], "USER": parts.username or "postgres"}
@@ -117,8 +116,7 @@ class Deployment:
 
 @contextmanager
 def deployed(make_tables: Callable[[Deployment], None]) -> Iterator[Deployment]:
-    """Servers, tables, the starter collection with its vectors, alice and a key for her; no program
-    runs yet."""
+    """Migrate and load the starter collection with vectors, alice and her key; start no program."""
     data = Path(tempfile.mkdtemp(prefix="pegboard-operations-"))
     open_data_folder(data)
     deployment = Deployment(data)
@@ -136,7 +134,7 @@ def deployed(make_tables: Callable[[Deployment], None]) -> Iterator[Deployment]:
 
 
 def migrated(deployment: Deployment) -> None:
-    """Tables by migrations."""
+    """Create the tables by migrations."""
     deployment.postgres.create_database()
     with deployment.connected():
         call_command("migrate", interactive=False, verbosity=0)
@@ -158,7 +156,7 @@ def _fill() -> str:
 
 
 def _copy_model(folder: Path) -> None:
-    """The one of the whole run, where there is one: making it takes seconds."""
+    """Copy the test run's model if there is one: converting it takes seconds."""
     made = Path(os.environ.get("PEGBOARD_DATA_DIR") or "/nowhere") / "model"
     if made.is_dir():
         shutil.copytree(made, folder)

@@ -1,7 +1,7 @@
-"""A chat backend that asks steadily, whatever happens, and keeps what it was told.
+"""A chat backend with steady requests, and the record of its answers.
 
-It does what a proxy does (docker/Caddyfile): where nobody listens it tries again for some seconds.
-A request that somebody has taken is never sent twice.
+Like a proxy (docker/Caddyfile) it retries refused connections for some seconds. A request that a
+server has accepted is never sent twice.
 """
 
 import http.client
@@ -33,15 +33,15 @@ MESSAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request: when it was due, in seconds since the load began, and what came of it."""
+    """A request: when it was due, in seconds since the start, and its result."""
 
     due: float
     ended: float
     message: str
-    status: int  # 0 where there was no answer at all
+    status: int  # 0 if there was no answer
     names: tuple[str, ...] = ()
     turn: str = ""
-    told: str = ""  # what was wrong
+    told: str = ""  # the error
 
     @property
     def ok(self) -> bool:
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def is_refused(self) -> bool:
-        """Nobody listened: whoever asks may ask again, or somebody else."""
+        """Return True if nobody listened, so that the request may be retried."""
         return self.told == REFUSED
 
     @property
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Load:
-    """What came of all requests."""
+    """Results of all requests."""
 
     began: float
     answers: list[Answer] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Load:
         return [answer for answer in self.answers if not answer.ok]
 
     def p(self, share: float) -> float:
-        """So much of the answers took at most so many milliseconds."""
+        """Return a percentile of the latencies in milliseconds."""
         times = sorted(answer.milliseconds for answer in self.answers)
         return times[min(len(times) - 1, int(len(times) * share))]
 
@@ -82,7 +82,7 @@ class Load:
 def steady_load(
     port: int, key: str, *, rate: float = 10, dial_seconds: float = DIAL_SECONDS
 ) -> Iterator[Load]:
-    """Ask so many times a second until the block ends; then wait for the last answers."""
+    """Send requests at a fixed rate until the block ends; then wait for the last answers."""
     load, over = Load(time.monotonic()), threading.Event()
 
     def run() -> None:
@@ -104,7 +104,7 @@ def steady_load(
 
 
 def ask(port: int, key: str, message: str) -> Answer:
-    """One request, at once."""
+    """Send one request."""
     load = Load(time.monotonic())
     _ask(load, 0, port, key, message, DIAL_SECONDS)
     return load.answers[0]
@@ -141,7 +141,7 @@ def _answered(port: int, key: str, message: str, dial_seconds: float) -> tuple[i
 
 
 def _dialled(port: int, seconds: float) -> http.client.HTTPConnection:
-    """A connection, as soon as somebody listens."""
+    """Connect, retrying until somebody listens."""
     until = time.monotonic() + seconds
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS)

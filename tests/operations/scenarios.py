@@ -1,4 +1,4 @@
-"""What an operator does to a Pegboard that is in use; each tells what came of the requests."""
+"""Operations on a running Pegboard, each with the results of the requests meanwhile."""
 
 import io
 import os
@@ -29,20 +29,20 @@ RATE = 10.0
 
 @dataclass(slots=True)
 class Told:
-    """The requests, and what else is worth telling: `figures` by name, all of them in words."""
+    """The requests' results, and other figures by name."""
 
     load: Load
     figures: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def check(self, holds: bool, problem: str) -> None:
-        """Keep what does not hold."""
+        """Record a failed expectation."""
         if not holds:
             self.problems.append(problem)
 
 
 def restore_backup(deployment: Deployment, seconds: float) -> Told:
-    """Back up, lose everything that can be selected, restore: all while requests come."""
+    """Back up, lose everything selectable, restore: all under load."""
     from catalog.models import Integration
 
     file, before = str(deployment.data / "backup"), _answers(deployment)
@@ -62,7 +62,7 @@ def restore_backup(deployment: Deployment, seconds: float) -> Told:
 
 
 def migrate(deployment: Deployment, seconds: float) -> Told:
-    """A migration that only adds, while somebody else holds the table that it changes."""
+    """Run an additive migration while another transaction holds the table."""
     with (
         psycopg.connect(deployment.postgres.url()) as holding,
         steady_load(deployment.port, deployment.key, rate=RATE) as load,
@@ -79,7 +79,7 @@ def migrate(deployment: Deployment, seconds: float) -> Told:
 
 
 def change_model(deployment: Deployment, seconds: float) -> Told:
-    """Name another model of another length, restart web and worker, wait until it answers."""
+    """Configure another model with another dimension, restart web and worker, await its answers."""
     old = _answers(deployment)
     with (
         embeddings_server() as url,
@@ -120,7 +120,7 @@ def change_model(deployment: Deployment, seconds: float) -> Told:
 
 
 def restart_postgres(deployment: Deployment, seconds: float) -> Told:
-    """REL-1: away for a while under twice the load; whoever asks meanwhile is told to come back."""
+    """REL-1: an outage of Postgres under double load; requests get a Retry-After."""
     with steady_load(deployment.port, deployment.key, rate=2 * RATE) as load:
         time.sleep(seconds)
         down = load.now
@@ -151,7 +151,7 @@ def restart_postgres(deployment: Deployment, seconds: float) -> Told:
 
 
 def stop_gracefully(deployment: Deployment, seconds: float) -> Told:
-    """REL-20: SIGTERM to the web under load; who comes later finds nobody, no process stays."""
+    """REL-20: SIGTERM to the web server under load: later requests fail, no process stays."""
     pid = deployment.pid("web")
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     with steady_load(deployment.port, deployment.key, rate=2 * RATE, dial_seconds=0) as load:
@@ -177,13 +177,12 @@ SCENARIOS: dict[str, Callable[[Deployment, float], Told]] = {
     "postgres": restart_postgres,
     "stop": stop_gracefully,
 }
-# These may refuse nobody; the others tell themselves who may be refused, and when.
+# These may refuse no request; the others state which they may refuse, and when.
 NOBODY_FAILS = ("restore", "migrate", "model")
 
 
 def _migrate_to_later(deployment: Deployment, *, release: Callable[[], None]) -> int:
-    """As an operator does, with a Pegboard that has more; how often it said that it has to wait,
-    whereupon the lock is let go."""
+    """Migrate to a later release; return how often it waited until the lock was released."""
     times = 0
     with subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, str(PROJECT / "manage.py"), "migrate", "--no-input", "--verbosity=0"],
@@ -211,7 +210,7 @@ def _answers(deployment: Deployment) -> dict[str, tuple[str, ...]]:
 def _settled(
     deployment: Deployment, unlike: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """The answers once every process has noticed: twice in a row the same, and not the old ones."""
+    """Return the answers once all processes have noticed: twice equal, and not the old ones."""
     answers = [_answers(deployment)]
 
     def settled() -> bool:
@@ -224,6 +223,6 @@ def _settled(
 
 
 def _work_for_the_worker(deployment: Deployment) -> None:
-    """It has come back to its database, too."""
+    """Wait until the worker uses its database again."""
     deployment.sql(_UNEMBED)
     wait_for(lambda: deployment.sql(MISSING) == [(0,)], "embedding")

@@ -1,4 +1,4 @@
-"""A server of embeddings on loopback, with a model of another name and another length."""
+"""A local embedding server, with another model of another dimension."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ MODEL, DIMENSION = "words", 64
 
 @contextmanager
 def embeddings_server() -> Iterator[str]:
-    """Its base address."""
+    """Run the server; yield its base address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Embeddings)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -36,11 +36,11 @@ class _Embeddings(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing to tell."""
+        """Log nothing."""
 
 
 def _vector(text: str) -> list[float]:
-    """Which words are in it."""
+    """Return the text's vector, by the words in it."""
     row = [0.01] * DIMENSION
     for word in text.lower().split():
         row[hashlib.sha256(word.encode()).digest()[0] % DIMENSION] += 1.0

@@ -54,7 +54,7 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     refuse(
         "1 sealed secrets of the backup need a key that is not configured", "restore", file, "--yes"
     )
-    assert not Secret.objects.exists()  # what was refused has changed nothing
+    assert not Secret.objects.exists()  # a refused restore changes nothing
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER, KEY)
     restored = command("restore", file, "--yes")
 

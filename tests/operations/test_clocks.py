@@ -1,4 +1,4 @@
-"""REL-13: the clock of the machine is an hour off, and ends are where the database has them."""
+"""REL-13: the machine's clock is off by an hour; deadlines follow the database's clock."""
 
 from datetime import timedelta
 

@@ -1,5 +1,7 @@
-"""REL-14: the disk of the database is full. Writing is refused in words, reading goes on, and
-freeing space is all that it takes."""
+"""REL-14: the database's disk is full.
+
+Writes are refused with an explanation, reading goes on, and freeing space is enough to recover.
+"""
 
 import os
 import shutil
@@ -30,7 +32,7 @@ from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory,
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 SIZE = "96m"
-# A page of a table holds some dozens of rows, and is there already.
+# An allocated page of a table still has room for dozens of rows.
 MOST_WRITES = 400
 
 
@@ -56,8 +58,8 @@ class Disk:
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    """tmpfs where root may mount one; where not, there is nothing that could be full."""
-    # Postgres may run as another account, which has to come there: not below pytest's own folder.
+    """A tmpfs; skipped if this account may not mount one."""
+    # Postgres may run as another account, which has no access to pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="pegboard-small-disk-"))
     mount = shutil.which("mount") or "mount"
     command = [mount, "-t", "tmpfs", "-o", f"size={SIZE},mode=0755", "pegboard-tests", str(folder)]
@@ -75,7 +77,7 @@ def disk() -> Iterator[Disk]:
 def on_small_disk(
     disk: Disk, transactional_db: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Disk]:
-    """The tests' database, copied onto that disk; Django is on the copy."""
+    """The tests' database, copied onto that disk; Django uses the copy."""
     with psycopg.connect(superuser_conninfo("postgres"), autocommit=True) as superuser:
         postgres = Path(str(superuser.execute("SHOW data_directory").fetchone()[0]))  # type: ignore[index]
         if not postgres.is_dir():
@@ -109,7 +111,7 @@ _COPY = "CREATE DATABASE {name} TEMPLATE {template} OWNER {owner} TABLESPACE {na
 
 @pytest.fixture
 def group() -> Group:
-    """alice's, which may use one tool."""
+    """alice's group, which may use one tool."""
     group = GroupFactory.create(name="support")
     UserFactory.create(username="alice", groups=[group])
     mail = IntegrationFactory.create(slug="mail")
@@ -154,7 +156,7 @@ def test_full_disk_refuses_writes_whole_and_nothing_else(
         assert answer["Retry-After"] == str(SECONDS_TO_RETRY)
         assert "nothing was saved" in answer.content.decode()
     made = AuditEntry.objects.filter(action="key.created").count()
-    assert made == ApiKey.objects.count()  # each with its entry, and no half of either
+    assert made == ApiKey.objects.count()  # each with its audit entry, and none without
 
     answers = [select() for _ in range(MOST_WRITES // 4)]
     assert {answer.status_code for answer in answers} == {200}
@@ -177,7 +179,7 @@ def test_full_disk_refuses_writes_whole_and_nothing_else(
 
 
 def client_of(group: Group, scope: str, owner: User) -> Client:
-    """A program with a key of that scope."""
+    """Return a client with a key of that scope."""
     acting = scope == "select"
     raw = create_key(
         by=None,
@@ -191,7 +193,7 @@ def client_of(group: Group, scope: str, owner: User) -> Client:
 
 
 def until_refused(write: Callable[[], Any]) -> Any:
-    """Write until the pages that are there are full."""
+    """Write until the allocated pages are full."""
     for _ in range(MOST_WRITES):
         answer = write()
         assert answer.status_code in {200, 201, 503}, answer.content

@@ -1,4 +1,4 @@
-"""REL-12: migrations go backwards and forwards again with rows in every table."""
+"""REL-12: migrations run backwards and forwards with rows in all tables."""
 
 import pytest
 from django.db import connection
@@ -12,7 +12,7 @@ OURS = ("marketplace", "discovery", "catalog", "acl")
 LASTING = ("auth_user", "auth_group", "acl_auditentry", "acl_apikey", "catalog_capability")
 
 
-# Four times through all migrations: minutes of processor time on a busy machine.
+# Four times all migrations take minutes of CPU time on a busy machine.
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("own_database")
 def test_every_step_goes_back_and_forth_on_rows() -> None:

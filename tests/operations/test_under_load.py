@@ -1,4 +1,4 @@
-"""REL-1, REL-8, REL-20 and restoring, shortened: an operator works, and requests go on."""
+"""REL-1, REL-8, REL-20 and restore, shortened: operations under load."""
 
 import pytest
 

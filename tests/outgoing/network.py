@@ -1,4 +1,4 @@
-"""A network that goes nowhere: it records what would be connected to, and answers from a list."""
+"""A fake network: it records connections and answers from a list."""
 
 import ssl
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Stream(httpcore2.AsyncMockStream):
-    """Keeps what was sent, and for which host TLS was made."""
+    """A stream with a record of what was sent, and of the TLS handshake's host."""
 
     def __init__(self, network: "RecordingNetwork", answer: bytes) -> None:
         super().__init__([answer])
@@ -43,7 +43,7 @@ class Stream(httpcore2.AsyncMockStream):
 
 
 class RecordingNetwork(httpcore2.AsyncNetworkBackend):
-    """Each connection gets the next answer; an exception among them is raised."""
+    """A fake network backend: each connection gets the next answer, or raises it."""
 
     def __init__(self, *answers: bytes | Exception) -> None:
         self.connects: list[tuple[str, int]] = []
@@ -67,7 +67,7 @@ class RecordingNetwork(httpcore2.AsyncNetworkBackend):
 
 
 class Names:
-    """A name service: each question gets the next of the name's answers, the last one for ever."""
+    """A fake name service: each query gets the name's next answer; the last one repeats."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self._answers = {name.replace("_", "."): each for name, each in answers.items()}
@@ -82,7 +82,7 @@ class Names:
 def transport_on(
     network: RecordingNetwork, names: Names, *, allowed: AllowedHosts | None = None, **bounds: int
 ) -> GuardedTransport:
-    """The real guard between a request and the network that goes nowhere."""
+    """Return the real guard in front of the fake network."""
     allowed = allowed or AllowedHosts()
     backend = GuardedBackend(allowed, resolve=names, network=network)
     return GuardedTransport(allowed, backend=backend, **bounds)

@@ -1,8 +1,8 @@
-"""SSRF-1 and SSRF-2 at every place where somebody can give us an address. A NEW WAY IN GETS A LINE
-IN `ENTRY_POINTS`: what it does with an address, given to it by whoever would give one.
+"""SSRF-1 and SSRF-2 at every place that accepts an address.
 
-Each is tried with every vector, on a network that only records. Nothing but the one honest server
-may be connected to, and no answer may tell more than that the address is not allowed.
+A NEW ENTRY POINT NEEDS A LINE IN `ENTRY_POINTS`: a function that submits an address as its user
+would. Each is tried with every vector on a recording network. Only the one honest server may be
+contacted, and answers reveal no more than that the address is not allowed.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ from tests.outgoing.test_guard import WRITTEN
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 HONEST, ADDRESS = "https://server.example", "1.1.1.1"
-# Names that lead inwards: at once, beside a public address, and only at the second question.
+# Names that resolve inwards: at once, beside a public address, and at the second query only.
 NAMED = ("https://inner.example/", "https://mixed.example/", "https://cloud.example/")
 VECTORS = (*WRITTEN, *NAMED)
 
@@ -66,7 +66,7 @@ REFUSALS = (
 
 
 class World:
-    """Who gives addresses, and the network that goes nowhere."""
+    """People who enter addresses, and the fake network."""
 
     def __init__(self, root: User) -> None:
         self.root = root
@@ -74,7 +74,7 @@ class World:
         self.connects: list[tuple[str, int]] = []
 
     def backend(self, allowed: AllowedHosts) -> GuardedBackend:
-        """As the guard is made everywhere, but for the network and the name service."""
+        """Build the guard as usual, but with a fake network and name service."""
         network = RecordingNetwork(*self.answers)
         network._answers, network.connects = self.answers, self.connects
         names = Names(
@@ -132,7 +132,7 @@ def install(world: World, url: str) -> str:
 
 
 def call_what_is_stored(world: World, url: str) -> str:
-    """As if the row had been changed behind our back."""
+    """Call a server whose row was changed directly in the database."""
     for kind in ("sse", "http") if url in NAMED else ("http",):
         row = IntegrationFactory.create(transport=kind, endpoint=url[:500])
         call_tool(row, "x", {})
@@ -250,7 +250,7 @@ def test_no_address_leads_inwards(world: World, entry: Callable[[World, str], st
         told = _tried(world, entry, url)
         strange = [where for where in world.connects if where != (ADDRESS, 443)]
         tells = any(secret in told for secret in ("10.0.0.1", "169.254", "refused", ":22", ":6379"))
-        # What a name means is judged when it is connected to: it may be stored, and no more.
+        # Names are resolved when connecting, so these may be stored.
         kept = told in ("installed", "added") and url in NAMED
         passed = told in ("installed", "added", "called", "fetched") and not kept
         if strange or tells or passed:
@@ -260,7 +260,7 @@ def test_no_address_leads_inwards(world: World, entry: Callable[[World, str], st
 
 
 def _tried(world: World, entry: Callable[[World, str], str], url: str) -> str:
-    """What came of it; a database in which nothing of it is left."""
+    """Try the address; return the result, with the database rolled back."""
     told = ""
     with contextlib.suppress(_Undone), transaction.atomic():
         try:
@@ -272,7 +272,7 @@ def _tried(world: World, entry: Callable[[World, str], str], url: str) -> str:
 
 
 class _Undone(Exception):
-    """Takes back what was stored."""
+    """Roll back what was stored."""
 
 
 def test_admin_changes_no_address(world: World) -> None:
@@ -295,7 +295,7 @@ def test_admin_changes_no_address(world: World) -> None:
 
 
 def test_honest_addresses_pass(world: World) -> None:
-    """The harness itself: what is refused above is refused for its address alone."""
+    """Validates the harness: addresses refused above are refused for the address alone."""
     registered = answer({"client_id": "x", "redirect_uris": ["https://p.example/"]}, "201 Made")
     world.answers[:] = [challenge(), resource(), metadata(), registered]
     row = IntegrationFactory.create(transport="http", endpoint=f"{HONEST}/mcp")

@@ -1,5 +1,5 @@
 # ruff: noqa: S104 - addresses that are refused, not listened at
-"""SSRF-1 to SSRF-4: what an address could lead to, and that nothing is ever connected to there."""
+"""SSRF-1 to SSRF-4: forbidden addresses in all their forms are never connected to."""
 
 import httpcore2
 import pytest
@@ -76,7 +76,7 @@ def test_what_is_written_is_refused_before_anything_is_asked(url: str) -> None:
     network = RecordingNetwork()
 
     with pytest.raises(EndpointNotAllowedError) as refusal:
-        # Whatever slipped through would find a name service that says a public address.
+        # An address that slipped through would resolve to a public one.
         ask(url, network, Names(example_com=[["1.1.1.1"]]))
 
     assert network.connects == []
@@ -97,7 +97,7 @@ def test_system_name_service_is_judged_too() -> None:
     network = RecordingNetwork()
 
     with pytest.raises(EndpointNotAllowedError):
-        # Past what is written, as a name in /etc/hosts would be.
+        # A name that resolves locally, as by /etc/hosts.
         ask("https://localhost/", network, resolve_host, allowed=AllowedHosts())  # type: ignore[arg-type]
 
     assert network.connects == []

@@ -1,4 +1,4 @@
-"""The people and tools that the pages show, and windows to look at them."""
+"""Fixtures of pages: people, tools, and browser windows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +19,13 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(autouse=True, scope="session")
 def _folder_of_static_files() -> None:
-    """Whitenoise warns when it is missing, and here a warning is an error."""
+    """Create the folder of static files, for whose absence Whitenoise warns."""
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture(autouse=True)
 def _plain_static_files(settings: Settings) -> None:
-    """Names of static files without hashes: nothing has to be collected first."""
+    """Serve static files without hashed names, so that they need not be collected."""
     plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
 
@@ -52,7 +52,7 @@ def admin(support: Group) -> User:
 
 @pytest.fixture
 def gmail(support: Group) -> Capability:
-    """One tool of the group's: sending mail."""
+    """A tool of the group: sending mail."""
     integration = IntegrationFactory.create(slug="gmail", title="Gmail", kind="builtin")
     give(integration, support)
     return CapabilityFactory.create(
@@ -74,7 +74,7 @@ def gmail(support: Group) -> Capability:
 
 @pytest.fixture
 def calendar(support: Group) -> Capability:
-    """Another one: looking into the calendar."""
+    """Another tool: reading the calendar."""
     integration = IntegrationFactory.create(slug="calendar", title="Calendar", kind="builtin")
     give(integration, support)
     return CapabilityFactory.create(
@@ -100,7 +100,7 @@ def as_admin(client: Client, admin: User) -> Client:
 
 @pytest.fixture
 def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
-    """A wide window. A broken policy or script anywhere fails the test."""
+    """A wide window. Violations of the policy and script errors fail the test."""
     context = browser.new_context(base_url=live_server.url, viewport={"width": 1440, "height": 900})
     page = context.new_page()
     complaints: list[str] = []
@@ -111,8 +111,8 @@ def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
     assert [text for text in complaints if not any(each in text for each in _HARMLESS)] == []
 
 
-# Besides refusals: a request that a later one has replaced, or that the window's end has cut off.
-# One that fails says htmx:sendError as well.
+# Besides refusals: requests aborted by a later one, or by closing the window.
+# A failed one also logs htmx:sendError.
 _HARMLESS = ("Failed to load resource", "htmx:sendAbort", "htmx:afterRequest")
 
 
@@ -124,7 +124,7 @@ def alices_page(page: Page, alice: User, live_server: LiveServer) -> Page:
 
 
 def sign_in(page: Page, user: User, live_server: LiveServer) -> None:
-    """Give the window a session of the user's."""
+    """Sign the user in to the window."""
     client = Client()
     client.force_login(user)
     session = client.cookies["sessionid"].value

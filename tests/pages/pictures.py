@@ -1,7 +1,7 @@
-"""Pictures of pages, for the documents and to look at.
+"""Screenshots of pages, for the documentation and for review.
 
-PEGBOARD_TEST_PICTURES names a folder that they are written to; without it none is taken.
-PEGBOARD_TEST_PICTURES_OF says of which windows, such as `1440-light,390-dark`.
+PEGBOARD_TEST_PICTURES names the output folder; without it none are taken. PEGBOARD_TEST_PICTURES_OF
+selects windows, such as `1440-light,390-dark`.
 """
 
 import os
@@ -16,7 +16,7 @@ WINDOWS = os.environ.get("PEGBOARD_TEST_PICTURES_OF", USUAL).split(",")
 
 
 def keep_picture(page: Page, name: str) -> None:
-    """The page as it is, in each of the windows."""
+    """Take a screenshot in each of the windows."""
     for window in WINDOWS if FOLDER else ():
         with _seen_in(page, window):
             ending = "" if window == USUAL else f"-{window}"

@@ -1,4 +1,4 @@
-"""Explain, what a person reaches, who reaches a thing, and why one has it oneself."""
+"""Explain, reach, holders, and the reasons for one's own tools."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def project(root: Space) -> Space:
 
 
 def ask(client: Client, **asked: int) -> Any:
-    """The context of Explain's answer; without more, about alice and sending mail."""
+    """Return Explain's context; by default about alice and sending mail."""
     query: dict[str, str | int] = {"user": "alice", "capability": "gmail__send_email", **asked}
     response = client.get("/access/explain/", query)
     assert response.status_code == 200

@@ -21,7 +21,7 @@ def project(root: Space) -> Space:
 
 
 def rule_about(target: Capability, **fields: str) -> dict[str, str]:
-    """What the form posts: a deny for everyone, unless said otherwise."""
+    """Return the form's fields, by default for a deny for everyone."""
     return {"effect": "0", "whom": "everyone", "target": f"capability-{target.pk}", **fields}
 
 

@@ -1,4 +1,4 @@
-"""The Access pages as admins use them, in a real browser."""
+"""The Access pages in a real browser."""
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -36,7 +36,7 @@ def admins_page(page: Page, admin: User, live_server: LiveServer) -> Page:
 
 
 def change_and_save(page: Page) -> None:
-    """From the matrix, through the look at it, to what is stored."""
+    """Change rights in the matrix, preview and save them."""
     page.get_by_role("button", name="Look at the changes").click()
     page.get_by_role("button", name="Save 1 change").click()
     expect(page.get_by_text("1 change is saved")).to_be_visible()

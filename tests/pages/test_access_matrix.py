@@ -1,4 +1,4 @@
-"""The matrix, and the way from a change that is wanted to one that is stored."""
+"""The matrix, from a requested change to a stored one."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ def look_at(client: Client, lines: str) -> Any:
 
 
 def save(client: Client, lines: str) -> Any:
-    """Look at the changes and press the button."""
+    """Preview the changes and press the button."""
     page = look_at(client, lines).content.decode()
     seen = re.search(r'name="seen" value="(\w+)"', page)
     assert seen
@@ -312,7 +312,7 @@ def test_a_grant_that_is_already_taken_back_is_no_trouble(
 
 
 def _address(name: str, group: Group) -> str:
-    """The route with something in its place that there is, if only as a number."""
+    """Return the route's URL with existing parameters."""
     pattern = next(one for one in access_urls.urlpatterns if one.name == name)
     arguments = {
         key: group.pk if key == "pk" else "gmail__send_email" for key in pattern.pattern.converters

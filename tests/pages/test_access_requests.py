@@ -1,4 +1,4 @@
-"""The inbox of what people ask for, and the answers."""
+"""The inbox of access requests, and its answers."""
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -1,4 +1,4 @@
-"""What opens above a page; the pages themselves are in tests/screens."""
+"""Accessibility of dialogs; the pages themselves are tested in tests/screens."""
 
 import pytest
 from playwright.sync_api import Page

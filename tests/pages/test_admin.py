@@ -1,4 +1,4 @@
-"""The admin has every table, writes through the services, and leaves a trace."""
+"""Django's admin: it has every table, writes through the services, and is audited."""
 
 import re
 
@@ -256,7 +256,7 @@ def test_a_service_account_is_given_no_password(as_admin: Client, robot: User) -
 
 @pytest.fixture
 def office(support: Group, gmail: Capability) -> dict[str, Space]:
-    """An office below the root and a desk in it, with a rule in each of the two."""
+    """An office below the root and a desk in it, each with a rule."""
     root = Space.objects.get(group=support, parent=None)
     office = create_space(by=None, group=support, parent=root, name="Office")
     desk = create_space(by=None, group=support, parent=office, name="Desk")

@@ -1,4 +1,4 @@
-"""The approvals page: what admins see and do there, and what a person sees of their own."""
+"""The approvals page: for admins, and for a person's own calls."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.visible_text.pieces import show_text
-from discovery.calls.call_digests import digest_of, hash_of, written
+from discovery.calls.call_digests import digest_of, hash_of, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call
@@ -37,7 +37,7 @@ def test_admin_reads_and_decides(people: People, root: User) -> None:
     client, call, other = client_of(root), ask(people), ask(people)
     arguments = {"to": ["bob", {"cc": "carol\u202e"}], "text": "<b>" + "x" * 700}
     Call.objects.filter(pk=call.pk).update(
-        arguments_json=written(arguments), arguments_hash=hash_of(arguments)
+        arguments_json=serialize_arguments(arguments), arguments_hash=hash_of(arguments)
     )
     call.refresh_from_db()
     address = f"/approvals/{call.pk}/"

@@ -1,4 +1,4 @@
-"""Approvals in a browser: from the count in the rail to a yes; every state in widths and themes."""
+"""Approvals in a browser: from the count in the navigation to an approval; all states."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
-from discovery.calls.call_digests import hash_of, written
+from discovery.calls.call_digests import hash_of, serialize_arguments
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
@@ -28,7 +28,7 @@ def test_admin_decides_and_every_state_reads_well(
         "empty": "",
     }
     Call.objects.filter(pk=call.pk).update(
-        arguments_json=written(arguments), arguments_hash=hash_of(arguments)
+        arguments_json=serialize_arguments(arguments), arguments_hash=hash_of(arguments)
     )
     waiting_call(alice, group, gmail, "the other one")
     Call.objects.filter(pk=waiting_call(alice, group, gmail, "gone").pk).update(

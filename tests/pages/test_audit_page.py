@@ -1,4 +1,4 @@
-"""The audit log for admins: found, read, checked and taken elsewhere."""
+"""The audit log for admins: search, reading, verification and export."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def log(admin: User, alice: User) -> None:
-    """Three changes on three days, by three hands."""
+    """Three changes on three days by three people."""
     changes = ((1, admin, "grant.add"), (2, alice, "key.created"), (3, None, "grant.add"))
     for day, by, action in changes:
         with time_machine.travel(datetime(2026, 3, day, 12, tzinfo=UTC), tick=False):
@@ -35,7 +35,7 @@ def log(admin: User, alice: User) -> None:
 
 
 def shown(client: Client, query: str = "") -> list[str]:
-    """The targets on the page, from above."""
+    """Return the targets on the page, top down."""
     response = client.get(f"/audit/{query}")
     assert response.status_code == 200
     return re.findall(r'class="entry-target"[^>]*>([^<]*)<', response.content.decode())
@@ -116,7 +116,7 @@ def test_pages_follow_each_other_both_ways(as_admin: Client) -> None:
 
 
 def follow(client: Client, path: str, rel: str) -> str:
-    """The query of the page's link to what is next or before."""
+    """Return the query of the page's link to the next or previous page."""
     text = client.get(path).content.decode()
     found = re.search(rf'href="/audit/(\?[^"]*)"\s+rel="{rel}"', text)
     assert found

@@ -1,4 +1,4 @@
-"""One system of colours and pieces: what stands where, and that pages use it."""
+"""The design system: one set of colours and components, used by all pages."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 STYLES = Path(configured.BASE_DIR) / "static" / "pegboard"
-# A colour of its own: by function, by number, or by name.
+# A literal colour: by function, by number, or by name.
 RAW = re.compile(
     r"#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color)\("
     r"|:[^;{]*\b(?:white|black|red|green|blue|gr[ae]y|orange|yellow|silver)\b",

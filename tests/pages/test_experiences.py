@@ -1,4 +1,4 @@
-"""Experiences in the admin: looked at, and forgotten after a question."""
+"""Experiences in the admin: displayed, and deleted after confirmation."""
 
 import pytest
 from django.test import Client

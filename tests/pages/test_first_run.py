@@ -1,4 +1,4 @@
-"""First steps: ticked by what there is, on the start page until they are done or hidden."""
+"""First steps: derived from stored rows, on the start page until complete or hidden."""
 
 import re
 import shlex
@@ -15,19 +15,19 @@ from tests.factories import IntegrationFactory, UserFactory, give
 
 
 def ticked(client: Client) -> list[str]:
-    """The steps that are done, as the page of the steps has them."""
+    """Return the completed steps on the page of the steps."""
     steps = client.get("/first-steps/").context["first_run"].steps
     return [step.name for step in steps if step.done]
 
 
 def at_start(client: Client, **query: str) -> list[str] | None:
-    """The same on the start page; None where the list is not there."""
+    """Return the completed steps on the start page; None if the list is absent."""
     found = client.get("/", query).context["first_run"]
     return None if found is None else [step.name for step in found.steps if step.done]
 
 
 def test_an_admins_steps_tick_themselves(as_admin: Client, admin: User, support: Group) -> None:
-    IntegrationFactory.create(kind=Integration.Kind.BUILTIN)  # as the starter collection has them
+    IntegrationFactory.create(kind=Integration.Kind.BUILTIN)  # as in the starter collection
     assert at_start(as_admin) == []
 
     server = IntegrationFactory.create(slug="gmail", state="pending")
@@ -41,7 +41,7 @@ def test_an_admins_steps_tick_themselves(as_admin: Client, admin: User, support:
         by=admin, name="chat", group=support, scopes=["select"], acts_for_users=True
     )
     assert at_start(as_admin) == ["install", "give", "try", "key"]
-    holder_of(raw)  # as every call of the API does
+    holder_of(raw)  # as every API call does
 
     assert ticked(as_admin) == ["install", "give", "try", "key", "call"]
     assert at_start(as_admin) is None
@@ -57,7 +57,7 @@ def test_a_persons_steps_are_two(as_alice: Client, alice: User) -> None:
     ]
 
     give(IntegrationFactory.create(slug="gmail"), alice.groups.get())
-    assert ticked(as_alice) == []  # an integration without tools is none
+    assert ticked(as_alice) == []  # an integration without tools does not count
 
 
 def test_a_message_ticks_its_step_in_place_and_then_the_list_goes(

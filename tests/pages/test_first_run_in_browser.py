@@ -1,5 +1,7 @@
-"""A newcomer's way in a real browser: from an empty board to the first useful selection, a key, the
-first call, and a list of first steps that has ticked itself."""
+"""A newcomer's path in a real browser.
+
+From an empty board to a first selection, a key, a first call, and a completed list of first steps.
+"""
 
 import re
 import subprocess
@@ -33,7 +35,7 @@ MESSAGE = "write an expense report from my receipts"
 
 @pytest.fixture
 def on_offer(db: None, settings: Settings) -> None:
-    """A skill in the marketplace, and nothing installed at all."""
+    """A skill in the marketplace, with nothing installed."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     register_configured_model()
     listing = ListingFactory.create(
@@ -117,7 +119,7 @@ def install_the_skill(page: Page) -> None:
     page.get_by_role("button", name="Install").click()
     expect(page.get_by_role("heading", level=1, name="Expense report")).to_be_visible()
     installation = Installation.objects.get()
-    install(installation.pk)  # as the worker does: until it waits for vectors, and on
+    install(installation.pk)  # as the worker does: it waits for vectors, then goes on
     embed_pending()
     install(installation.pk)
     expect(page.get_by_role("heading", level=1)).to_have_text(
@@ -134,7 +136,7 @@ def make_a_key(page: Page) -> str:
 
 
 def troubles(page: Page) -> list[str]:
-    """What axe finds serious, and where the page scrolls sideways, in three widths."""
+    """Return axe's serious findings and sideways scrolling, in three widths."""
     found = []
     for width, theme in ((390, "dark"), (768, "light"), (1440, "light")):
         page.set_viewport_size({"width": width, "height": 900})

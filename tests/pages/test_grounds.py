@@ -1,4 +1,4 @@
-"""The reason for a tool is the one that decides."""
+"""The displayed ground of a tool is the deciding one."""
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -1,4 +1,4 @@
-"""What comes from sources is shown as text, wherever it is."""
+"""Third-party texts are displayed as text on all pages."""
 
 from html.parser import HTMLParser
 
@@ -7,7 +7,7 @@ from django.test import Client
 
 from acl.pages.markdown import safe_html
 from catalog.models import Capability
-from discovery.calls.shown_parameters import parameters_of
+from discovery.calls.shown_parameters import list_parameters
 
 SCRIPT = "<script>alert(1)</script>"
 BREAKING_OUT = "\"'><img src=x onerror=alert(1)>"
@@ -63,7 +63,7 @@ def test_markdown_leaves_nothing_that_runs_loads_or_styles(markdown: str) -> Non
 
 
 class _Parts(HTMLParser):
-    """The elements and attributes that a browser would see."""
+    """The elements and attributes as a browser sees them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,10 +91,10 @@ def test_markdown_links_say_nothing_about_where_one_came_from() -> None:
     ],
 )
 def test_a_schema_with_things_in_the_wrong_place_is_still_shown(schema: dict) -> None:
-    assert [parameter.name for parameter in parameters_of(schema)] in ([], ["a"])
+    assert [parameter.name for parameter in list_parameters(schema)] in ([], ["a"])
 
 
 def test_parameters_that_are_needed_come_first() -> None:
     schema = {"properties": {"cc": {}, "to": {}}, "required": ["to"]}
 
-    assert [parameter.name for parameter in parameters_of(schema)] == ["to", "cc"]
+    assert [parameter.name for parameter in list_parameters(schema)] == ["to", "cc"]

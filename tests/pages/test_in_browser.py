@@ -1,4 +1,4 @@
-"""The pages as people use them, in a real browser."""
+"""The pages in a real browser."""
 
 import re
 
@@ -187,6 +187,6 @@ def _origin(page: Page) -> str:
 
 
 def _ground(page: Page) -> float:
-    """How light the page's ground is, from 0 to 1."""
+    """Return the brightness of the page's background, from 0 to 1."""
     colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     return float(colour.removeprefix("oklch(").split()[0])

@@ -1,4 +1,4 @@
-"""Keys for admins: listed, made, replaced and revoked; their text is shown once."""
+"""Keys for admins: list, creation, rotation, revocation; secrets are shown once."""
 
 import re
 from datetime import timedelta
@@ -22,7 +22,7 @@ def make(group: Group, name: str = "chat", **options: Any) -> ApiKey:
 
 
 def wanted(support: Group, **changes: Any) -> dict[str, Any]:
-    """What the form sends for an ordinary key."""
+    """Return the form's fields for an ordinary key."""
     usual = {"name": "chat", "groups": [support.pk], "scopes": ["select"], "whom": "users"}
     return {**usual, "lifetime": "90", **changes}
 

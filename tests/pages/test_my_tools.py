@@ -1,4 +1,4 @@
-"""My tools shows what one has, and nothing else."""
+"""My tools shows exactly the person's tools."""
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -9,7 +9,7 @@ from acl.models import GroupPolicy
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 
-# Session, user, groups; counts and rows; and one for all the reasons.
+# Session, user, groups; counts and rows; and one for all grounds.
 QUERIES = 6
 
 

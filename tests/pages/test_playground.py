@@ -1,4 +1,4 @@
-"""The playground shows what the selector answers, for oneself; for staff, as anybody."""
+"""The playground shows the selector's answers: for oneself, and for staff as anybody."""
 
 from html import unescape
 

@@ -1,5 +1,4 @@
-"""Two answers side by side, what brought each tool, tiers, conversations, and the link to a
-question."""
+"""The playground: comparison of two answers, grounds, tiers, conversations, and links."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from catalog.models import Capability
 from discovery.models import Turn
-from discovery.pages.answer_differences import difference, marks
+from discovery.pages.answer_differences import compare_places, count_differences
 from discovery.pages.sample_messages import CONVERSATIONS
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
@@ -45,16 +44,16 @@ def sides_of(client: Client, **query: str | int) -> list[list[str]]:
 def test_marks_tell_what_is_only_here_and_what_moved() -> None:
     first, second = ["a", "b", "c", "x"], ["new", "b", "a", "c"]
 
-    own = marks(first, second)
+    own = compare_places(first, second)
 
     assert own["x"].only_here
     assert (own["a"].place, own["a"].elsewhere, own["a"].moved) == (1, 3, 1)
     assert own["b"].in_words == "1 place down"
     assert own["c"].moved == 0
-    assert marks(second, first)["new"].only_here
-    found = difference(first, second)
+    assert compare_places(second, first)["new"].only_here
+    found = count_differences(first, second)
     assert (found.only_first, found.only_second, found.moved) == (1, 1, 2)
-    assert difference(first, first).nothing
+    assert count_differences(first, first).nothing
 
 
 def test_two_settings_stand_side_by_side(
@@ -89,7 +88,7 @@ def test_others_compare_only_themselves(
     as_alice: Client, alice: User, gmail: Capability, sales: Group
 ) -> None:
     UserFactory.create(username="charlie", groups=[sales])
-    text_of(as_alice)  # which ends the first steps
+    text_of(as_alice)  # ends the first steps
     foreign = text_of(as_alice, vs="caller", vs_user="charlie", vs_group="Sales")
 
     alice.groups.add(sales)
@@ -145,7 +144,9 @@ def test_a_conversation_shows_what_earlier_messages_do(as_alice: Client, gmail: 
     alone = text_of(as_alice, message="write an email about the new office", history="hello")
 
     turns = empty.context["samples"].conversation
-    assert [turn.message for turn in turns] == list(said)  # of what there is: communication
+    assert [turn.message for turn in turns] == list(
+        said
+    )  # about an existing category: communication
     assert turns[2].history == "\n".join(said[:2])
     assert f'Read together with what was said before: <q dir="auto">{said[0]}</q>' in answered
     assert 'aria-current="step"' in answered

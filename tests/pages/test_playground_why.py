@@ -1,4 +1,4 @@
-"""Why a tool is not there: each step of the selection that can leave it out, within rights."""
+"""Explanations of missing tools: each step that can leave one out, within rights."""
 
 import re
 from collections.abc import Callable
@@ -51,7 +51,7 @@ CAUSES: dict[str, Callable[[People], object]] = {
         Rule.Effect.DENY, people.send, Space.objects.get(group=people.support)
     ),
 }
-# What a person is told of a tool that is theirs; of everything else they know nothing.
+# Causes shown to a person for tools of theirs; other tools are unknown to them.
 TOLD_TO_ANYBODY = {"not available", "disconnected"}
 
 
@@ -96,7 +96,7 @@ def test_a_ranking_leaves_out_by_threshold_place_kind_twin_and_small_talk(people
     assert last.cause == "outranked"
     assert last.place is not None
     assert last.place > 2
-    assert twin.cause in {"twin", "selected"}  # either stands for both
+    assert twin.cause in {"twin", "selected"}  # either one represents both
     assert {twin.cause, asked_why(people, "gmail__send_email", max_tools=20).cause} == {
         "twin",
         "selected",
@@ -106,7 +106,7 @@ def test_a_ranking_leaves_out_by_threshold_place_kind_twin_and_small_talk(people
 
 
 def fill(people: People, number: int) -> None:
-    """So many tools more that fit the message, each a little different."""
+    """Add many tools that match the message, each slightly different."""
     for place in range(number):
         CapabilityFactory.create(
             integration=people.gmail,
@@ -124,7 +124,7 @@ def test_what_is_not_among_the_candidates_is_looked_at_by_itself(people: People)
 
 
 def test_a_foreign_name_is_answered_as_one_that_is_not_there(people: People) -> None:
-    asked_why(people, "no_such__tool")  # whatever is read once has been read
+    asked_why(people, "no_such__tool")  # fills the caches
     answers = []
     for name in ("payroll__pay", "no_such__tool"):
         with CaptureQueriesContext(connection) as statements:
@@ -152,7 +152,7 @@ def test_people_are_told_nothing_of_a_rule(people: People, client: Client) -> No
     lay_down(Rule.Effect.DENY, people.send, Space.objects.get(group=people.support))
     client.force_login(people.alice)
 
-    client.get("/", {"message": MESSAGE})  # which ends the first steps
+    client.get("/", {"message": MESSAGE})  # ends the first steps
     bodies = []
     for name in ("gmail__send_email", "gmail__no_such_tool"):
         body = client.get("/", {"message": MESSAGE, "why": name}).content.decode()
@@ -186,7 +186,7 @@ def test_what_is_hidden_changes_no_page(people: People, client: Client) -> None:
         {"message": MESSAGE, "why": "gmail__search", "output": "tiers", "max_tools": "1"},
         {"message": MESSAGE, "vs": "settings", "vs_max_tools": "1", "why": "payroll__pay"},
     ]
-    for question in questions:  # whatever is read once, and the first steps
+    for question in questions:  # fills the caches, and ends the first steps
         client.get("/", question)
     before = [_told(client, question) for question in questions]
 
@@ -199,7 +199,7 @@ def test_what_is_hidden_changes_no_page(people: People, client: Client) -> None:
 
 
 def _told(client: Client, question: dict[str, str]) -> tuple[str, int]:
-    """The page without what is new each time, and the number of statements that it took."""
+    """Return the page without changing values, and the number of statements."""
     with CaptureQueriesContext(connection) as statements:
         body = client.get("/", question).content.decode()
     return _without_times(body), len(statements)

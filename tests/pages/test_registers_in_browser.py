@@ -1,4 +1,4 @@
-"""Keys and the audit log as somebody at a browser meets them."""
+"""Keys and the audit log in a browser."""
 
 import re
 
@@ -24,7 +24,7 @@ def admins_page(page: Page, admin: User, live_server: LiveServer) -> Page:
 
 @pytest.fixture
 def kept(admin: User, support: Group) -> None:
-    """Two keys, one of them revoked: with another change, four entries of the log."""
+    """Two keys, one of them revoked: with another change, four audit entries."""
     create_key(by=admin, name="Backend", group=support, scopes=["admin"])
     gone, _ = create_key(by=admin, name="Old", group=support, scopes=["admin"])
     revoke_key(by=admin, key=gone)

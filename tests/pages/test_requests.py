@@ -1,4 +1,4 @@
-"""Asking for what one does not have."""
+"""Access requests by people."""
 
 from django.contrib.auth.models import Group, User
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Signing in and out, and the group one works in."""
+"""Signing in and out, and the current group."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,6 +1,6 @@
-"""The way of a right, in a browser: granted, explained, missed, asked for, used, taken back.
+"""The life of a right, in a browser: granted, explained, requested, used, revoked.
 
-With PEGBOARD_TEST_PICTURES it leaves a picture of each step (`pictures.py`).
+With PEGBOARD_TEST_PICTURES it takes a picture of each step (`pictures.py`).
 """
 
 import pytest
@@ -41,7 +41,7 @@ GROUPS = ("Engineering", "Finance", "Interns", "Legal", "Marketing", "Sales")
 
 @pytest.fixture
 def office(support: Group, alice: User) -> dict[str, Space]:
-    """A small organisation: Support has Gmail, Slack and a rule or two, Marketing is open."""
+    """A small organisation: Support has Gmail, Slack and some rules, Marketing is open."""
     integrations = {}
     for title, names in TOOLS.items():
         slug = title.lower()
@@ -65,7 +65,7 @@ def office(support: Group, alice: User) -> dict[str, Space]:
 
 
 def _spaces(support: Group) -> dict[str, Space]:
-    """Each nearer space beats what the one above it says about Gmail."""
+    """Create nested spaces, each with a rule about Gmail that overrides its parent's."""
     root = Space.objects.get(group=support, parent=None)
     second = create_space(by=None, group=support, parent=root, name="Second level")
     lisbon = create_space(by=None, group=support, parent=second, name="Project Lisbon")
@@ -136,7 +136,7 @@ def see_why(page: Page, lisbon: Space) -> None:
 
 
 def write_a_rule(page: Page, second: Space) -> None:
-    """Looked at, and left: what it would change is said before it is stored."""
+    """Preview a rule, and leave without saving."""
     page.goto(f"/access/spaces/{second.pk}/")
     page.get_by_text("Allow", exact=True).click()
     page.get_by_label("Search integrations and capabilities").fill("send mail")

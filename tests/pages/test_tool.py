@@ -1,4 +1,4 @@
-"""One capability in detail."""
+"""The page of one capability."""
 
 from django.test import Client
 

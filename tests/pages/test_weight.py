@@ -1,4 +1,4 @@
-"""Everything that a page loads is ours; how much it is, tests/screens sees on each of them."""
+"""Pages load our own files only; tests/screens checks their size."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Codes at sign-in as an app on a phone works them out (RFC 6238)."""
+"""One-time codes at sign-in, as an authenticator app computes them (RFC 6238)."""
 
 import hmac
 import time
@@ -6,7 +6,7 @@ from base64 import b32decode
 
 
 def code_of(secret: str, *, steps: int = 0) -> str:
-    """The code of this half minute, or of one `steps` later."""
+    """Return the code of the current half minute, or of one `steps` later."""
     counter = int(time.time()) // 30 + steps
     digest = hmac.digest(b32decode(secret), counter.to_bytes(8, "big"), "sha1")
     start = digest[-1] & 15

@@ -1,4 +1,4 @@
-"""Accounts to sign in with, and mails to read."""
+"""Fixtures: accounts that can sign in, and sent mails."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ SignIn = Callable[..., Client]
 
 @pytest.fixture(autouse=True)
 def _counts_of_its_own(settings: Settings) -> None:
-    """Each test starts with no tries counted in Redis, whoever else runs beside it."""
+    """Reset the attempts counted in Redis, whatever runs in parallel."""
     cache = {**settings.CACHES["default"], "KEY_PREFIX": uuid4().hex}
     settings.CACHES = {"default": cache}
 
@@ -50,20 +50,20 @@ def alice(support: Group) -> User:  # noqa: F811 - the fixture of the pages
 
 @pytest.fixture
 def bob(db: None) -> User:
-    """Somebody of another group."""
+    """A member of another group."""
     return with_address(UserFactory.create(username="bob", groups=[GroupFactory.create()]))
 
 
 @pytest.fixture
 def alice_with_codes(alice: User, rf: object) -> User:
-    """alice, who is asked for a code."""
+    """alice, who must enter a code."""
     TOTP.activate(alice, SECRET)
     return alice
 
 
 @pytest.fixture
 def redis_away(settings: Settings) -> Iterator[None]:
-    """No Redis at all."""
+    """An unreachable Redis."""
     cache = {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = {"default": cache}
     yield
@@ -71,7 +71,7 @@ def redis_away(settings: Settings) -> Iterator[None]:
 
 
 def with_address(user: User) -> User:
-    """A password, and `name@example.com` confirmed."""
+    """Give the user a password and confirm `name@example.com`."""
     user.email = f"{user.username}@example.com"
     user.set_password(PASSWORD)
     user.save()
@@ -80,20 +80,19 @@ def with_address(user: User) -> User:
 
 
 def sign_in_as(name: str, password: str = PASSWORD, **more: str) -> Client:
-    """A browser that has sent name and password."""
+    """Return a browser that has sent name and password."""
     client = Client(**more)  # type: ignore[arg-type]
     client.post("/sign-in/", {"login": name, "password": password})
     return client
 
 
 def is_signed_in(client: Client) -> bool:
-    """Whether My tools opens."""
+    """Return True if My tools opens."""
     return client.get("/account/").status_code == 200
 
 
 def mails() -> list[EmailMessage]:
-    """All that have gone out. The test's transaction never commits, so what waits for that is done
-    here."""
+    """Return the mails sent, running the on-commit hooks, since the test never commits."""
     while connection.run_on_commit:
         connection.run_on_commit.pop(0)[1]()
     wait_for_mails()
@@ -101,7 +100,7 @@ def mails() -> list[EmailMessage]:
 
 
 def last_link() -> str:
-    """The path of the link in the last mail."""
+    """Return the path of the link in the last mail."""
     text = str(mails()[-1].body)
     found = re.search(r"https?://[^/\s]+(/\S+)", text)
     assert found, text
@@ -109,7 +108,7 @@ def last_link() -> str:
 
 
 def confirm_it_is_me(client: Client, path: str) -> None:
-    """Ask for a page that wants the password once more, and give it."""
+    """Confirm the password for a page that requires it again."""
     asked = client.get(path)
     assert asked["Location"].startswith("/account/confirm/")
     client.post(asked["Location"], {"password": PASSWORD})

@@ -1,4 +1,4 @@
-"""Reading the claim with the groups, in the shapes that providers send."""
+"""The groups claim, in all shapes that providers send."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""Codes at sign-in: turned on and off, asked for at every door, each counting once."""
+"""One-time codes at sign-in: enabled, disabled, required at each entry, single-use."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Signing in with a code, and the way of an invitation, as people walk it."""
+"""Sign-in with a code, and an invitation, in a browser."""
 
 import re
 
@@ -111,5 +111,5 @@ def test_the_list_is_searched_while_typing(
 
 
 def troubles(page: Page) -> list[str]:
-    """What axe and a ruler find on the page."""
+    """Return what axe finds, and whether the page scrolls sideways."""
     return scrolls(page) + serious(page)

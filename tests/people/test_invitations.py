@@ -1,4 +1,4 @@
-"""Invitations: the one way to an account; a link that works once, for a while."""
+"""Invitations: the only way to an account; links are single-use and expire."""
 
 import re
 from datetime import timedelta
@@ -119,7 +119,9 @@ def test_ended_link_is_answered_like_one_that_never_was(raw: str, end: object) -
 
 def test_link_ends_by_itself(raw: str) -> None:
     link, older = invite(by=User.objects.get(username="root"), email="emil@example.com", groups=[])
-    begun = Invitation.objects.get(pk=link.pk).expires_at - timedelta(days=7)  # by the database
+    begun = Invitation.objects.get(pk=link.pk).expires_at - timedelta(
+        days=7
+    )  # by the database's clock
     Invitation.objects.filter(pk=link.pk).update(expires_at=begun - timedelta(minutes=1))
 
     assert Client().get(f"/invitation/{older}/").status_code == 404

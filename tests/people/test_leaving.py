@@ -1,4 +1,4 @@
-"""Leaving a group, and being deactivated, hold from the very next request on."""
+"""Leaving a group and being deactivated take effect with the next request."""
 
 import json
 
@@ -17,7 +17,7 @@ MESSAGE = "write an email to somebody"
 
 @pytest.fixture
 def key(support: Group, alice: User, gmail: Capability) -> Client:
-    """A chat backend that speaks for the people of the group."""
+    """A key of a chat backend for the group."""
     _, raw = create_key(
         by=None, name="chat", group=support, scopes=["select", "discover"], acts_for_users=True
     )
@@ -25,7 +25,7 @@ def key(support: Group, alice: User, gmail: Capability) -> Client:
 
 
 def shows_gmail(client: Client, **body: str) -> tuple[bool, bool]:
-    """Whether select and the lists tell of gmail."""
+    """Return True for gmail in select and in the lists."""
     asked = json.dumps({"message": MESSAGE, **body})
     selected = client.post("/api/v1/select", asked, content_type="application/json")
     listed = client.get("/api/v1/names", body)

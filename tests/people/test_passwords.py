@@ -1,4 +1,4 @@
-"""Passwords that are forgotten or changed, and addresses."""
+"""Forgotten and changed passwords, and e-mail addresses."""
 
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""The pages about people, which are there for admins only."""
+"""The People pages, for admins only."""
 
 from io import StringIO
 

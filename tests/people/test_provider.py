@@ -1,4 +1,4 @@
-"""Signing in with an OpenID Connect provider: a real one, over real HTTP, on this machine."""
+"""Sign-in by OpenID Connect, with a real provider over HTTP on this machine."""
 
 import re
 import warnings
@@ -36,7 +36,7 @@ CLAIMS = {"email": "alice@example.com", "email_verified": True, "groups": ["staf
 
 @dataclass
 class Provider:
-    """The provider, and who is known there."""
+    """A provider and its users."""
 
     url: str
 
@@ -46,10 +46,10 @@ class Provider:
 
 @pytest.fixture
 def provider(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
-    """A provider that Pegboard is set up for, with two groups mapped."""
+    """A configured provider with two mapped groups."""
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what its package says of its own packages
+        warnings.simplefilter("ignore")  # deprecations within its package
         from oidc_provider_mock import run_server_in_thread
 
         with run_server_in_thread() as server:
@@ -59,7 +59,7 @@ def provider(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pr
 
 
 def set_up(settings: Settings, url: str, **more: str) -> None:
-    """As the operator would, by the environment."""
+    """Configure the provider by environment variables."""
     given = {
         "PEGBOARD_OIDC_ISSUER": url,
         "PEGBOARD_OIDC_CLIENT_ID": "pegboard",
@@ -76,7 +76,7 @@ def set_up(settings: Settings, url: str, **more: str) -> None:
 
 
 class Browser:
-    """What a browser does: cookies, forms, redirects."""
+    """A minimal browser: cookies, forms, redirects."""
 
     def __init__(self, site: str) -> None:
         self.site = site
@@ -91,7 +91,7 @@ class Browser:
         return self.http.post(self._url(path), data=data, timeout=10, **more)
 
     def to_the_provider(self, **form: str) -> str:
-        """Press the button; the address at the provider that it leads to."""
+        """Press the button; return the provider's URL."""
         self.get("/sign-in/")
         page = self.post("/sign-in/oidc/", form).text
         found = re.search(r'http-equiv="refresh"\s+content="0;url=([^"]+)"', page)
@@ -99,7 +99,7 @@ class Browser:
         return unescape(found.group(1))
 
     def back(self, address: str, sub: str) -> str:
-        """Sign in over there; the address that it leads back to."""
+        """Sign in at the provider; return the redirect URL."""
         answer = self.http.post(address, data={"sub": sub}, allow_redirects=False, timeout=30)
         assert answer.status_code == 302, answer.text
         return answer.headers["Location"]
@@ -108,7 +108,7 @@ class Browser:
         return self.get(self.back(self.to_the_provider(**form), sub))
 
     def who(self) -> str:
-        """The name under which this browser is signed in; nothing where it is not."""
+        """Return the signed-in user's name, or ""."""
         found = re.search(r"sign in as ([\w.@]+),", self.get("/account/").text)
         return found.group(1) if found else ""
 

@@ -1,4 +1,4 @@
-"""Signing in: by either name, without telling who has an account, and locked after some tries."""
+"""Sign-in by name or address, without revealing accounts, with lockout after failures."""
 
 import re
 
@@ -180,7 +180,7 @@ def names(patterns: list[URLPattern | URLResolver]) -> list[str]:
 def told(
     client: Client, name: str, typed: str = "wrong", forwarded: str = "", tries: int = 1
 ) -> tuple[int, str]:
-    """Status and text of the answer, without the token and without what was typed."""
+    """Return status and text of the answer, without the token and the typed values."""
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     for _ in range(tries):
         response = client.post("/sign-in/", {"login": name, "password": typed}, headers=headers)

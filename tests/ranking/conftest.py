@@ -1,4 +1,4 @@
-"""What the ranking's tests share: the model, converted once, and capabilities of a few words."""
+"""Fixtures of ranking: the converted model, and capabilities of a few words."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ SHARED_SETS = Path(__file__).parents[3] / "shared" / "eval"
 
 @dataclass(frozen=True)
 class Tool:
-    """Just enough of a capability to be described."""
+    """The described part of a capability."""
 
     action: str = "send_email"
     description: str = "Sends a mail to somebody."

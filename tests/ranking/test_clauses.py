@@ -1,4 +1,4 @@
-"""Splitting a message into its tasks."""
+"""Splitting of messages into tasks."""
 
 import pytest
 

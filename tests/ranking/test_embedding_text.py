@@ -1,4 +1,4 @@
-"""The text that a capability is embedded by."""
+"""The embedded text of a capability."""
 
 from typing import Any
 

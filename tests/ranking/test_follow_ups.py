@@ -1,4 +1,4 @@
-"""Which messages go on with what was said before."""
+"""Detection of follow-up messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From evidence to relevance."""
+"""Fusion of evidence into relevance."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def test_shared_words_add_to_meaning() -> None:
 
 
 def test_words_count_more_where_the_message_echoes_a_tool() -> None:
-    """The same words, best of all each time, but a longer message around them."""
+    """The same words, best each time, within longer messages."""
     echo, story = (
         fuse([Evidence((0.4,), (18.0,))], MessageFeatures((ideal,)))[0] for ideal in (30.0, 300.0)
     )

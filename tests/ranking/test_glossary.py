@@ -1,4 +1,4 @@
-"""English words for messages in other languages."""
+"""English glosses for messages in other languages."""
 
 import csv
 from importlib.resources import files

@@ -1,9 +1,9 @@
-"""What relations do to a ranking: gains that keep their bounds, and places of their own."""
+"""Effects of relations on a ranking: bounded gains, and extra places."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.select.ranking.relation_gains import Link, Pulled, gains, links_by_shared, pull_in
+from discovery.select.ranking.relation_gains import Link, PulledIn, gains, links_by_shared, pull_in
 
 scores = st.dictionaries(st.integers(0, 9), st.floats(0, 1), max_size=10)
 links = st.lists(
@@ -68,7 +68,7 @@ def test_without_boost_nothing_moves(results: dict[int, float], some: list[Link]
 def test_need_is_pulled_in_with_its_share_of_the_parent() -> None:
     pulled = pull_in({1: 0.8}, {2, 3}, [Link(1, 2, "DEPENDS_ON", 1.0)], boost=0.15)
 
-    assert pulled == [Pulled(2, 0.8 * 0.15, 1, "DEPENDS_ON")]
+    assert pulled == [PulledIn(2, 0.8 * 0.15, 1, "DEPENDS_ON")]
 
 
 def test_a_need_leads_one_way_and_a_composition_both() -> None:

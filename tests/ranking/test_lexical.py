@@ -69,7 +69,7 @@ def test_best_possible_score_is_never_exceeded() -> None:
 
 
 def test_terms_saturate_as_in_the_reference() -> None:
-    """The same order as bm25s on the same tokens, where lengths are alike."""
+    """The same order as bm25s on the same tokens, for documents of similar length."""
     texts = ["alpha beta gamma", "alpha alpha delta", "beta delta omega"]
     tools = [Tool(action="", integration="", description=text) for text in texts]
     reference = bm25s.BM25(k1=lexical.SATURATION, b=lexical.LENGTH_PENALTY)

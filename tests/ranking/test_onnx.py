@@ -1,4 +1,4 @@
-"""The default provider of embeddings."""
+"""The default embedding provider."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.ranking.tool_texts import TOOL_TEXTS
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base model: what is compared here are its weights."""
+    """The base model, whose weights are compared here."""
     return model_conversion.convert_model(tmp_path_factory.mktemp("model"))
 
 

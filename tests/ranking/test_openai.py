@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint, played by a transport in this process."""
+"""An OpenAI-compatible endpoint, faked by a transport in this process."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who gets a place."""
+"""Allocation of places."""
 
 from discovery.select.ranking.answer_places import Candidate, choose
 

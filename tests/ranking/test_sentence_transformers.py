@@ -1,4 +1,4 @@
-"""The fast path against sentence-transformers, which is the reference: the same trained weights."""
+"""The ONNX path against sentence-transformers as reference, with the same trained weights."""
 
 import importlib
 import json
@@ -18,15 +18,15 @@ from catalog.embedding.weight_adapter import read_adapter
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 
-# torch and its friends deprecate parts of one another.
+# torch and its dependencies deprecate parts of each other.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _extra() -> None:
-    """Loaded here and not above: that takes seconds, which other processes are spared."""
+    """Imported here: it takes seconds, which other test processes are spared."""
     pytest.importorskip("sentence_transformers", reason="the extra is not installed")
-    # Several threads wait for one another by spinning, which other tests would pay for.
+    # With several threads they spin while waiting, which slows other tests down.
     importlib.import_module("torch").set_num_threads(1)
 
 

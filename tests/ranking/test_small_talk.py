@@ -1,4 +1,4 @@
-"""Greetings, thanks and chat, against requests."""
+"""Greetings, thanks and chat, told from requests."""
 
 import json
 import re
@@ -18,7 +18,7 @@ Embed = Callable[..., EmbeddedTexts]
 
 @pytest.fixture
 def embed(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> Embed:
-    """Embeds without the caches of messages, and judges by the same model."""
+    """Embed without the query cache, and classify by the same model."""
     monkeypatch.setattr(small_talk, "answering_embedder", lambda: embedder)
     monkeypatch.setattr(small_talk, "attempt", lambda call, default: default)
     return lambda *texts: EmbeddedTexts(embedder.name, embedder.embed(texts))

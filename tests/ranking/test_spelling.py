@@ -1,9 +1,9 @@
-"""Slips in common words are mended, and nothing else is touched."""
+"""Correction of misspelt common words, which leaves all else unchanged."""
 
 import pytest
 
 from discovery.select.message import read
-from discovery.select.spelling import mend
+from discovery.select.spelling import correct
 from tests.ranking.tool_texts import MESSAGES
 
 
@@ -19,7 +19,7 @@ from tests.ranking.tool_texts import MESSAGES
     ],
 )
 def test_slip_is_mended(slip: str, meant: str) -> None:
-    assert mend(f"my {slip}, please") == f"my {meant}, please"
+    assert correct(f"my {slip}, please") == f"my {meant}, please"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_slip_is_mended(slip: str, meant: str) -> None:
     ],
 )
 def test_word_that_means_what_it_says_is_left_alone(text: str) -> None:
-    assert mend(text) == text
+    assert correct(text) == text
 
 
 @pytest.mark.parametrize("message", MESSAGES)

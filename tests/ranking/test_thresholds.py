@@ -1,4 +1,4 @@
-"""Where relevance ends."""
+"""Thresholds of relevance."""
 
 import pytest
 

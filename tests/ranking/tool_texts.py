@@ -1,6 +1,6 @@
-"""Texts and messages of our own for tests where no labelled set lies beside the project."""
+"""Texts and messages of our own, for tests without a labelled set."""
 
-# What a message asks for, and the tool text that answers it.
+# Messages with the tool text that answers each.
 PAIRS = (
     ("email the invoice to Anna", "send email: Sends a mail with attachments to a person."),
     ("will it rain in Oslo tomorrow?", "get forecast: The weather for a place and a day."),

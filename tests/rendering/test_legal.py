@@ -1,4 +1,4 @@
-"""Schemas that every provider takes."""
+"""Schemas that all providers accept."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discovery.answer.formats.legal_schema import arguments_schema
 
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-# Keywords in the wrong places with the wrong values, which is what catalogues hold.
+# Keywords in wrong places with wrong values, as catalogues contain them.
 KEYWORDS = [
     "type", "properties", "required", "items", "prefixItems", "additionalItems", "enum", "const",
     "anyOf", "allOf", "oneOf", "not", "$ref", "$defs", "definitions", "dependencies", "minimum",
@@ -37,7 +37,7 @@ def test_whatever_comes_in_a_legal_object_comes_out(schema: dict[str, Any]) -> N
     legal = arguments_schema(schema)
 
     jsonschema_rs.meta.validate({**legal, **DIALECT})
-    jsonschema_rs.validator_for({**legal, **DIALECT})  # every reference leads somewhere
+    jsonschema_rs.validator_for({**legal, **DIALECT})  # all references resolve
     assert legal["type"] == "object"
     assert {"anyOf", "allOf", "oneOf", "not", "enum", "$ref"}.isdisjoint(legal)
     assert set(legal.get("required", ())) <= set(legal["properties"])

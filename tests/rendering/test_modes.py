@@ -1,4 +1,4 @@
-"""What of a caller's capabilities a model is given: D5."""
+"""Modes: how much of a caller's capabilities a model gets (D5)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Payloads, checked by the types of the providers' own SDKs."""
+"""Payloads, validated by the types of the providers' own SDKs."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
 def tool_of(
     name: str, title: str, description: str, schema: Any = None, *rest: Any, **more: Any
 ) -> Tool:
-    """A tool whose texts have passed the gate."""
+    """Create a tool whose texts have passed the gate."""
     reviewed = None if schema is None else trust_own_schema(schema)
     return Tool(name, trust_own_text(title), trust_own_text(description), reviewed, *rest, **more)
 
@@ -42,7 +42,7 @@ TOOLS = [
 
 
 def type_of(payload: str) -> Any:
-    """The SDKs take seconds to load, which processes that run other tests are spared."""
+    """Import the type here: SDKs take seconds to load, which other test processes are spared."""
     if payload == "mcp":
         import mcp.types
 
@@ -70,8 +70,7 @@ def type_of(payload: str) -> Any:
 
 
 def as_read(kind: Any, payload: Any) -> Any:
-    """The payload as the SDK reads it: without what it does not know, and refused where it is
-    wrong."""
+    """Parse the payload with the SDK, which drops unknown fields and rejects wrong ones."""
     adapter = TypeAdapter(kind)
     read = adapter.validate_python(payload)
     return adapter.dump_python(read, mode="json", by_alias=True, exclude_unset=True)

@@ -35,7 +35,7 @@ def selection(*selected: Selected) -> Selection:
 
 
 def declarations(provider: str, *selected: Selected) -> list[dict[str, Any]]:
-    """The provider's declarations without what it wraps them in."""
+    """Return the provider's declarations without their wrapper."""
     tools = render_tools(selection(*selected), provider) or []
     if provider == "gemini":
         return [each for tool in tools for each in tool["functionDeclarations"]]

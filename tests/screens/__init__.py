@@ -1,1 +1,1 @@
-"""Every page in every window: looked at by axe, and by people."""
+"""All pages in all windows: checked by axe, and pictured for people."""

@@ -1,15 +1,15 @@
-"""What a machine can hold against a page."""
+"""Automatic checks of a page."""
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-# Only what is serious leaves the browser, and a page is given axe once however often it is asked.
+# Only serious findings leave the browser, and axe is loaded into a page once.
 _SERIOUS = """
 axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
   .filter((one) => ["serious", "critical"].includes(one.impact))
   .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html}`)))
 """
-# What goes on behind the right edge, as far inside as it can be told.
+# The innermost elements that extend beyond the right edge.
 _WIDER = """
 document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll("main *")]
@@ -22,12 +22,12 @@ _AXE = Axe().axe_script
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds on the page as it is."""
+    """Return axe's serious findings on the page."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(_AXE)
     return list(page.evaluate(_SERIOUS))
 
 
 def scrolls(page: Page) -> list[str]:
-    """What makes the page wider than the window."""
+    """Return the elements that make the page wider than the window."""
     return [f"scrolls sideways: {where}" for where in page.evaluate(_WIDER)]

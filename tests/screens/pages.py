@@ -1,11 +1,11 @@
-"""Every page that people see, with who looks at it. A NEW PAGE GETS A LINE HERE."""
+"""All pages for people, with a viewer each. A NEW PAGE NEEDS A LINE HERE."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Screen:
-    """A page by its address; "{group_pk}" and its like are the names in `World.things`."""
+    """A page by its URL; "{group_pk}" and the like are names in `World.things`."""
 
     name: str
     path: str
@@ -125,7 +125,7 @@ SCREENS = [
     *(Screen(one.name, one.path, "alice", one.status) for one in _ALICE),
     *_ADMIN,
 ]
-# Pages that an address alone does not open, looked at by axe where they are reached.
+# Pages that no URL alone opens; axe checks them where they are reached.
 REACHED_ELSEWHERE = {
     "access/changes/",  # tests/pages/test_access_in_browser.py
     "account/codes/", "account/codes/lost/", "account/codes/lost/new/", "account/codes/off/",
@@ -133,8 +133,8 @@ REACHED_ELSEWHERE = {
     "account/password/first/", "sign-in/code/",  # tests/people/test_in_browser.py
     # tests/integrations/test_in_browser.py
     "connections/<uuid:public_id>/", "connections/callback/",
-    "design/",  # in debug mode only; it is looked at all the same
-    # Parts of pages, and what is no page.
+    "design/",  # in debug mode only, but checked all the same
+    # Parts of pages, and non-pages.
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",
     "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",

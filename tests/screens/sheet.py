@@ -1,4 +1,4 @@
-"""A sheet with every picture that was taken, to look at them side by side."""
+"""A contact sheet of all pictures taken."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ WINDOWS = [(width, theme) for theme in ("light", "dark") for width in (1440, 768
 
 
 def write_sheet(folder: Path, names: Iterable[str]) -> Path:
-    """`index.html` in the folder: a row for each page, a picture for each window."""
+    """Write `index.html` into the folder: a row for each page, a picture for each window."""
     rows = [
         (
             name,

@@ -1,8 +1,8 @@
-"""Every page in a browser: axe is content, nothing scrolls sideways, little has to be loaded.
+"""All pages in a browser: axe finds nothing, nothing scrolls sideways, little is loaded.
 
-With PEGBOARD_SCREENS it takes pictures into that folder instead, with a sheet of all of them; that
-is `make screenshots`. PEGBOARD_SCREENS_OF names the pages and PEGBOARD_SCREENS_AT the windows, such
-as `1440-light,390-dark`, where not all are wanted.
+With PEGBOARD_SCREENS it takes pictures into that folder instead, with a contact sheet; that is
+`make screenshots`. PEGBOARD_SCREENS_OF selects pages and PEGBOARD_SCREENS_AT windows, such as
+`1440-light,390-dark`.
 """
 
 import os
@@ -36,7 +36,7 @@ from tests.screens.world import World, build
 FOLDER = os.environ.get("PEGBOARD_SCREENS", "")
 ONLY = [name for name in os.environ.get("PEGBOARD_SCREENS_OF", "").split(",") if name]
 AT = [tuple(one.split("-")) for one in os.environ.get("PEGBOARD_SCREENS_AT", "").split(",") if one]
-# Colours do not depend on the width, nor the order of things on the colours.
+# Colours do not depend on the width, nor the layout on the colours.
 AXES = {(1440, "light"), (390, "dark")}
 HEIGHTS = {1440: 900, 768: 1024, 390: 844}
 MOST = 100_000  # bytes of styles and scripts before the first paint
@@ -45,7 +45,7 @@ performance.getEntriesByType("resource")
   .map((one) => new URL(one.name).pathname.replace("/static/", ""))
   .filter((name) => /[.](css|js)$/.test(name))
 """
-# What opens above a page by a key, and what of it is waited for.
+# Dialogs that a key opens, with the element to wait for.
 OPENED = (
     ("palette", "Control+k", "#palette [role=option]"),
     ("shortcuts", "?", "#shortcuts[open]"),
@@ -57,14 +57,14 @@ PAGES = (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, OPEN)
 def world(transactional_db: None, settings: Settings) -> World:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     made = build()
-    if FOLDER:  # with rankings as they would be; axe does not care
+    if FOLDER:  # with realistic rankings; axe does not need them
         embed_listings()
         call_command("embed_pending")
     return made
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(900)  # a hundred pages, and on busy machines each takes its seconds
+@pytest.mark.timeout(900)  # a hundred pages, each taking seconds on busy machines
 def test_every_page(
     page: Page,  # noqa: F811
     world: World,
@@ -114,7 +114,7 @@ def test_every_page_has_a_line() -> None:
 
 @cache
 def _transferred(name: str) -> int:
-    """Bytes of a file as it is sent: pressed when the files are collected."""
+    """Return a file's compressed size, as sent after collecting static files."""
     path = finders.find(name)
     assert isinstance(path, str)
     return len(compress(Path(path).read_bytes()))
@@ -135,7 +135,7 @@ def _windows() -> list[tuple[int, str]]:
 
 
 def _looked_at(page: Page, screen: Screen) -> list[str]:  # noqa: F811
-    """What is wrong with the page, in one window after the other."""
+    """Return the findings on the page, window by window."""
     found = []
     for width, theme in _windows():
         page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
@@ -153,7 +153,7 @@ def _looked_at(page: Page, screen: Screen) -> list[str]:  # noqa: F811
 
 
 def _is_page(row: Row) -> bool:
-    """Whether a person sees it, and gets to it by an address."""
+    """Return True for pages that people reach by a URL."""
     place = row.route.lstrip("^")
     machines = ("api/", "v0.1/", "admin/", "healthz", "livez", "readyz", "metrics", "mcp")
     files = ("export", "csv")
@@ -166,7 +166,7 @@ def _is_page(row: Row) -> bool:
 
 
 class _Anything(dict[str, str]):
-    """Something for every name, in the form that its route takes."""
+    """A mapping with a value for each name, in the form that its route takes."""
 
     def __missing__(self, name: str) -> str:
         if name in {"call_pk", "running", "failed", "done"}:

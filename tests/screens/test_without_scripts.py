@@ -1,4 +1,4 @@
-"""What is done every day works in a browser that runs no scripts."""
+"""Everyday tasks work in a browser without scripts."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""An organisation as it could be: what every page shows when it is looked at.
+"""A realistic organisation, the content of all pages under review.
 
-Among what is usual stand a German name that has no place to break and a text in Arabic.
+It includes a long German name that cannot break and a text in Arabic.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ from tests.factories import (
 
 LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattungsantragsformular"
 ARABIC = "يرسل رسالة بريد إلكتروني إلى شخص ما ويحفظ نسخة منها"
-# An integration's title, its category, and its tools: what they do, and what that changes.
+# An integration's title, category, and tools, with their side effects.
 OFFICE: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
     "Calendar": ("planning", (
         ("List events", "Show the meetings of a day or a week.", "read"),
@@ -67,7 +67,7 @@ OFFICE: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
 
 @dataclass
 class World:
-    """People, and the things that addresses name."""
+    """People, and the things that URLs name."""
 
     alice: User
     root: User
@@ -76,7 +76,7 @@ class World:
 
 
 def build() -> World:
-    """Support with what it has, other groups, a shop, and everything in several states."""
+    """Build Support with its tools, other groups, a shop, and rows in all states."""
     register_configured_model()
     names = ("Support", "Finance", "Team Lisbon")
     groups = {name: GroupFactory.create(name=name) for name in names}
@@ -101,7 +101,7 @@ def build() -> World:
 
 
 def _office(world: World) -> dict[str, Integration]:
-    """What is installed, with its tools; one fails, one is off."""
+    """Create the installed integrations with their tools; one fails, one is disabled."""
     made = {}
     for title, (category, tools) in OFFICE.items():
         slug = title.lower()
@@ -237,7 +237,7 @@ def _calls(world: World) -> None:
 
 
 def _shop(world: World, installed: Integration) -> None:
-    """The starter collection, other sources in several states, and what is being installed."""
+    """Create the starter collection, sources in several states, and running installations."""
     store_listings(starter_listings(), source="starter")
     defects = [
         {"file": f"servers/{number}.json", "field": "name", "reason": "is longer than it may be"}
@@ -284,7 +284,7 @@ def _installation(world: World, slug: str, state: str, message: str) -> str:
 
 
 def _reviews(world: World) -> None:
-    """Definitions that wait: one is new, one says something else than what was approved."""
+    """Create definitions under review: one is new, one has changed since its approval."""
     imported = Integration.objects.create(
         slug="imported",
         title="Imported",

@@ -1,4 +1,4 @@
-"""SEC-1: what is stored opens nothing by itself, and a wrong key is an error and never a value."""
+"""SEC-1: stored secrets are useless without the key; a wrong key is an error, never a value."""
 
 import json
 from io import StringIO
@@ -55,7 +55,7 @@ def test_secret_is_kept_sealed_and_told_to_workers_only(alice: User, mail: Integ
     assert "of alice" not in stored
     assert values_for(mail) == {"TOKEN": CANARY}
     assert values_for(mail, user_id=alice.pk) == {"TOKEN": "of alice"}
-    mail.own_secrets = False  # people's own are kept, and not used
+    mail.own_secrets = False  # people's own are kept, but not used
     assert values_for(mail, user_id=alice.pk) == {"TOKEN": CANARY}
     assert [(state.name, bool(state.set_at)) for state in list_secret_states(mail)] == [
         ("TOKEN", True),

@@ -1,4 +1,4 @@
-"""The starter collection, embedded, and alice who may use all of it; charlie may use nothing."""
+"""Fixtures: the embedded starter collection; alice may use all of it, charlie nothing."""
 
 from dataclasses import dataclass, replace
 
@@ -17,13 +17,13 @@ from marketplace.sources.kinds.starter_source import starter_collection
 
 @dataclass(frozen=True)
 class Shop:
-    """People of two groups before one catalogue."""
+    """People of two groups with one catalogue."""
 
     alice: Caller
     charlie: Caller
 
     def ask(self, message: str, **options: object) -> Selection:
-        """What alice would be given."""
+        """Select for alice."""
         return select_capabilities(replace(Asked(message, self.alice), **options))  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def shop(db: None) -> Shop:
 
 
 def names(selection: Selection) -> list[str]:
-    """The full names, best first."""
+    """Return the full names, best first."""
     return [item.full_name for item in selection.selected]
 
 

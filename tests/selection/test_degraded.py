@@ -1,5 +1,7 @@
-"""What selection does without: the model, Redis, the worker. Real processes where the process
-would find it missing."""
+"""Selection without the model, Redis, or the worker.
+
+Real processes are used where their absence would be noticed in production.
+"""
 
 import json
 import os
@@ -105,7 +107,7 @@ def _select_in_a_new_process(data: Path, user: str = "alice") -> dict[str, Any]:
 
 
 class _black_hole:
-    """A server that takes connections and never says a word."""
+    """Run a server that accepts connections and never answers."""
 
     def __enter__(self) -> tuple[str, list[Any]]:
         self._server = socket.create_server(("127.0.0.1", 0))

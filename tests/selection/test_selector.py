@@ -1,4 +1,4 @@
-"""What the selector promises, on the starter collection as it is installed."""
+"""Guarantees of the selector, on the starter collection as installed."""
 
 import pytest
 from django.db import connection

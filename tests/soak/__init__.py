@@ -1,1 +1,1 @@
-"""Evil servers beside a healthy one: in full by `make soak`, shortened in `make test`."""
+"""Soak tests: misbehaving servers beside a healthy one; `make soak` runs them in full."""

@@ -1,4 +1,4 @@
-"""REL-7 in full: each evil server for a minute beside a healthy one, as a table.
+"""REL-7 in full: each misbehaving server for a minute beside a healthy one, as a table.
 
 make soak                              # ten modes, a minute each
 python -m tests.soak 5 crash flood     # other seconds, and only some modes
@@ -21,7 +21,7 @@ from tests.soak.soaking import GREEDY, MB, MODES, Pace, Soaked, soak  # noqa: E4
 
 
 def main() -> None:
-    """The healthy server alone, then beside each mode."""
+    """Run the healthy server alone, then beside each mode."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     modes = sys.argv[2:] or [*MODES, *GREEDY]
     console, pace = Console(width=140), Pace(seconds=seconds)
@@ -30,7 +30,7 @@ def main() -> None:
     table.add_row(*_row("(alone)", soak(None, pace)))
     for mode in modes:
         console.print(f"{mode} …")
-        # What these take stays small: the machine is not what is tried.
+        # Kept small: the machine is not under test.
         limits = replace(pace.limits, memory_bytes=200 * MB, processes=30)
         paced = replace(pace, limits=limits) if mode in GREEDY else pace
         table.add_row(*_row(mode, soak(mode, paced)))

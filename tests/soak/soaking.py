@@ -1,4 +1,4 @@
-"""Calls one healthy server steadily while another one misbehaves, and keeps what came of both."""
+"""Steady calls of a healthy server while another one misbehaves, and the results of both."""
 
 import asyncio
 import statistics
@@ -16,7 +16,7 @@ from catalog.servers.connections.circuit_breaker import Policy
 from catalog.servers.connections.session_pool import Connections
 from tests.mcp_client.test_stdio import server
 
-# What each mode must be told as; None where it answers in between.
+# The expected error of each mode; None if it answers in between.
 MODES: dict[str, Reason | None] = {
     "hang_at_connect": Reason.NO_ANSWER,
     "hang_at_call": Reason.NO_ANSWER,
@@ -27,7 +27,7 @@ MODES: dict[str, Reason | None] = {
     "flood": Reason.FLOODING,
     "huge": Reason.TOO_LARGE,
 }
-# Beyond the eight: what a program does to the machine rather than to the protocol.
+# In addition to the eight: misbehaviour towards the machine.
 GREEDY: dict[str, Reason | None] = {
     "grows": Reason.TOO_MUCH_MEMORY,
     "forks": Reason.TOO_MANY_PROCESSES,
@@ -37,7 +37,7 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long, how often, and how patiently."""
+    """Duration, rate, and timeout."""
 
     seconds: float = 60.0
     healthy_every: float = 0.2
@@ -49,7 +49,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Soaked:
-    """What came of it. `left` counts processes that outlived their connections."""
+    """The results. `left` counts processes that outlived their connections."""
 
     healthy_ms: list[float] = field(default_factory=list)
     healthy_failed: int = 0
@@ -60,12 +60,12 @@ class Soaked:
     left: int = 0
 
     def p95(self) -> float:
-        """Of the healthy server's answers, in milliseconds."""
+        """Return the healthy server's p95 in milliseconds."""
         return statistics.quantiles(self.healthy_ms, n=20)[-1]
 
 
 def soak(mode: str | None, pace: Pace) -> Soaked:
-    """One mode for as long as the pace says; with None the healthy server is alone."""
+    """Run one mode; None runs the healthy server alone."""
     told, before, others = Soaked(), _resident(), set(_children())
     asyncio.run(_soak(mode, pace, told))
     told.grown = (_resident() - before) / MB
@@ -93,7 +93,7 @@ async def _soak(mode: str | None, pace: Pace, told: Soaked) -> None:
 async def _steadily(
     call: Callable[[], Coroutine[None, None, None]], every: float, pace: Pace
 ) -> None:
-    """Begin a call at each tick, whether or not the one before is over."""
+    """Start a call at each tick, even if the previous one is still running."""
     running, until = [], time.monotonic() + pace.seconds
     while time.monotonic() < until:
         running.append(asyncio.create_task(call()))

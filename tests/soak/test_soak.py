@@ -1,4 +1,4 @@
-"""REL-7, shortened: a server that misbehaves disturbs nobody, is left alone, and leaves nothing."""
+"""REL-7, shortened: a misbehaving server affects no other, is backed off, and leaves nothing."""
 
 from dataclasses import replace
 
@@ -18,10 +18,10 @@ SHORT = Pace(
     policy=Policy(failures=3, rest_seconds=60, first_pause=0.001, longest_pause=0.002),
     limits=replace(QUICK, connect_seconds=2, goodbye_seconds=0.1),
 )
-# A machine under load starts Python slowly: only the server that hangs has little time for it.
+# A busy machine starts Python slowly: only the server that hangs gets little time.
 PATIENT = replace(SHORT, limits=replace(SHORT.limits, connect_seconds=10))
 TIGHT = ServerLimits(connect_seconds=10, goodbye_seconds=0.1, memory_bytes=200 * MB, processes=30)
-# A call that finds another in its place, or the server at rest, is told so.
+# A call may be told that the server is busy or backed off.
 ALSO = {Reason.BUSY, Reason.RESTING, "answered"}
 
 
@@ -34,7 +34,7 @@ def test_evil_server_disturbs_no_other_and_leaves_nothing(mode: str) -> None:
     told = soak(mode, pace)
 
     assert told.healthy_failed == 0
-    assert len(told.healthy_processes) == 1  # one process has answered all along
+    assert len(told.healthy_processes) == 1  # one process answered all calls
     assert len(told.healthy_ms) > 1
     assert told.left == 0
     if expected is None:

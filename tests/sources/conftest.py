@@ -1,4 +1,4 @@
-"""Sources that are read for real: from folders of the tests, and from a server on this machine."""
+"""Fixtures: sources read for real, from folders and from a server on this machine."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ def _server() -> Iterator[Place]:
 
 @pytest.fixture
 def server(_server: Place, settings: Settings) -> Place:
-    """The server, which an admin has allowed, with nothing on it yet."""
+    """The server, which an admin has allowed, without content yet."""
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", _server.port),)
     for kept in (_server.documents, _server.registries, _server.redirects, _server.endless):
         kept.clear()
@@ -30,7 +30,7 @@ def server(_server: Place, settings: Settings) -> Place:
 
 @pytest.fixture
 def folder(tmp_path: Path, settings: Settings) -> Path:
-    """A folder that the operator has opened; the samples are open, too."""
+    """A folder opened by the operator; the samples are open, too."""
     settings.PEGBOARD_SOURCE_DIRS = (str(tmp_path / "open"), str(SAMPLES))
     (tmp_path / "open").mkdir()
     return tmp_path / "open"
@@ -41,7 +41,7 @@ Read = Callable[..., Source]
 
 @pytest.fixture
 def read() -> Read:
-    """Reads a source as a worker would, again if it is there already."""
+    """Read a source as a worker would; again if it exists."""
 
     def read(kind: str, location: str | Path) -> Source:
         source, _ = Source.objects.get_or_create(

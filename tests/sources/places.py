@@ -1,4 +1,4 @@
-"""A web server on this machine that plays registries, archives and what strangers could answer."""
+"""A local web server in the role of registries, archives and hostile hosts."""
 
 import io
 import json
@@ -20,7 +20,7 @@ MB = 1024 * 1024
 
 @dataclass
 class Place:
-    """Documents by path, and what was asked for."""
+    """Documents by path, and recorded requests."""
 
     port: int = 0
     documents: dict[str, bytes] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class Place:
     per_page: int = 40
 
     def at(self, path: str) -> str:
-        """The address of a path."""
+        """Return the URL of a path."""
         return f"http://127.0.0.1:{self.port}{path}"
 
     def answer(self, target: str, known: str | None) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body for a request."""
+        """Return status, headers and body for a request."""
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
         if path in self.redirects:
             return 302, {"Location": self.redirects[path]}, b""
@@ -59,14 +59,14 @@ class Place:
         return json.dumps({"servers": servers[begin:end], "metadata": metadata}).encode()
 
     def _endless(self, path: str, query: dict[str, list[str]]) -> bytes:
-        """A cursor after every page: another each time, or the same."""
+        """Yield pages with endless cursors: always another, or always the same."""
         number = int(query.get("cursor", ["0"])[0]) + int(self.endless[path])
         return json.dumps({"servers": [], "metadata": {"nextCursor": str(number)}}).encode()
 
 
 @contextmanager
 def place() -> Iterator[Place]:
-    """The server, for a while."""
+    """Run the server."""
     played = Place()
 
     class Handler(BaseHTTPRequestHandler):
@@ -84,7 +84,7 @@ def place() -> Iterator[Place]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     played.port = server.server_address[1]
@@ -99,7 +99,7 @@ def place() -> Iterator[Place]:
 
 
 def tar_of(files: Mapping[str, bytes | str], *members: tarfile.TarInfo) -> bytes:
-    """A tar.gz of these files, and of members that are no plain files."""
+    """Build a tar.gz of these files, and of members that are no regular files."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for name, content in files.items():
@@ -113,7 +113,7 @@ def tar_of(files: Mapping[str, bytes | str], *members: tarfile.TarInfo) -> bytes
 
 
 def tar_of_folder(folder: Path, *, below: str) -> bytes:
-    """A folder as a forge would pack it: everything below one folder."""
+    """Build a tar.gz as a forge does: everything below one folder."""
     files = {
         f"{below}/{path.relative_to(folder).as_posix()}": path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -123,7 +123,7 @@ def tar_of_folder(folder: Path, *, below: str) -> bytes:
 
 
 def registry_servers() -> list[Any]:
-    """Every entry of the sample pages, and every stored version of the servers that have many."""
+    """Return all entries of the sample pages, with all stored versions."""
     pages = sorted((SAMPLES / "mcp-registry-api").glob("*.json"))
     pages += sorted((SAMPLES / "mcp-registry-server-json" / "versions").glob("*.json"))
     return [one for page in pages for one in json.loads(page.read_text())["servers"]]

@@ -1,4 +1,4 @@
-"""The calls about sources: what admins can do, and addresses that must lead nowhere (SSRF)."""
+"""The sources API for admins, and forbidden addresses (SSRF)."""
 
 import ast
 import json
@@ -135,7 +135,7 @@ def test_what_is_ours_stays_and_others_may_not(admin: Client, client: Client, ro
 
 
 def test_no_written_address_becomes_a_source(admin: Client) -> None:
-    # Longer ones than a column are refused before, as any text would be.
+    # Texts longer than a column are rejected before.
     answers = {url: add(admin, url) for url in WRITTEN if url and not url.startswith("/etc")}
 
     wrong = {
@@ -151,7 +151,7 @@ def test_no_written_address_becomes_a_source(admin: Client) -> None:
 
 
 def read_with(source: Source, network: RecordingNetwork, names: Names) -> Source:
-    """Read by a worker whose network goes nowhere."""
+    """Read the source with a worker on a fake network."""
 
     def fetched(url: str, **more: Any) -> FetchedDocument:
         transport = transport_on(network, names)

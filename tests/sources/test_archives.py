@@ -1,4 +1,4 @@
-"""ZIP-1: archives that try to write elsewhere, or too much. What is refused writes nothing."""
+"""ZIP-1: archives that write elsewhere or too much are refused, and nothing is written."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ def zip_of(files: dict[str, bytes], *, link: str = "") -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name)
-            # As it is given: the constructor would make some names harmless.
+            # Set afterwards: the constructor would make some names harmless.
             info.filename = name
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
@@ -40,7 +40,7 @@ def member(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 
 
 def sparse(name: str) -> tarfile.TarInfo:
-    """A file of 900 KiB that takes no place in the archive."""
+    """Return a file of 900 KiB that compresses to almost nothing."""
     info = tarfile.TarInfo(name)
     info.pax_headers = {
         "GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": name,

@@ -1,4 +1,4 @@
-"""Skills, Docker's catalogue and plugin marketplaces: as archives, and as folders."""
+"""Skills, Docker's catalogue and plugin marketplaces, as archives and as folders."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The pages about sources, as people meet them: every width and theme, and a source being read."""
+"""The pages of sources in a browser, in all widths and themes, and while a source is read."""
 
 from threading import Thread
 
@@ -35,7 +35,7 @@ LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattungsverzeichni
 
 
 def read(pk: int) -> None:
-    """Read a source in a thread of its own: in this one the browser's event loop runs."""
+    """Read a source in a thread, since the browser's event loop runs in this one."""
     refresh_source(pk)
     connections.close_all()
 

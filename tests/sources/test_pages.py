@@ -1,4 +1,4 @@
-"""The pages about sources: adding one, watching it, what it gave, removing it."""
+"""The pages of sources: adding, progress, results, removal."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The MCP registry over HTTP: pages, versions, what changes, and registries that misbehave."""
+"""The MCP registry over HTTP: pages, versions, changes, and misbehaving registries."""
 
 import json
 from typing import Any

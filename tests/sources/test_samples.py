@@ -1,4 +1,4 @@
-"""Every real sample that is a source of listings is offered, or the report says why not."""
+"""Each real sample that is a source of listings is offered, or reported with a reason."""
 
 import pytest
 
@@ -11,7 +11,7 @@ pytestmark = [
     pytest.mark.skipif(not SAMPLES.is_dir(), reason="the folder shared is not beside the project"),
 ]
 
-# Listings, lines of the report, and listings that the scanner holds: each was looked at by hand.
+# Listings, lines of the report, and listings that the scanner holds, verified by hand.
 EXPECTED = [
     ("docker", "docker-mcp-registry", 67, 0, 0),
     ("docker", "toolhive-registry", 20, 0, 0),
@@ -20,7 +20,7 @@ EXPECTED = [
     ("registry", "mcp-registry-api", 129, 0, 0),
     ("skills", "agent-skills", 50, 1, 1),  # two skills are called skill-creator and differ
     ("skills", "agent-skills-full", 2, 0, 0),
-    ("plugins", "claude-plugin-marketplace", 494, 85, 0),  # the same plugins, said otherwise
+    ("plugins", "claude-plugin-marketplace", 494, 85, 0),  # other forms of the same plugins
     ("plugins", "claude-plugin-json", 27, 0, 0),
     ("mcp_json", "mcp-json-client-config", 12, 0, 0),  # thirteen files, one server twice
     ("skills", "mcp-tools-list", 0, 0, 0),  # holds no skills

@@ -1,4 +1,4 @@
-"""Pegboard as an MCP registry: by rights, in pages, and readable by its own reader."""
+"""Pegboard as an MCP registry: limited by rights, paged, and readable by its own reader."""
 
 from datetime import timedelta
 from typing import Any

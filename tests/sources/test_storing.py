@@ -1,4 +1,4 @@
-"""Storing what a source offers, at a bad moment."""
+"""Storing a source's listings with misleading statistics."""
 
 import pytest
 from django.db import connection
@@ -10,7 +10,7 @@ from tests.databases import as_superuser
 
 pytestmark = pytest.mark.django_db
 LISTINGS = 200
-# As if statistics had been taken while the first rows were not committed yet.
+# As if statistics had been taken before the first rows were committed.
 EMPTY = """
 UPDATE pg_class SET reltuples = 0, relpages = 100 WHERE relname LIKE 'marketplace_listing%'
 """

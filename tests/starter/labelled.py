@@ -10,7 +10,7 @@ QUERIES = FOLDER / "labelled" / "queries.jsonl"
 
 
 def catalog_text() -> str:
-    """The collection in the format of every labelled set: one capability a line."""
+    """Return the collection in the format of labelled sets: one capability a line."""
     return "".join(
         json.dumps(_line(capability), ensure_ascii=False) + "\n"
         for capability in starter_collection().capabilities

@@ -1,4 +1,4 @@
-"""The collection that comes with the install is complete, legal and readable."""
+"""The starter collection is complete, legal and readable."""
 
 from collections import Counter
 
@@ -135,7 +135,7 @@ def test_what_it_refers_to_exists(capability: Descriptor) -> None:
 @each_capability
 def test_side_effect_and_access_agree(capability: Descriptor) -> None:
     asks_first = capability.ai_access == "propose"
-    forgetting = capability.full_name == "memory__forget"  # core: what it removes was the user's
+    forgetting = capability.full_name == "memory__forget"  # core: it removes the user's own data
 
     assert capability.side_effect in ("read", "write", "delete")
     assert asks_first or forgetting or capability.side_effect != "delete"

@@ -1,4 +1,4 @@
-"""The labelled set that lets `evaluate` work in a clone that has nothing else."""
+"""The shipped labelled set, with which `evaluate` works in any clone."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_collection_never_quotes_a_message() -> None:
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    """Every four words in a row."""
+    """Return all sequences of four words."""
     found = re.findall(r"\w+", text.lower())
     return set(zip(found, found[1:], found[2:], found[3:], strict=False))
 

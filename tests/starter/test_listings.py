@@ -1,4 +1,4 @@
-"""The MCP servers that the marketplace offers from the first start on."""
+"""The MCP servers on offer from the first start on."""
 
 import json
 import re

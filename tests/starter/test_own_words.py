@@ -1,4 +1,4 @@
-"""Every sentence of the collection is our own: no reference document or sample has it."""
+"""No sentence of the collection occurs in a reference document or sample."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 from marketplace.sources.kinds.starter_source import starter_collection, starter_listings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-SHORT = 6  # words; a shorter sentence may be anyone's
+SHORT = 6  # words; shorter sentences may coincide
 
 pytestmark = pytest.mark.skipif(
     not (SHARED / "seeds").is_dir(), reason="the reference documents are not beside the project"

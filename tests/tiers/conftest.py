@@ -1,4 +1,4 @@
-"""alice of support and charlie of finance before the same catalogue."""
+"""Fixtures: alice of support and charlie of finance with the same catalogue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Budgets are hard: for any catalogue and any budget, by the rule and by a tokenizer. D4."""
+"""Budgets are hard limits: for any catalogue, by the estimate and by a tokenizer (D4)."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from pytest_django import Settings
 from catalog.tokens import token_counter
 from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
 from discovery.answer.tiers.full_tier import write_details
-from discovery.answer.tiers.line_tier import Match, foremost, write_lines
+from discovery.answer.tiers.line_tier import Match, choose_matches, write_lines
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.answer.tiers.tier_state import Facts
 from discovery.select.selection import Selected
@@ -132,7 +132,7 @@ def by_name_content(by_name: dict[str, Match], name: str) -> list[str]:
 
 
 def parted(text: str) -> tuple[list[str], list[str]]:
-    """The lines outside the fence, and those within: nothing within may close it."""
+    """Split the lines into those outside the fence and those within, none of which may close it."""
     outside: list[str] = []
     inside: list[str] = []
     fence = ""
@@ -239,8 +239,8 @@ def ranked(*scores: float, needed: tuple[tuple[str, str], ...] = ()) -> list[Sel
 
 
 def test_foremost_are_the_best_that_are_relevant_enough() -> None:
-    found = foremost(ranked(0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2), top=5, relevance=0.3)
-    few = foremost(ranked(0.9, 0.3, 0.29), top=5, relevance=0.3)
+    found = choose_matches(ranked(0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2), top=5, relevance=0.3)
+    few = choose_matches(ranked(0.9, 0.3, 0.29), top=5, relevance=0.3)
 
     assert [item.full_name for item in found] == ["t0", "t1", "t2", "t3", "t4"]
     assert [item.full_name for item in few] == ["t0", "t1"]
@@ -249,7 +249,7 @@ def test_foremost_are_the_best_that_are_relevant_enough() -> None:
 def test_what_the_foremost_need_is_among_them() -> None:
     items = ranked(0.9, 0.8, 0.7, 0.6, 0.5, needed=(("gh", "t0"), ("jq", "t9")))
 
-    assert [item.full_name for item in foremost(items, top=5, relevance=0.3)] == [
+    assert [item.full_name for item in choose_matches(items, top=5, relevance=0.3)] == [
         "t0", "t1", "t2", "t3", "gh",
     ]  # fmt: skip
 

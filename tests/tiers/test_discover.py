@@ -1,4 +1,4 @@
-"""POST /api/v1/discover, as a chat backend sees it: D4."""
+"""POST /api/v1/discover as a chat backend uses it (D4)."""
 
 from typing import Any
 

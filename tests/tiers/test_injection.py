@@ -1,4 +1,4 @@
-"""Everything that a caller may use, in the mode that fits the window: D5."""
+"""Injection of everything usable, in the mode that fits the window (D5)."""
 
 import json
 

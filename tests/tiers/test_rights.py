@@ -1,4 +1,4 @@
-"""Tier 0 and everything, against the plain oracle of rights in made-up worlds."""
+"""Tier 0 and the full injection against the oracle of rights, in random worlds."""
 
 from random import Random
 

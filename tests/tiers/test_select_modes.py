@@ -1,4 +1,4 @@
-"""POST /api/v1/select in each mode: D5."""
+"""POST /api/v1/select in each mode (D5)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tiers on the starter collection: how much they say of real messages."""
+"""The tiers on the starter collection, for real messages."""
 
 import json
 import statistics

@@ -25,7 +25,7 @@ MESSAGES = (
 
 
 def write_set(folder: Path, *, messages: bool = True) -> Path:
-    """A catalogue of a few tools, with messages or without."""
+    """Write a catalogue of a few tools, with or without messages."""
     folder.mkdir()
     _write(folder / "catalog.jsonl", [_tool(name, words) for name, words in TOOLS])
     if messages:

@@ -1,4 +1,4 @@
-"""What training changed, cut down to a small file, and put back into the weights."""
+"""The adapter: the changes of a training, compressed, and applied to the weights."""
 
 from pathlib import Path
 

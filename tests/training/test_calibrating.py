@@ -1,4 +1,4 @@
-"""Scores become chances: what was fitted is asked about messages whose odds are known."""
+"""Calibration recovers known probabilities."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from discovery.select.ranking.scales import GENERAL, TRAINED
 
 dice = np.random.default_rng(5)
 MIDDLE, WIDTH, CANDIDATES = 0.5, 0.1, 12
-FAINT = 0.001  # what words are worth where they are to say nothing
+FAINT = 0.001  # weight of words when they must not matter
 
 
 def _asked(count: int) -> list[Question]:
-    """Messages whose nearest candidate is right by the logistic curve; words say nothing."""
+    """Create messages whose nearest candidate is right by the logistic curve; words say nothing."""
     asked = []
     for _ in range(count):
         cosines = np.sort(dice.uniform(0.1, 0.9, size=CANDIDATES))[::-1]
@@ -43,7 +43,7 @@ def test_relevance_of_the_best_is_its_chance() -> None:
 
 
 def test_general_scale_is_not_calibrated_there() -> None:
-    """So that the test above could fail."""
+    """Shows that the test above can fail."""
     tenths = reliability({"new": _asked(3000)}, GENERAL)
 
     assert max(abs(tenth["right"] - tenth["said"]) for tenth in tenths) > 0.12

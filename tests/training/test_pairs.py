@@ -1,4 +1,4 @@
-"""What is learned from: messages with right and wrong tools."""
+"""Training pairs: messages with right and wrong tools."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from discovery.evaluation.labelled_sets import BadSet, read_queries
-from discovery.evaluation.training.embedding_cache import Remembering
+from discovery.evaluation.training.embedding_cache import CachingEmbedder
 from discovery.evaluation.training.pairs import (
     LONGEST_JOINED,
     REQUESTS,
@@ -18,13 +18,13 @@ from tests.training.sets import MESSAGES, TOOLS, write_set
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Remembering:
-    return Remembering(OnnxEmbedder(convert_model(tmp_path_factory.mktemp("model"))))
+def base(tmp_path_factory: pytest.TempPathFactory) -> CachingEmbedder:
+    return CachingEmbedder(OnnxEmbedder(convert_model(tmp_path_factory.mktemp("model"))))
 
 
 @pytest.fixture
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No message gets another one beside it."""
+    """Disable the joining of messages."""
     monkeypatch.setattr("discovery.evaluation.training.pairs.JOINED", 0.0)
 
 
@@ -36,7 +36,7 @@ def _tool_of(reading: str) -> str:
 
 @pytest.mark.usefixtures("_alone")
 def test_each_right_answer_is_a_pair_with_a_wrong_one_beside_it(
-    base: Remembering, tmp_path: Path
+    base: CachingEmbedder, tmp_path: Path
 ) -> None:
     folder = write_set(tmp_path / "home")
 
@@ -55,7 +55,7 @@ def test_each_right_answer_is_a_pair_with_a_wrong_one_beside_it(
 
 @pytest.mark.usefixtures("_alone")
 def test_message_of_several_tasks_is_sometimes_only_the_tools_own(
-    base: Remembering, tmp_path: Path
+    base: CachingEmbedder, tmp_path: Path
 ) -> None:
     folder = write_set(tmp_path / "home")
 
@@ -74,7 +74,7 @@ def test_message_of_several_tasks_is_sometimes_only_the_tools_own(
 
 
 def test_some_messages_get_another_one_before_or_behind(
-    base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: CachingEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write_set(tmp_path / "home")
     rain, mail = MESSAGES[1][0], f"{MESSAGES[0][0]}."
@@ -90,7 +90,7 @@ def test_some_messages_get_another_one_before_or_behind(
 
 
 def test_catalogue_without_messages_takes_those_that_were_written_for_it(
-    base: Remembering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: CachingEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("discovery.evaluation.training.pairs.REQUESTS", tmp_path / "requests")
     (tmp_path / "requests").mkdir()

@@ -1,5 +1,7 @@
-"""The trained model that comes along: what is said of it is true of it. That sentence-transformers
-says the same is in tests/ranking."""
+"""The shipped model matches its provenance.
+
+tests/ranking compares it with sentence-transformers.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ SMALL = 2 * 1024 * 1024
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both models, as an install that switched would have them."""
+    """Both models, as in an install that has switched."""
     root = tmp_path_factory.mktemp("models")
     prepare_model(root, trained=False)
     prepare_model(root)
@@ -37,7 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shipped(monkeypatch: pytest.MonkeyPatch, root: Path) -> Iterator[None]:
-    """The providers as a new process has them, on these models."""
+    """The providers of a fresh process, with these models."""
     monkeypatch.setitem(
         configured_embedder._providers,
         "onnx",

@@ -1,4 +1,4 @@
-"""Pages of admins, in a browser and without one."""
+"""Fixtures of admins' pages, with and without a browser."""
 
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     _folder_of_static_files,

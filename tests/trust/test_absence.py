@@ -1,4 +1,4 @@
-"""What waits is absent from every way in: as if the server had never said it."""
+"""Definitions under review are absent from all entry points, as if never received."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def people(db: None) -> People:
 
 
 def says(people: People, *, also: bool) -> None:
-    """What gmail's server said at first; and then something else of one tool, and a new one."""
+    """gmail's first definitions; later one changes, and one is added."""
     tools = [parse_definition(reconstruct_definition(one)) for one in (people.send, people.search)]
     if also:
         tools[0]["description"] = "Quince: send an email, search the pages."
@@ -47,7 +47,7 @@ def test_no_way_in_tells_of_what_waits(people: People) -> None:
     assert set(Embedding.objects.values_list("capability", "text_hash")) == promises
     people.send.refresh_from_db()
     assert (people.send.state, "Quince" in people.send.description) == ("quarantined", False)
-    # The same catalogue without the tool, and nothing that waits.
+    # The same catalogue without the tool, and without pending reviews.
     Capability.objects.filter(pk=people.send.pk).update(state="pending")
     people.gmail.definitions.all().delete()
     without = [asked(client, way) for way in WAYS]

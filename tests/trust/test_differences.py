@@ -1,4 +1,4 @@
-"""What a person is shown of a change: words marked, nothing hidden, nothing endless."""
+"""Displayed differences of a changed definition: marked by words, complete, and bounded."""
 
 from typing import Any
 

@@ -1,5 +1,8 @@
-"""The pages of trust in a browser. A file of its own: once a browser has run, an event loop counts
-as running, and what a module's fixtures write is seen by no test."""
+"""The pages of trust in a browser.
+
+In a file of their own: once a browser has run, an event loop counts as running, and what a module's
+fixtures write is not visible to other tests.
+"""
 
 import os
 

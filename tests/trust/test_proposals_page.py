@@ -1,4 +1,4 @@
-"""Proposed servers, as admins meet them."""
+"""Proposed servers on the admins' page."""
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -1,4 +1,4 @@
-"""The review of definitions, as admins meet it."""
+"""The review pages of definitions, for admins."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is pinned stays what it was: whatever a server says afterwards waits for a person."""
+"""Pinned definitions do not change: whatever a server sends later awaits a review."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -40,7 +40,7 @@ WRITE: dict[str, Any] = {"name": "write_note", "description": "Writes a note."}
 
 
 class World:
-    """A server that alice has installed and bob's group may use."""
+    """A server installed by alice, for bob's group."""
 
     def __init__(self) -> None:
         active_model()
@@ -126,7 +126,7 @@ def test_any_change_takes_the_tool_out_until_it_is_looked_at(
     assert (report.changed, report.unchanged, report.needs_review) == (["read_note"], 1, True)
     assert world.usable == ["write_note"]
     assert after.state == "quarantined"
-    # Not a word of it is in the catalogue, and nothing of it is about to be embedded.
+    # Nothing of it is in the catalogue or about to be embedded.
     assert after.definition_hash == before.definition_hash
     assert Embedding.objects.get(capability=after).text_hash == promise
     world.approve("read_note")
@@ -159,7 +159,7 @@ def test_first_installation_approves_what_nothing_was_found_in(world: World) -> 
 
     report = world.says(READ, tagged, {**READ, "description": "Another one."}, by=world.alice)
 
-    assert world.usable == []  # listed twice: none of the two wins
+    assert world.usable == []  # listed twice: neither is taken
     assert {name: found[0].code for name, found in report.waiting.items()} == {
         "read_note": "listed_twice",
         "tagged": "tag_characters",

@@ -1,4 +1,4 @@
-"""What the scanner finds, and what it must leave alone."""
+"""Findings of the scanner, and texts without findings."""
 
 import json
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_starter_collection_says_nothing_odd() -> None:
     read = [yaml.safe_load(path.read_text()) for path in sorted(STARTER.glob("*.yaml"))]
     tools = [tool for each in read for tool in each.get("tools", {}).values()]
 
-    # What people say who need it is no part of a server's definition.
+    # Ordinary speech, which is no part of a server's definition.
     said = [{**tool, "examples": []} for tool in tools]
     alarms = [tool for tool in said if requires_review(scan_definition(tool))]
 
@@ -128,7 +128,7 @@ def test_hidden_text_is_spelled_out() -> None:
 
 @pytest.mark.parametrize("text", ["-", "read passwords ", "1a1 ", "<", "a@b ", "A", "i ", " \n"])
 def test_no_text_keeps_the_scanner_busy(text: str) -> None:
-    """By the processor's clock, not the wall's: 2 s where each of these takes a twentieth."""
+    """Measures CPU time: the limit is 2 s, each of these takes a twentieth."""
     begun = process_time()
 
     scan_text((text * 8_192)[:8_192], "description")

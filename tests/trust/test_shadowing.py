@@ -1,4 +1,4 @@
-"""Names that can be taken for others, and texts about other servers' tools."""
+"""Lookalike names, and texts about other servers' tools."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading again what servers say: on time, once at a time, and before a call."""
+"""Re-reading of servers' definitions: scheduled, exclusive, and before a call."""
 
 import asyncio
 import sys
@@ -28,7 +28,7 @@ from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitio
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.test_stdio import text_of
 
-# Says what is in the file beside it, at each request anew; counts what it has carried out.
+# Answers each request with the file's current content; counts executed calls.
 SERVER = textwrap.dedent(
     """
     import json, sys
@@ -63,7 +63,7 @@ BAD = GOOD.replace("Reads.", "Reads all.")
 
 
 class TwoFaced:
-    """A server whose word changes when the test says so."""
+    """A server whose definitions change on the test's command."""
 
     def __init__(self, folder: Path, by: User) -> None:
         self._file = folder / "says.json"
@@ -106,7 +106,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def test_what_was_not_approved_is_never_executed(
     faces: TwoFaced, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server alternates at each request: whatever it carries out is what was approved."""
+    """The server alternates between requests: only approved definitions are executed."""
     settings.PEGBOARD_VERIFY_SECONDS = 0
     announced = told(monkeypatch)
     outcomes: list[Any] = []
@@ -191,7 +191,7 @@ HOLDER = "SELECT pg_advisory_lock(28774, %s)"
 
 @pytest.mark.django_db(transaction=True)
 def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
-    """REL-19: the holder is another process, killed without a chance to let go."""
+    """REL-19: the lock holder is another process, killed without cleaning up."""
     server = IntegrationFactory.create(transport="http", endpoint="https://192.0.2.1/")
     code = (
         "import sys, psycopg\n"

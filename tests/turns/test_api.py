@@ -1,4 +1,4 @@
-"""Plans, turns and outcomes as a chat backend sees them."""
+"""Plans, turns and outcomes as a chat backend uses them."""
 
 import threading
 from typing import Any
@@ -12,7 +12,7 @@ from catalog.models import Capability
 from discovery.models import Outcome, Turn
 from discovery.turns.outcomes import report_outcome
 from discovery.turns.turn_records import TurnEnded, note_discovery
-from discovery.turns.verdicts import verdict_of_score, work_out
+from discovery.turns.verdicts import infer_verdict, verdict_of_score
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.api.test_select import MAIL as BODY
@@ -41,7 +41,7 @@ def client(people: People) -> Client:
 
 @pytest.fixture
 def turn(client: Client) -> str:
-    """A turn of alice's that was offered gmail__send_email."""
+    """A turn of alice's with the offer of gmail__send_email."""
     return str(post(client, "plan", {**BODY, "max_tools": 1})["turn_id"])
 
 
@@ -70,7 +70,7 @@ def test_plan_takes_one_statement_more_than_a_selection(client: Client) -> None:
         written = [each["sql"] or "" for each in statements]
         counts.append(len([sql for sql in written if "SAVEPOINT" not in sql]))
 
-    # The window, which Redis has outside of tests.
+    # The window, which is read from Redis outside of tests.
     assert counts[1] <= counts[0] + 1
 
 
@@ -248,7 +248,7 @@ def test_turns_are_for_those_who_may_act_for_their_user(people: People, turn: st
             post(client, f"{path}/start", status=404)
             post(client, f"{path}/outcome", {"score": 1}, status=404)
     people.alice.groups.clear()
-    assert own.get(f"/api/v1/turns/{turn}").status_code == 401  # the key stops with its owner
+    assert own.get(f"/api/v1/turns/{turn}").status_code == 401  # a key is disabled with its owner
 
 
 def test_people_see_their_own_turns_and_staff_see_all(people: People, turn: str) -> None:
@@ -300,7 +300,7 @@ def test_looking_for_tools_is_counted_for_the_turns_own_user(
     seen = get(client, f"turns/{turn}")
 
     assert (seen["discovery_calls"], seen["discovery_empty"]) == (2, 1)
-    # Looked for something, and called nothing in the end.
+    # Searched, and called nothing in the end.
     assert post(client, f"turns/{turn}/outcome")["status"] == "failed"
 
 
@@ -309,4 +309,4 @@ def test_score_has_the_status_nearest_to_it(score: float) -> None:
     expected = "failed" if score < 0.25 else "partial" if score < 0.75 else "success"
 
     assert verdict_of_score(score).status == expected
-    assert work_out(called=1, offered=0, looked=0).status == "partial"
+    assert infer_verdict(called=1, offered=0, searches=0).status == "partial"

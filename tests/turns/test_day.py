@@ -1,4 +1,4 @@
-"""A day of traffic: the planner changes to everything where selections fail, and back."""
+"""A day of traffic: the plan offers everything while selections fail, then recovers."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -10,7 +10,7 @@ from django.test import override_settings
 from acl.platform.redis_circuit import redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.select.selection import Asked
-from discovery.turns.outcome_windows import read_window, scope_of, stored_samples, window_of
+from discovery.turns.outcome_windows import read_stored_samples, read_window, scope_of, window_of
 from discovery.turns.outcomes import report_outcome
 from discovery.turns.turn_plan import Wanted, plan_turn
 from discovery.turns.verdicts import verdict_of_status
@@ -19,12 +19,12 @@ from tests.turns.conftest import MAIL
 
 MORNING = datetime(2026, 3, 2, tzinfo=UTC)
 EVERY = timedelta(minutes=10)
-# From ten to one what is selected is wrong; from four to six the mail server is away.
+# From ten to one selections are wrong; from four to six the mail server is down.
 MISSES, OUTAGE = range(10, 13), range(16, 18)
 
 
 def live(people: People, now: datetime) -> str:
-    """One turn as it would have gone at this hour; the mode that it was planned in."""
+    """Simulate a turn at this hour; return its planned mode."""
     plan = plan_turn(Wanted(Asked(MAIL, people.caller)))
     missed = now.hour in MISSES and plan.course.mode == "discovered"
     status = "failed" if missed or now.hour in OUTAGE else "success"
@@ -45,11 +45,11 @@ def test_a_day_of_traffic() -> None:
             clock.move_to(now)
             modes[now] = live(people, now)
         scope = scope_of(people.support.pk, None)
-        assert read_window(scope) == window_of(scope, stored_samples(scope))
+        assert read_window(scope) == window_of(scope, read_stored_samples(scope))
 
     by_hour = {hour: {mode for at, mode in modes.items() if at.hour == hour} for hour in range(24)}
     assert all(by_hour[hour] == {"discovered"} for hour in range(10)), "a good night"
-    # Seven of twenty failed: everything from then on, whose good turns bring the rate up again.
+    # Seven of twenty failed: from then on everything is offered, and the rate recovers.
     assert "all" in by_hour[11]
     failed = Outcome.objects.filter(at__gte=MORNING + timedelta(hours=10), status="failed")
     assert failed.filter(at__lt=MORNING + timedelta(hours=13)).count() < 10, "of eighteen turns"

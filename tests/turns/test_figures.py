@@ -1,4 +1,4 @@
-"""The figures of success, from turns as they were stored."""
+"""Figures of success, from stored turns."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ SEND, SEARCH = "gmail__send_email", "gmail__search"
 
 
 def happen(people: People, days_ago: float, *called: str, **columns: Any) -> Turn:
-    """A turn of alice's that was offered gmail__send_email for 40 of 100 tokens."""
+    """Create a turn of alice's that was offered gmail__send_email for 40 of 100 tokens."""
     usual = {"selected": [[f"tool:{SEND}", 0.9]], "tokens_all": 100, "tokens_selected": 40}
     about = {"user": people.alice, "group": people.support, **usual, **columns}
     with time_machine.travel(NOW - timedelta(days=days_ago), tick=False):
@@ -35,7 +35,7 @@ def happen(people: People, days_ago: float, *called: str, **columns: Any) -> Tur
 
 @pytest.fixture
 def week(people: People) -> People:
-    """Four turns of support's, one of the week before, and one of finance's."""
+    """Four turns of support, one of the week before, and one of finance."""
     happen(people, 1, SEND, milliseconds=10)
     happen(people, 1, SEARCH, SEND, "no_such__tool", milliseconds=20)
     happen(people, 2, SEARCH, milliseconds=30, discovery_calls=2, discovery_empty=1)
@@ -50,7 +50,7 @@ def test_figures_stand_beside_their_targets(week: People) -> None:
 
     told = {name: (each.value, each.met, each.of) for name, each in report.figures.items()}
     assert told == {
-        "tokens_saved": (180 / 400, False, 400),  # a turn with more than all saves nothing
+        "tokens_saved": (180 / 400, False, 400),  # a turn with more tokens than all saves none
         "called_among_selected": (2 / 3, False, 3),
         "discovery_used": (1 / 4, False, 4),
         "discovery_empty": (1 / 2, False, 2),
@@ -81,7 +81,7 @@ def test_more_than_85_percent_is_more_than_85_percent(
     assert report.figures["called_among_selected"].met is met
     assert report.figures["tokens_saved"].met is True
     assert report.figures["discovery_used"].met is True
-    assert report.figures["discovery_empty"].met is None  # nobody looked
+    assert report.figures["discovery_empty"].met is None  # no turn searched
 
 
 def warn(group: Group) -> None:

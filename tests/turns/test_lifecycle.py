@@ -1,4 +1,4 @@
-"""How a turn may go on, whatever Python or the database is asked for."""
+"""Allowed transitions of a turn, enforced in Python and by the database."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
@@ -7,11 +7,11 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from discovery.models import Turn
-from discovery.turns.turn_state import ENDED, TRANSITIONS, State, steps_of, take_step
+from discovery.turns.turn_state import ENDED, TRANSITIONS, State, list_steps, transition
 from tests.access.people import People
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
-# What the database asks of a row in this state, beside the state itself.
+# Columns that the database requires for a row in this state.
 MARKS = {state: {"ended_at": AT} if state in ENDED else {} for state in State}
 
 
@@ -25,7 +25,7 @@ def test_every_step_is_taken_if_and_only_if_it_is_allowed(turn: Turn) -> None:
         times = {"degraded_at": AT, "ended_at": None, **MARKS[before]}
         Turn.objects.filter(pk=turn.pk).update(state=before, **times)
 
-        taken = take_step(turn.pk, after, at=AT)
+        taken = transition(turn.pk, after, at=AT)
 
         turn.refresh_from_db()
         assert taken == (after in TRANSITIONS[before]), (before, after)
@@ -35,14 +35,14 @@ def test_every_step_is_taken_if_and_only_if_it_is_allowed(turn: Turn) -> None:
 def test_whole_way_leaves_the_time_of_each_step(turn: Turn) -> None:
     way = [State.EXECUTING, State.DEGRADED, State.RECOVERED, State.COMPLETED]
     for minute, state in enumerate(way):
-        take_step(turn.pk, state, at=AT + timedelta(minutes=minute))
+        transition(turn.pk, state, at=AT + timedelta(minutes=minute))
 
     turn.refresh_from_db()
 
-    assert [step.state for step in steps_of(turn)] == [State.PLANNED, *way]
+    assert [step.state for step in list_steps(turn)] == [State.PLANNED, *way]
     assert all(
         later.at - earlier.at == timedelta(minutes=1)
-        for earlier, later in pairwise(steps_of(turn)[1:])
+        for earlier, later in pairwise(list_steps(turn)[1:])
     )
 
 
@@ -51,10 +51,10 @@ def test_whole_way_leaves_the_time_of_each_step(turn: Turn) -> None:
     [
         {"state": "asleep"},
         {"mode": "some"},
-        {"state": "completed"},  # and no end
-        {"ended_at": AT},  # and under way
-        {"recovered_at": AT},  # from nothing
-        {"discovery_empty": 1},  # of no call
+        {"state": "completed"},  # without an end
+        {"ended_at": AT},  # still under way
+        {"recovered_at": AT},  # without having been degraded
+        {"discovery_empty": 1},  # without a search
     ],
 )
 def test_database_refuses_what_cannot_be(turn: Turn, values: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""What a plan decides: mode, policy, retries, what is offered, and why."""
+"""Plans: mode, policy, retries, offered tools, and the reasons."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ Discover = Callable[[Asked], Selection]
 
 
 class Waited(list[float]):
-    """Seconds that a plan would have waited."""
+    """Records the seconds that a plan would have slept."""
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -34,7 +34,7 @@ def plan(
 
 
 def failing(times: int) -> Discover:
-    """A selector that breaks so often before it answers."""
+    """Return a selector that fails this often before it answers."""
     left = [None] * times
 
     def discover(asked: Asked) -> Selection:

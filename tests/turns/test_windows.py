@@ -1,4 +1,4 @@
-"""Windows of outcomes: the same by Redis and by Postgres, and one alert at a time."""
+"""Outcome windows: the same by Redis and Postgres, and one alert at a time."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -17,10 +17,10 @@ from discovery.turns.outcome_windows import (
     Sample,
     Scope,
     add_sample,
-    place_of,
+    normalize_space,
+    read_stored_samples,
     read_window,
     scope_of,
-    stored_samples,
     window_of,
 )
 from tests.access.people import People, invite
@@ -30,7 +30,7 @@ SCORES = {"success": 1.0, "partial": 0.5, "failed": 0.0}
 
 
 def end_badly(people: People, status: str = "failed", score: float | None = None) -> Sample:
-    """A turn of alice's and its outcome, as stored."""
+    """Store a turn of alice's with a failed outcome."""
     turn = Turn.objects.create(user=people.alice, group=people.support)
     given = SCORES[status] if score is None else score
     outcome = Outcome.objects.create(
@@ -57,17 +57,17 @@ def test_redis_and_postgres_give_the_same_numbers(seed: int, tmp_path: Path) -> 
             case 0 | 1 | 2:
                 sample = end_badly(people, random.choice(list(SCORES)), random.random())
                 late.append(sample)
-                if random.random() < 0.7:  # some are told of later, in another order
+                if random.random() < 0.7:  # some are reported later, in another order
                     random.shuffle(late)
                     while late:
                         add_sample(scope, late.pop())
             case 3:
                 forget()
             case _ if not late:
-                assert read_window(scope) == window_of(scope, stored_samples(scope))
+                assert read_window(scope) == window_of(scope, read_stored_samples(scope))
                 gone = override_settings(REDIS_URL=f"unix://{tmp_path}/nobody.sock")
                 with gone:
-                    assert read_window(scope) == window_of(scope, stored_samples(scope))
+                    assert read_window(scope) == window_of(scope, read_stored_samples(scope))
                 redis_circuit.close()
 
     redis = redis_client()
@@ -105,8 +105,8 @@ def test_scope_is_of_a_space_a_group_or_all(people: People) -> None:
     group = people.support.pk
     end_badly(people)
 
-    assert scope_of(group, place_of(root.pk)) == scope_of(group, place_of(None))
-    assert read_window(scope_of(group, place_of(desk.pk))).samples == 0
+    assert scope_of(group, normalize_space(root.pk)) == scope_of(group, normalize_space(None))
+    assert read_window(scope_of(group, normalize_space(desk.pk))).samples == 0
     for kind, key in (("group", f"group:{group}"), ("global", "global")):
         with override_settings(PEGBOARD_OUTCOME_SCOPE=kind):
             assert scope_of(group, desk.pk).key == key
@@ -122,7 +122,7 @@ BAD = [Sample(number, "failed", 0.0) for number in range(8)]
         (BAD, "critical"),
         (BAD[:7], None),  # too few
         ([*BAD[:4], *(Sample(9, "success", 1.0) for _ in range(4))], "warning"),
-        ([*BAD[:3], *(Sample(9, "success", 1.0) for _ in range(5))], None),  # well enough
+        ([*BAD[:3], *(Sample(9, "success", 1.0) for _ in range(5))], None),  # good enough
     ],
 )
 def test_alert_below_the_threshold_with_samples_enough(

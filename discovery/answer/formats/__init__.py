@@ -1,7 +1,7 @@
-"""Tools as each provider's API takes them, a file for each provider.
+"""Tool formats of the providers' APIs, a file for each provider.
 
-Every list is in the order of full names: the same tools give the same bytes, and a provider's
-prompt cache keeps working.
+Lists are sorted by full name: the same tools give the same bytes, which keeps a provider's prompt
+cache valid.
 """
 
 __all__ = ["format_base", "provider_formats"]

@@ -1,48 +1,47 @@
-"""The tools of Anthropic's Messages API.
+"""Tool format of Anthropic's Messages API.
 
-Definitions that are deferred stay out of the model's context, and out of the prefix that is cached,
-until a search returns a reference to them; the search may be a tool of one's own, and here it is
-`discover_capabilities`.
+Deferred definitions stay out of the model's context, and out of the cached prefix, until a search
+returns a reference to them. The search may be a tool of our own: `discover_capabilities`.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from discovery.answer.formats.argument_names import renamed_keys, with_legal_keys
-from discovery.answer.formats.format_base import Tool, described
+from discovery.answer.formats.argument_names import map_renamed_keys, rename_illegal_keys
+from discovery.answer.formats.format_base import Tool, describe
 from discovery.answer.formats.legal_schema import arguments_schema
 
 MOST_TOOLS = 10_000
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The value of `tools`."""
+    """Render the value of `tools`."""
     return [
         {
             "name": tool.name,
-            "description": described(tool),
-            "input_schema": with_legal_keys(arguments_schema(tool.input_schema)),
+            "description": describe(tool),
+            "input_schema": rename_illegal_keys(arguments_schema(tool.input_schema)),
         }
         for tool in tools
     ]
 
 
 def render_deferred(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The same for tools that wait until a search returns them."""
+    """Render tools that are deferred until a search returns them."""
     return [{**tool, "defer_loading": True} for tool in render(tools)]
 
 
 def search_result(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """The content of the `tool_result` that answers a search: best first, as given."""
+    """Render the content of the `tool_result` that answers a search, in the given order."""
     found = [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
     return found or [{"type": "text", "text": "Nothing fits."}]
 
 
 def name_of(full_name: str) -> str:
-    """Full names are legal here."""
+    """Return the name unchanged: full names are valid here."""
     return full_name
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    """The arguments' own names by those that stand for them."""
-    return renamed_keys(arguments_schema(tool.input_schema))
+    """Return the renamed arguments: their original names by the valid ones."""
+    return map_renamed_keys(arguments_schema(tool.input_schema))

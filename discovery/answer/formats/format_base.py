@@ -1,4 +1,4 @@
-"""What all formats have in common: which capabilities, in which order, how they are described."""
+"""Parts common to all formats: which tools, in which order, with which description."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.select.selection import Selected
 
-LONGEST_DESCRIPTION = 1024  # the shortest limit among the providers
+LONGEST_DESCRIPTION = 1024  # the smallest limit of the providers
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a provider's format is made of, whether a capability or one of our own tools."""
+    """Input of a provider's format, from a capability or a meta-tool."""
 
     name: str
     title: ReviewedText
@@ -22,7 +22,7 @@ class Tool:
 
 
 def tools_of(selected: Iterable[Selected]) -> list[Tool]:
-    """Those that can be called now, by full name."""
+    """Return the selected tools that can be called now, by full name."""
     return [
         Tool(
             name=item.full_name,
@@ -32,28 +32,28 @@ def tools_of(selected: Iterable[Selected]) -> list[Tool]:
             side_effect=item.side_effect,
             asks_first=item.asks_first,
         )
-        for item in callable_ones(selected)
+        for item in filter_callable(selected)
     ]
 
 
-def in_order(tools: Iterable[Tool]) -> list[Tool]:
-    """By name, each once: the same tools give the same bytes, whatever was asked."""
+def sort_by_name(tools: Iterable[Tool]) -> list[Tool]:
+    """Sort by name without duplicates, so that the same tools give the same bytes."""
     by_name = {tool.name: tool for tool in tools}
     return [by_name[name] for name in sorted(by_name)]
 
 
-def callable_ones(selected: Iterable[Selected]) -> list[Selected]:
-    """Those that can be called now, by full name."""
+def filter_callable(selected: Iterable[Selected]) -> list[Selected]:
+    """Return the selected items that can be called now, by full name."""
     return sorted((item for item in selected if item.available), key=lambda item: item.full_name)
 
 
-def described(tool: Tool) -> str:
-    """Its description within the providers' limit; never empty."""
-    return shortened(tool.description, LONGEST_DESCRIPTION) or tool.title or tool.name
+def describe(tool: Tool) -> str:
+    """Return the description within the providers' limit; never empty."""
+    return shorten(tool.description, LONGEST_DESCRIPTION) or tool.title or tool.name
 
 
-def shortened(text: str, most: int) -> str:
-    """The text, cut at a word where it is too long."""
+def shorten(text: str, most: int) -> str:
+    """Cut the text at a word if it is longer than `most` characters."""
     text = text.strip()
     if len(text) <= most:
         return text

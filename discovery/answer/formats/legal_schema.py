@@ -1,8 +1,8 @@
-"""Schemas that every provider takes: valid in JSON Schema 2020-12, an object at the top.
+"""Schemas that every provider accepts: valid JSON Schema 2020-12 with an object at the top.
 
-A provider refuses a whole request for one tool whose schema is wrong, and sources hold schemas of
-older drafts and of none. What is wrong is left out: a model is then told less, no argument is lost,
-and the tool itself checks what it is called with.
+A provider rejects a whole request for one tool with an invalid schema, and catalogues hold schemas
+of older drafts and of none. Invalid parts are dropped. The model then knows less, but no argument
+is lost, and the tool itself validates its arguments.
 """
 
 import json
@@ -15,8 +15,8 @@ from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_references, pars
 
 DEEPEST = 40
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
-# What people write who think in their own language; anything else says nothing.
-_MEANT = {
+# Type names of programming languages; any other unknown type is dropped.
+_TYPE_ALIASES = {
     "str": "string",
     "text": "string",
     "int": "integer",
@@ -31,10 +31,10 @@ _MEANT = {
     "hash": "object",
     "none": "null",
 }
-# Another dialect or another address would be believed; both are about the file, not the arguments.
-_LEFT_OUT = frozenset({"$schema", "$id", "$vocabulary", "$dynamicRef", "$recursiveRef"})
-# A tool's arguments are one object: providers take none of these beside its type.
-_NOT_AT_THE_TOP = ("$ref", "not", "enum", "const")
+# Keywords about the schema document. Another dialect or base address would be believed.
+_DROPPED = frozenset({"$schema", "$id", "$vocabulary", "$dynamicRef", "$recursiveRef"})
+# Arguments are one object: providers reject these keywords beside its type.
+_NOT_AT_TOP = ("$ref", "not", "enum", "const")
 
 
 def _is_count(value: Any) -> bool:
@@ -57,7 +57,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-# How each must look to be a keyword; what looks otherwise is left out.
+# A keyword with a value of another shape is dropped.
 _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"),
@@ -74,42 +74,42 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "dependentRequired": lambda value: (
         isinstance(value, dict) and all(names == _names(names) for names in value.values())
     ),
-    # Of an older draft: names or schemas. Two keywords say it since.
+    # From an older draft; later ones split it into two keywords.
     "dependencies": lambda value: False,
     **dict.fromkeys(SEVERAL - {"items"}, lambda value: isinstance(value, list) and value != []),
 }
 
 
 def arguments_schema(schema: JSONObject | None) -> JSONObject:
-    """A legal schema whose top is one object; it has no properties where the tool takes no
-    arguments. Shared between answers: not to be changed.
+    """Return a valid schema with one object at the top, without properties if there are none.
 
-    Forms at the top become one: the properties of all of them are offered.
+    Alternatives at the top are merged: the properties of all of them are offered. The result is
+    cached and must not be modified.
     """
     return _arguments_schema(json.dumps(schema or {}))
 
 
 @lru_cache(maxsize=1024)
 def _arguments_schema(text: str) -> JSONObject:
-    """By its text, since the same tools are rendered again and again."""
+    # Cached by the schema's text, since the same tools are rendered repeatedly.
     whole = _object(json.loads(text))
-    top = _legal(_with_forms(_followed(whole), whole), DEEPEST)
+    top = _legalize(_merge_combinations(_resolve_top(whole), whole), DEEPEST)
     legal = {**top, "type": "object", "properties": top.get("properties", {})}
-    if any(_leads_nowhere(reference, legal) for reference in find_references(legal)):
-        legal = _without_dead_ends(legal, legal, DEEPEST)
+    if any(_is_dangling(reference, legal) for reference in find_references(legal)):
+        legal = _drop_dangling(legal, legal, DEEPEST)
     return legal
 
 
-def _followed(schema: JSONObject) -> JSONObject:
-    """The object itself where the top only points to it."""
+def _resolve_top(schema: JSONObject) -> JSONObject:
+    """Resolve a reference at the top to its object."""
     target = _target(schema.get("$ref"), schema)
-    here = {name: value for name, value in schema.items() if name not in _NOT_AT_THE_TOP}
+    here = {name: value for name, value in schema.items() if name not in _NOT_AT_TOP}
     return {**target, **here} if isinstance(target, dict) else here
 
 
-def _with_forms(top: JSONObject, whole: JSONObject) -> JSONObject:
-    """The top without its forms, and with what they say of properties."""
-    merged = {name: value for name, value in top.items() if name not in _NOT_AT_THE_TOP}
+def _merge_combinations(top: JSONObject, whole: JSONObject) -> JSONObject:
+    """Merge the properties of top-level combinations into the object."""
+    merged = {name: value for name, value in top.items() if name not in _NOT_AT_TOP}
     properties = _object(top.get("properties"))
     required = _names(top.get("required"))
     for combination in ("allOf", "anyOf", "oneOf"):
@@ -123,23 +123,23 @@ def _with_forms(top: JSONObject, whole: JSONObject) -> JSONObject:
     return {**merged, "properties": properties}
 
 
-def _legal(schema: Any, depth: int) -> Any:
-    """One schema and all below it."""
+def _legalize(schema: Any, depth: int) -> Any:
+    """Make one schema and its subschemas valid."""
     if not isinstance(schema, dict) or not depth:
         return schema if isinstance(schema, bool) else {}
     kept = {
-        name: _below(name, value, lambda inner: _legal(inner, depth - 1))
-        for name, value in _modern(schema).items()
-        if name not in _LEFT_OUT and _SHAPES.get(name, _anything)(value)
+        name: _map_subschemas(name, value, lambda inner: _legalize(inner, depth - 1))
+        for name, value in _modernize(schema).items()
+        if name not in _DROPPED and _SHAPES.get(name, _any_value)(value)
     }
-    kinds = _kinds(kept.pop("type", None))
+    kinds = _types_of(kept.pop("type", None))
     if kinds:
         kept["type"] = kinds
-    return _complete(kept)
+    return _complete_schema(kept)
 
 
-def _below(keyword: str, value: Any, change: Callable[[Any], Any]) -> Any:
-    """A keyword's value with each schema in it changed."""
+def _map_subschemas(keyword: str, value: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply `change` to each subschema of a keyword's value."""
     if keyword in NAMED and isinstance(value, dict):
         return {name: {} if inner is True else change(inner) for name, inner in value.items()}
     if keyword in SEVERAL and isinstance(value, list):
@@ -147,9 +147,8 @@ def _below(keyword: str, value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value) if keyword in ONE else value
 
 
-def _modern(schema: JSONObject) -> JSONObject:
-    """What older drafts said in another way: tuples, exclusive bounds, arguments that say
-    themselves that they are required."""
+def _modernize(schema: JSONObject) -> JSONObject:
+    """Translate older drafts: tuples, boolean exclusive bounds, `required` flags."""
     modern = dict(schema)
     if isinstance(schema.get("items"), list):
         modern["prefixItems"] = modern.pop("items")
@@ -169,8 +168,8 @@ def _modern(schema: JSONObject) -> JSONObject:
     return modern | ({"required": list(dict.fromkeys(required))} if required else {})
 
 
-def _complete(schema: JSONObject) -> JSONObject:
-    """With what providers miss: what an array holds, and a property for each required name."""
+def _complete_schema(schema: JSONObject) -> JSONObject:
+    """Add what providers require: items of arrays, and a property for each required name."""
     if schema.get("type") == "array" and "items" not in schema:
         schema["items"] = {}
     if "properties" in schema and "required" in schema:
@@ -179,39 +178,39 @@ def _complete(schema: JSONObject) -> JSONObject:
     return schema
 
 
-def _kinds(declared: Any) -> str | list[str] | None:
-    """The type in the words of JSON Schema; None where it says nothing."""
+def _types_of(declared: Any) -> str | list[str] | None:
+    """Return the type or types in JSON Schema's terms; None if unknown."""
     if isinstance(declared, list):
-        kinds = [_kind(each) for each in declared]
+        kinds = [_type_of(each) for each in declared]
         known = list(dict.fromkeys(kind for kind in kinds if kind))
         return known if known and len(known) == len(set(map(str, kinds))) else None
-    return _kind(declared)
+    return _type_of(declared)
 
 
-def _kind(declared: Any) -> str | None:
+def _type_of(declared: Any) -> str | None:
     if not isinstance(declared, str):
         return None
     lower = declared.lower()
-    return lower if lower in _TYPES else _MEANT.get(lower)
+    return lower if lower in _TYPES else _TYPE_ALIASES.get(lower)
 
 
-def _without_dead_ends(schema: Any, whole: JSONObject, depth: int) -> Any:
+def _drop_dangling(schema: Any, whole: JSONObject, depth: int) -> Any:
     if not isinstance(schema, dict) or not depth:
         return schema
     return {
-        name: _below(name, value, lambda inner: _without_dead_ends(inner, whole, depth - 1))
+        name: _map_subschemas(name, value, lambda inner: _drop_dangling(inner, whole, depth - 1))
         for name, value in schema.items()
-        if name != "$ref" or not _leads_nowhere(value, whole)
+        if name != "$ref" or not _is_dangling(value, whole)
     }
 
 
-def _leads_nowhere(reference: Any, whole: JSONObject) -> bool:
-    """Or outside the schema, where nobody follows."""
+def _is_dangling(reference: Any, whole: JSONObject) -> bool:
+    """Return True if a reference has no target within the schema."""
     return reference != "#" and _target(reference, whole) is None
 
 
 def _target(reference: Any, whole: JSONObject) -> Any:
-    """What a reference within the schema points to; None where it points nowhere."""
+    """Return the target of a reference within the schema, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: Any = whole
@@ -225,7 +224,7 @@ def _target(reference: Any, whole: JSONObject) -> Any:
     return found if isinstance(found, dict | bool) else None
 
 
-def _anything(_: Any) -> bool:
+def _any_value(_: Any) -> bool:
     return True
 
 

@@ -1,4 +1,4 @@
-"""The tools as an MCP server lists them."""
+"""Tool format of MCP servers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ MOST_TOOLS = 2_000
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The value of `tools` in the answer to `tools/list`."""
+    """Render the value of `tools` in a `tools/list` result."""
     return [
         {
             "name": tool.name,
@@ -24,12 +24,12 @@ def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def name_of(full_name: str) -> str:
-    """Full names are legal here."""
+    """Return the name unchanged: full names are valid here."""
     return full_name
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    """Arguments keep their names."""
+    """Return no renamed arguments: names are valid here."""
     return {}
 
 

@@ -1,24 +1,24 @@
-"""The tools of OpenAI's Chat Completions API, which many other servers speak too."""
+"""Tool format of OpenAI's Chat Completions API, which many other servers support."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from discovery.answer.formats.format_base import Tool, described
+from discovery.answer.formats.format_base import Tool, describe
 from discovery.answer.formats.legal_schema import arguments_schema
 
 MOST_TOOLS = 128
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The value of `tools`."""
+    """Render the value of `tools`."""
     return [
         {
             "type": "function",
             "function": {
                 "name": tool.name,
-                "description": described(tool),
+                "description": describe(tool),
                 "parameters": arguments_schema(tool.input_schema),
-                # Strict takes only a part of JSON Schema and refuses the rest.
+                # Strict mode accepts only a subset of JSON Schema.
                 "strict": False,
             },
         }
@@ -27,10 +27,10 @@ def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def name_of(full_name: str) -> str:
-    """Full names are legal here."""
+    """Return the name unchanged: full names are valid here."""
     return full_name
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    """Arguments keep their names."""
+    """Return no renamed arguments: names are valid here."""
     return {}

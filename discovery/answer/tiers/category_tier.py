@@ -1,4 +1,4 @@
-"""Tier 0: the categories in which a caller has something, with counts and some names."""
+"""Tier 0: the categories in which a caller has capabilities, with counts and some names."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LAST = f"Use {META_TOOLS['discover_capabilities'].name} to find more in any of t
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category, how many capabilities it has, and the names of the first of them."""
+    """A category with the number of its capabilities and the names of the first ones."""
 
     category: str
     count: int
@@ -25,24 +25,23 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text, and how many categories it had no place for."""
+    """The tier's text, and the number of categories that did not fit."""
 
     text: str
     left_out: int
 
 
-def categories_of(entries: Iterable[Entry]) -> tuple[Category, ...]:
-    """The largest first. One name of each integration comes before the second of any, since that
-    tells more than one integration's names in a row."""
+def group_by_category(entries: Iterable[Entry]) -> tuple[Category, ...]:
+    """Group capabilities by category, largest first."""
     by_category = attrgetter("category")
+    # Names alternate between integrations, which says more than many names of one integration.
     grouped = groupby(sorted(entries, key=attrgetter("category", "full_name")), by_category)
     found = [_category(name, list(group)) for name, group in grouped]
     return tuple(sorted(found, key=lambda one: (-one.count, one.category)))
 
 
 def write_summary(categories: Sequence[Category], budget: int) -> Summary:
-    """As many categories as fit, all without names before any has one; at last a line on how to
-    find more."""
+    """Write as many categories as fit, first without names, and a line on how to find more."""
     if not categories:
         return Summary("", 0)
     whole = len(categories)
@@ -55,7 +54,7 @@ def write_summary(categories: Sequence[Category], budget: int) -> Summary:
 
 
 def _text(categories: Sequence[Category], names: int, whole: int) -> str:
-    """With so many names in all, which the categories get in turn."""
+    """Write the text with `names` names in all, dealt to the categories in turn."""
     rounds, further = divmod(names, len(categories)) if categories else (0, 0)
     lines = [_line(one, rounds + (place < further)) for place, one in enumerate(categories)]
     if left := whole - len(categories):
@@ -75,6 +74,6 @@ def _line(category: Category, most: int) -> str:
 def _category(name: str, entries: Sequence[Entry]) -> Category:
     slug = attrgetter("integration")
     groups = [list(group) for _, group in groupby(sorted(entries, key=slug), slug)]
-    in_turn = chain.from_iterable(zip_longest(*(group[:MOST_NAMES] for group in groups)))
-    names = [entry.full_name for entry in in_turn if entry is not None]
+    alternating = chain.from_iterable(zip_longest(*(group[:MOST_NAMES] for group in groups)))
+    names = [entry.full_name for entry in alternating if entry is not None]
     return Category(name, len(entries), tuple(names[:MOST_NAMES]))

@@ -1,4 +1,4 @@
-"""Tier 1: a line about each of the few that fit the message."""
+"""Tier 1: a line for each capability that matches the message."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LONGEST = 160  # characters of a description
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What fits the message, and what the catalogue holds of it beside its definition."""
+    """A selected capability, and stored facts that its definition does not contain."""
 
     item: Selected
     facts: Facts
@@ -23,14 +23,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The text, and the full names of those that have a line in it."""
+    """The tier's text, and the full names of the capabilities in it."""
 
     text: str
     shown: tuple[str, ...]
 
 
-def foremost(selected: Sequence[Selected], *, top: int, relevance: float) -> list[Selected]:
-    """The best that are relevant enough; and what these need, in up to two of their places."""
+def choose_matches(selected: Sequence[Selected], *, top: int, relevance: float) -> list[Selected]:
+    """Choose the best relevant matches, and up to two of their dependencies."""
     relevant = [item for item in selected if item.score >= relevance and not item.needed_by]
     first = relevant[:top]
     needed = [item for item in selected if item.needed_by in _names(first)][: min(2, top // 2)]
@@ -41,8 +41,7 @@ def foremost(selected: Sequence[Selected], *, top: int, relevance: float) -> lis
 
 
 def write_lines(matches: Sequence[Match], budget: int) -> Lines:
-    """A line each, shorter where it must be; what does not fit at all leaves its place to the
-    next."""
+    """Write a line for each match, shortened if needed; skip those that do not fit at all."""
     text = FIRST
     shown: list[str] = []
     for place, match in enumerate(matches):
@@ -55,31 +54,31 @@ def write_lines(matches: Sequence[Match], budget: int) -> Lines:
     return Lines(text if shown else "", tuple(shown))
 
 
-def parameters_of(schema: JSONObject | None, most: int = MOST_NAMES) -> str:
-    """The names of the arguments, those that are required first; how many more there are."""
+def join_parameters(schema: JSONObject | None, most: int = MOST_NAMES) -> str:
+    """Join the names of the arguments, required ones first, with the number of the rest."""
     properties = (schema or {}).get("properties")
     if not isinstance(properties, dict) or not properties:
         return ""
     required = (schema or {}).get("required")
     first = required if isinstance(required, list) else []
     known = [name for name in first if isinstance(name, str) and name in properties]
-    return listed(list(dict.fromkeys([*known, *properties])), most)
+    return join_names(list(dict.fromkeys([*known, *properties])), most)
 
 
-def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """The first of the names on one line, and how many more there are."""
+def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Join the first names on one line, with the number of the rest."""
     left = len(names) - most
     shown = ", ".join(" ".join(str(name).split()) for name in names[:most])
     return f"{shown} (+{left} more)" if left > 0 else shown
 
 
 def kind_of(item: Selected) -> str:
-    """Its kind, and whether a person is asked before it is called."""
+    """Return its kind, and "asks first" if calls need approval."""
     return f"{item.kind}, asks first" if item.asks_first else item.kind
 
 
 def _lines(match: Match, number: int, used: str, share: int, budget: int) -> Iterator[str]:
-    """The line within its share of the budget; or as short as can be within all that is left."""
+    """Yield the line within its share of the budget, or the shortest one within the whole rest."""
     item = match.item
     start = f"{number}. {item.full_name} ({kind_of(item)})"
     text = (item.description or item.display_name)[: LONGEST + 1]
@@ -92,9 +91,9 @@ def _lines(match: Match, number: int, used: str, share: int, budget: int) -> Ite
 
 
 def _end(match: Match, most: int) -> str:
-    """What it takes, and what it needs."""
-    parameters = parameters_of(match.item.input_schema, most)
-    needed = listed(match.facts.required_tools, most)
+    """Return the line's end: parameters and requirements."""
+    parameters = join_parameters(match.item.input_schema, most)
+    needed = join_names(match.facts.required_tools, most)
     because = f" Needed by: {match.item.needed_by}" if match.item.needed_by else ""
     return "".join(
         [
@@ -106,7 +105,7 @@ def _end(match: Match, most: int) -> str:
 
 
 def _share(used: str, budget: int, left: int) -> int:
-    """What the text may cost with the next line, where as many lines are to come."""
+    """Return the tokens that the text may have after the next of `left` lines."""
     spent = cost(used)
     return spent + max(0, budget - spent) // left
 

@@ -1,4 +1,4 @@
-"""How much each tier may say: what the deployment settled, and a request may change."""
+"""Options of the tiers: the deployment's settings, which a request may change."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -8,7 +8,7 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class TierOptions:
-    """Budgets in tokens, and how many capabilities the tiers are about."""
+    """Budgets in tokens, and numbers of capabilities."""
 
     tier0_tokens: int
     tier1_tokens: int
@@ -19,7 +19,7 @@ class TierOptions:
 
     @classmethod
     def of_the_deployment(cls) -> Self:
-        """As the settings say."""
+        """Return the deployment's settings."""
         return cls(
             tier0_tokens=settings.PEGBOARD_TIER0_TOKENS,
             tier1_tokens=settings.PEGBOARD_TIER1_TOKENS,
@@ -31,11 +31,11 @@ class TierOptions:
 
     @property
     def tokens(self) -> int:
-        """Of all three tiers."""
+        """Return the budget of all tiers."""
         return self.tier0_tokens + self.tier1_tokens + self.tier2_tokens
 
     def within(self, context_window: int | None) -> Self:
-        """The same, with budgets that shrink together to the share of a small window."""
+        """Return options whose budgets are scaled down to the share of a small window."""
         share = int((context_window or 0) * settings.PEGBOARD_CONTEXT_SHARE)
         if not context_window or self.tokens <= share:
             return self

@@ -1,8 +1,8 @@
-"""What the tiers read beside the selection: the caller's categories, and the foremost in full.
+"""Data of the tiers beside the selection: the caller's categories, and facts of the best matches.
 
-Tier 0 is kept by what it depends on: the catalogue's version, and a digest of what the caller may
-use as the database has it at this moment. Who has the same rights shares it; whoever gains or loses
-one has another key in the same statement.
+Tier 0 is cached by what it depends on: the catalogue's version, and a digest of what the caller may
+use now. Callers with the same rights share an entry; a change of rights changes the key within the
+same statement.
 """
 
 import json
@@ -19,12 +19,11 @@ from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.access.usable_ids import VERSION_SQL
 from catalog.lookups.listing_cache import listing_cache
 from catalog.querysets import TABLES
-from discovery.answer.tiers.category_tier import Category, categories_of
+from discovery.answer.tiers.category_tier import Category, group_by_category
 
-KEPT = 1_000
-# Two hashes of each id and how it may be used: sets that differ have other sums. The integrations
-# that are not connected are left out of the summary, and the catalogue's version knows nothing of
-# them.
+CACHE_SIZE = 1_000
+# Two sums of hashes over each id and its mode, as a digest of the set. Disconnected integrations
+# are omitted from the summary, but the catalogue's version does not cover connections.
 _KEY = f"""
   COALESCE(({VERSION_SQL}), ''),
   (SELECT concat_ws('/', count(*), sum(hashint8extended(id * 4 + mode, 1)),
@@ -34,7 +33,7 @@ _KEY = f"""
 
 
 @cache
-def _state(*, united: bool) -> str:
+def _state_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)},
 keyed AS MATERIALIZED (SELECT {_KEY})
@@ -46,7 +45,7 @@ FROM keyed LEFT JOIN catalog_capability c
 
 
 @cache
-def _ids(*, united: bool) -> str:
+def _ids_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT {_KEY}, ARRAY(SELECT id FROM usable),
@@ -59,7 +58,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the catalogue holds of a capability that a selection does not carry."""
+    """Facts about a capability that a selection does not contain."""
 
     required_tools: tuple[str, ...] = ()
     required_secrets: tuple[str, ...] = ()
@@ -69,16 +68,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The key of tier 0, and the facts by primary key of what the caller still may use."""
+    """The key of tier 0, and facts by primary key of what the caller may still use."""
 
     key: Key
     facts: dict[int, Facts]
 
 
 def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> State:
-    """In one statement; contents only of those that are told in full."""
-    rows = _rows(
-        _state(united=caller.is_united), caller, {"shown": list(shown), "full": list(full)}
+    """Read the state in one statement; contents only of those in `full`."""
+    rows = _query(
+        _state_sql(united=caller.is_united), caller, {"shown": list(shown), "full": list(full)}
     )
     facts = {
         pk: Facts(tuple(tools), tuple(secrets), _texts(examples), content)
@@ -89,23 +88,24 @@ def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> 
 
 
 def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
-    """The caller's categories, read only where nobody with the same rights has asked since the last
-    change."""
-    return _kept.get(key, lambda: read_categories(caller))
+    """Return the caller's categories, cached by rights and catalogue version."""
+    return _cache.get(key, lambda: read_categories(caller))
 
 
 def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
-    """With the key of the very rows that were read: rights may have changed since it was asked."""
-    [(version, usable, off, ids, disconnected)] = _rows(_ids(united=caller.is_united), caller, {})
+    """Read the categories, with the key of the same snapshot: rights may have changed since."""
+    [(version, usable, off, ids, disconnected)] = _query(
+        _ids_sql(united=caller.is_united), caller, {}
+    )
     listing = listing_cache.at(version).entries
     entries = (listing[pk] for pk in ids if pk in listing)
     connected = (entry for entry in entries if entry.integration not in disconnected)
-    return (version, usable, off), categories_of(connected)
+    return (version, usable, off), group_by_category(connected)
 
 
 @dataclass
-class _Kept:
-    """The categories that were asked for last, in this process."""
+class _CategoryCache:
+    """A process-local LRU cache of categories."""
 
     values: OrderedDict[Key, tuple[Category, ...]] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -120,12 +120,12 @@ class _Kept:
         own, categories = read()
         with self.lock:
             self.values[own] = categories
-            while len(self.values) > KEPT:
+            while len(self.values) > CACHE_SIZE:
                 self.values.popitem(last=False)
         return categories
 
 
-_kept = _Kept()
+_cache = _CategoryCache()
 
 
 def _texts(examples: str) -> tuple[str, ...]:
@@ -133,5 +133,5 @@ def _texts(examples: str) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def _rows(statement: str, caller: Caller, more: dict[str, Any]) -> list[Any]:
+def _query(statement: str, caller: Caller, more: dict[str, Any]) -> list[Any]:
     return rows_of(statement, {**rights_parameters(caller), **more})

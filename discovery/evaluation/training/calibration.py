@@ -1,9 +1,10 @@
-"""Fits to a model how a match becomes a relevance: on messages and tools that it has not seen,
-since it is too sure of those that it was taught.
+"""Calibration of a trained model: how the strength of a match becomes a relevance.
 
-The relevance of a message's best candidate is then the chance that it is a right one (logistic
-regression on the strength of its match; each labelled set weighs alike). How far words count is
-the same for every model: fitted to three sets, it did worse on the fourth.
+It is fitted to messages and tools that the model has not seen, since it is overconfident about
+those it was trained on. The relevance of a message's best candidate is the probability that it is
+right: a logistic regression on the strength of its match, in which each labelled set has the same
+weight. The weight of words is the same for every model: fitted to three sets, it did worse on the
+fourth.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ Unseen = Mapping[str, Sequence[Question]]
 
 
 def fit_scale(unseen: Unseen) -> Scale:
-    """The scale that is calibrated on the sets."""
+    """Fit a scale to the sets."""
     without, by_words = _cosines_by_words(unseen)
     scale = TRAINED._replace(cosine_without_words=without, cosine_by_words=by_words)
     middle, width = _curve(unseen, scale)
@@ -28,8 +29,8 @@ def fit_scale(unseen: Unseen) -> Scale:
 
 
 def reliability(unseen: Unseen, scale: Scale) -> list[dict[str, float]]:
-    """In tenths of relevance: how often the best candidate of a message is right, how relevant it
-    was said to be, and how many messages that is about."""
+    """Return per tenth of relevance the mean relevance of best candidates and how often they are
+    right."""
     best = np.vstack([_best(asked, scale) for asked in unseen.values()])
     places = np.minimum((best[:, 0] * BINS).astype(int), BINS - 1)
     tenths = [best[places == place] for place in range(BINS)]
@@ -42,7 +43,7 @@ def reliability(unseen: Unseen, scale: Scale) -> list[dict[str, float]]:
 
 
 def _curve(unseen: Unseen, scale: Scale) -> tuple[float, float]:
-    """The middle and the width of the logistic curve through the best candidates."""
+    """Fit the middle and width of the logistic curve through the best candidates."""
     from sklearn.linear_model import LogisticRegression
 
     best = [_best(asked, scale) for asked in unseen.values()]
@@ -54,7 +55,7 @@ def _curve(unseen: Unseen, scale: Scale) -> tuple[float, float]:
 
 
 def _best(asked: Sequence[Question], scale: Scale) -> Array:
-    """A row for each message: its best candidate's relevance, strength, and whether it is right."""
+    """Return relevance, strength and correctness of each message's best candidate."""
     rows = []
     for question in asked:
         judged = judge(question.evidence, question.features, scale)
@@ -64,7 +65,7 @@ def _best(asked: Sequence[Question], scale: Scale) -> Array:
 
 
 def _cosines_by_words(unseen: Unseen) -> tuple[float, float]:
-    """The line through the cosines of whole messages over what their words are worth."""
+    """Fit the cosines of whole messages as a line over the worth of their words."""
     pairs = np.vstack([np.array(list(_pairs(asked))) for asked in unseen.values()])
     slope, start = np.polyfit(pairs[:, 0], pairs[:, 1], 1)
     return round(float(start), 3), round(float(slope), 3)

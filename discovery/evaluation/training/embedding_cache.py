@@ -1,4 +1,4 @@
-"""An embedder that embeds each text once: training asks for the same ones again and again."""
+"""A cache around an embedder, since training embeds the same texts repeatedly."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ import numpy as np
 from catalog.embedding.embedder import Embedder, Vectors
 
 
-class Remembering:
-    """Another embedder, with everything kept that it has said."""
+class CachingEmbedder:
+    """A caching wrapper around another embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -16,7 +16,7 @@ class Remembering:
         self.name, self.dimension = embedder.name, embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text."""
+        """Return one row for each text."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         self._known.update(zip(new, self._embedder.embed(new), strict=True))
         rows = [self._known[text] for text in texts]

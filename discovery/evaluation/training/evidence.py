@@ -1,6 +1,8 @@
-"""What the selector would know about the candidates of a labelled set's messages, without a
-database: capabilities, texts, clauses, words and fusion are the product's own, and only the choice
-of candidates is done here as the SQL does it."""
+"""Evidence for the candidates of a labelled set's messages, without a database.
+
+Loading, embedding, clauses, words and fusion are the product's own. Only the choice of candidates
+repeats in Python what the selector does in SQL.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,14 +30,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Question:
-    """A message with its candidates' evidence: a column for the whole and for each clause."""
+    """A message with its candidates' evidence; columns: the whole message, then its clauses."""
 
     cosines: Array
     words: Array
     ideals: tuple[float, ...]
-    right: npt.NDArray[np.bool_]  # which candidates are right
-    wanted: int  # how many right answers there are, found or not
-    places: npt.NDArray[np.int64]  # of the candidates in the catalogue
+    right: npt.NDArray[np.bool_]  # for each candidate, if it is right
+    wanted: int  # number of right answers, found or not
+    places: npt.NDArray[np.int64]  # positions of the candidates in the catalogue
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -47,7 +49,7 @@ class Question:
         return MessageFeatures(self.ideals)
 
     def whole(self) -> "Question":
-        """The same without clauses."""
+        """Return the question without its clauses."""
         return Question(
             self.cosines[:, :1],
             self.words[:, :1],
@@ -61,8 +63,8 @@ class Question:
 Ranking = Callable[[Question], Array]
 
 
-def questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterator[Question]:
-    """Every message of a labelled set, with the candidates that the selector would see."""
+def read_questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterator[Question]:
+    """Yield each message of a labelled set, with the candidates that the selector would find."""
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
@@ -98,7 +100,7 @@ def _matrix(vectors: Sequence[dict[int, float]]) -> Any:
 
 
 def _candidates(cosines: Array, words: Array) -> Array:
-    """As in the SQL."""
+    """Choose candidates as the selector's SQL does."""
     limit = NEAREST if words.shape[1] == 1 else NEAREST_OF_SEVERAL
     near = np.argsort(-cosines.max(axis=1), kind="stable")[:limit]
     worded = np.argsort(-words[:, 0], kind="stable")[:limit]
@@ -118,7 +120,7 @@ def by_whole_message(question: Question, scale: Scale = GENERAL) -> Array:
 
 
 def measure(asked: Sequence[Question], rank: Ranking) -> tuple[float, float, float]:
-    """recall@5, NDCG@10 and complete@10, in per cent."""
+    """Return recall@5, NDCG@10 and complete@10 in per cent."""
     scores = [_measures(question, rank(question)) for question in asked]
     recall, ndcg, complete = (float(value) for value in 100 * np.mean(scores, axis=0))
     return recall, ndcg, complete

@@ -1,8 +1,8 @@
-"""Fits the model to pairs, by sentence-transformers' own trainer and loss.
+"""Fits the model to pairs, with sentence-transformers' trainer and loss.
 
-What is trained are two thin matrices beside each matrix of the model (LoRA), so that nothing has
-to be cut off to make the result small. A batch holds pairs of one set, and every other right tool
-in it is one more wrong one.
+It trains two low-rank matrices beside each matrix of the model (LoRA), so that the result is small
+without pruning. A batch holds pairs of one set, and each other right tool in it serves as another
+negative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,17 @@ import numpy as np
 from catalog.embedding.weight_adapter import DOWN, UP
 from discovery.evaluation.training.pairs import Pair
 
-# What the model's own linear layers are called; its pooler is not used.
+# Names of the model's linear layers; its pooler is not used.
 LAYERS, UNUSED = ["query", "key", "value", "dense"], "pooler.*"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the model is fitted. Lengths are tokens; `most` are the pairs of a
-    set with messages of its own, `requests` of one with messages written for it."""
+    """Hyperparameters of the training.
+
+    `longest` is in tokens. `most` limits the pairs of a set with messages of its own, `requests`
+    those of a set with messages written for it.
+    """
 
     seed: int = 7
     epochs: float = 1.0
@@ -44,9 +47,8 @@ def fit(
     recipe: Recipe,
     work_folder: Path,
 ) -> dict[str, Any]:
-    """The thin matrices, by the names of the model's own. What has been done before in the work
-    folder is gone on with."""
-    # It takes seconds and hundreds of megabytes, and only training wants it.
+    """Train, resuming from a checkpoint in the work folder; return the low-rank matrices."""
+    # Imported here: it takes seconds and hundreds of megabytes, and only training needs it.
     import torch
     from datasets import Dataset
     from peft import LoraConfig
@@ -74,9 +76,9 @@ def fit(
         train_dataset=rows,
         loss=MultipleNegativesRankingLoss(model, scale=recipe.scale),
     )
-    begun = any(work_folder.glob("checkpoint-*"))
-    trainer.train(resume_from_checkpoint=begun or None)
-    return _thin_matrices(model[0].auto_model.state_dict(), recipe)
+    resumes = any(work_folder.glob("checkpoint-*"))
+    trainer.train(resume_from_checkpoint=resumes or None)
+    return _low_rank_matrices(model[0].auto_model.state_dict(), recipe)
 
 
 def _arguments(recipe: Recipe, work_folder: Path) -> Any:
@@ -94,7 +96,7 @@ def _arguments(recipe: Recipe, work_folder: Path) -> Any:
         seed=recipe.seed,
         data_seed=recipe.seed,
         use_cpu=True,
-        bf16=True,  # half the time, and the same figures
+        bf16=True,  # halves the time; the figures stay the same
         save_steps=25,
         save_total_limit=1,
         logging_steps=10,
@@ -102,11 +104,11 @@ def _arguments(recipe: Recipe, work_folder: Path) -> Any:
     )
 
 
-def _thin_matrices(state: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+def _low_rank_matrices(state: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for name, weights in state.items():
-        for given, role in ((".lora_A.default.weight", DOWN), (".lora_B.default.weight", UP)):
-            if name.endswith(given):
+        for suffix, role in ((".lora_A.default.weight", DOWN), (".lora_B.default.weight", UP)):
+            if name.endswith(suffix):
                 values = weights.detach().cpu().numpy() * np.sqrt(recipe.alpha)
-                parts[f"{name.removesuffix(given)}.weight{role}"] = values.astype(np.float16)
+                parts[f"{name.removesuffix(suffix)}.weight{role}"] = values.astype(np.float16)
     return parts

@@ -1,5 +1,4 @@
-"""Trains on all labelled sets but one and measures on that one, for each of them: what the result
-would do on tools and messages that it has not seen."""
+"""Leave-one-out evaluation: train on all labelled sets but one, and measure on that one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from discovery.evaluation.training.evidence import (
     by_meaning,
     by_whole_message,
     measure,
-    questions,
+    read_questions,
 )
 from discovery.select.ranking.scales import GENERAL, Scale
 from discovery.select.ranking.thresholds import is_direct
@@ -30,40 +29,43 @@ Figures = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A set that was not learned from, as the model before and after training ranks it."""
+class HeldOutSet:
+    """A held-out set, as the models before and after training rank it."""
 
     before: Sequence[Question]
     after: Sequence[Question]
     exact: float  # recall@5 by meaning in float32, after
 
 
-def left_out(folder: Path, adapter: Adapter, base: Embedder, work: Path) -> LeftOut:
-    """What the adapter, which was trained on the other sets, does on this one."""
+def evaluate_held_out(folder: Path, adapter: Adapter, base: Embedder, work: Path) -> HeldOutSet:
+    """Evaluate an adapter, trained on the other sets, on this one."""
     trained = OnnxEmbedder(convert_model(work / "model", adapter))
     exact = SentenceTransformersEmbedder(
         str(write_for_sentence_transformers(work / "exact", adapter))
     )
-    return LeftOut(
-        _asked(folder, base),
-        _asked(folder, trained),
-        _recalls(_asked(folder, exact), GENERAL)["meaning"],
+    return HeldOutSet(
+        _read_labelled(folder, base),
+        _read_labelled(folder, trained),
+        _recalls(_read_labelled(folder, exact), GENERAL)["meaning"],
     )
 
 
-def _asked(folder: Path, embedder: Embedder) -> list[Question]:
-    """The messages that something is right for."""
-    return [each for each in questions(folder, embedder) if each.wanted]
+def _read_labelled(folder: Path, embedder: Embedder) -> list[Question]:
+    """Return the messages that have a right answer."""
+    return [each for each in read_questions(folder, embedder) if each.wanted]
 
 
-def table(seen: Mapping[str, LeftOut]) -> list[dict[str, Any]]:
-    """A row for each set: recall@5 in per cent before and after. The scale that the trained model's
-    selector ranks by was fitted on the other rows, each by a model that did not see its set."""
-    return [row(name, each, scale_without(seen, name)) for name, each in seen.items()]
+def build_table(seen: Mapping[str, HeldOutSet]) -> list[dict[str, Any]]:
+    """Return a row for each set, with recall@5 in per cent before and after training.
+
+    The scale of the trained model is fitted on the other sets' rows, which come from models that
+    did not see those sets.
+    """
+    return [build_row(name, each, scale_without(seen, name)) for name, each in seen.items()]
 
 
-def row(name: str, each: LeftOut, scale: Scale = GENERAL) -> dict[str, Any]:
-    """The row of one set, by a scale of the trained model's."""
+def build_row(name: str, each: HeldOutSet, scale: Scale = GENERAL) -> dict[str, Any]:
+    """Return the row of one set, with a given scale for the trained model."""
     return {
         "left out": name,
         "before": _recalls(each.before, GENERAL),
@@ -74,25 +76,24 @@ def row(name: str, each: LeftOut, scale: Scale = GENERAL) -> dict[str, Any]:
 
 
 def _direct(asked: Sequence[Question], scale: Scale) -> dict[str, int]:
-    """For how many messages one tool is so far ahead that no model has to choose, and for how many
-    of these it is right."""
-    far_ahead = [
+    """Count the messages for which one tool is far ahead, and those where it is right."""
+    direct = [
         bool(question.right[scores.argmax()])
         for question in asked
         if is_direct((scores := by_fusion(question, scale)).tolist())
     ]
-    return {"messages": len(far_ahead), "right": sum(far_ahead)}
+    return {"messages": len(direct), "right": sum(direct)}
 
 
-def scale_without(seen: Mapping[str, LeftOut], name: str) -> Scale:
-    """The scale that the sets but this one give."""
+def scale_without(seen: Mapping[str, HeldOutSet], name: str) -> Scale:
+    """Fit the scale to all sets but this one."""
     return fit_scale({other: each.after for other, each in seen.items() if other != name})
 
 
 def _recalls(asked: Sequence[Question], scale: Scale) -> Figures:
-    ways: dict[str, Ranking] = {
+    rankings: dict[str, Ranking] = {
         "meaning": by_meaning,
         "with words": partial(by_whole_message, scale=scale),
         "with clauses": partial(by_fusion, scale=scale),
     }
-    return {name: round(measure(asked, way)[0], 2) for name, way in ways.items()}
+    return {name: round(measure(asked, ranking)[0], 2) for name, ranking in rankings.items()}

@@ -1,4 +1,4 @@
-"""From labelled sets to an adapter, and to how good it is on sets that it has not seen."""
+"""The training recipe: from labelled sets to an adapter and its figures on unseen sets."""
 
 import hashlib
 import json
@@ -15,10 +15,16 @@ from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import Adapter, read_adapter, write_adapter
 from discovery.evaluation.labelled_sets import BadSet
 from discovery.evaluation.training.calibration import fit_scale, reliability
-from discovery.evaluation.training.embedding_cache import Remembering
+from discovery.evaluation.training.embedding_cache import CachingEmbedder
 from discovery.evaluation.training.fit import Recipe, fit
-from discovery.evaluation.training.leave_one_out import LeftOut, left_out, row, scale_without, table
-from discovery.evaluation.training.pairs import has_messages, labelled_pairs, place_of_messages
+from discovery.evaluation.training.leave_one_out import (
+    HeldOutSet,
+    build_row,
+    build_table,
+    evaluate_held_out,
+    scale_without,
+)
+from discovery.evaluation.training.pairs import find_messages_file, has_messages, labelled_pairs
 from discovery.select.ranking.scales import GENERAL, Scale
 
 _TOOLS = ("sentence-transformers", "torch", "transformers", "peft", "accelerate", "datasets")
@@ -27,7 +33,7 @@ Say = Callable[[str], None]
 
 
 class NotInstalled(Exception):
-    """What training needs beyond Pegboard is not there; the message says how to get it."""
+    """A training dependency is missing; the message says how to install it."""
 
 
 def train_encoder(
@@ -39,14 +45,14 @@ def train_encoder(
     out: Path,
     say: Say,
 ) -> dict[str, Any]:
-    """Write the adapter and, beside it, from what and how it was made and what it does; the latter.
+    """Train an adapter, write it and its provenance, and return the provenance.
 
-    Each set with messages is left out of a training of its own first, which is what the figures
-    and the scale come from; those that are only measured are learned from by none. The work folder
-    keeps what is done, to be gone on with.
+    Each set with messages is first left out of a training of its own, which yields the figures and
+    the scale. Sets in `only_measured` are never trained on. The work folder keeps finished steps,
+    so that a training can be resumed.
     """
     _check_tools()
-    base = Remembering(OnnxEmbedder(convert_model(work / "base")))
+    base = CachingEmbedder(OnnxEmbedder(convert_model(work / "base")))
     labelled = [folder for folder in folders if has_messages(folder)]
     if not labelled:
         raise BadSet("None of the folders has messages of its own.")
@@ -55,10 +61,12 @@ def train_encoder(
         say(f"Training without {folder.name} …")
         others = [each for each in folders if each != folder]
         place = work / f"without-{folder.name}"
-        seen[folder.name] = left_out(folder, trained(others, base, recipe, place), base, place)
-        say(json.dumps(row(folder.name, seen[folder.name])))
+        seen[folder.name] = evaluate_held_out(
+            folder, train_adapter(others, base, recipe, place), base, place
+        )
+        say(json.dumps(build_row(folder.name, seen[folder.name])))
     say("Training on all of them …")
-    adapter = trained(folders, base, recipe, work / "all")
+    adapter = train_adapter(folders, base, recipe, work / "all")
     provenance = {
         "adapter": write_adapter(out, adapter.weights),
         "base": {"model": "all-MiniLM-L6-v2", "licence": "Apache-2.0", "sha256": SOURCE_SHA256},
@@ -68,7 +76,7 @@ def train_encoder(
     } | _figures(seen)
     scale = Scale(**provenance["scale"]) if "scale" in provenance else GENERAL
     provenance["only measured"] = [
-        row(folder.name, left_out(folder, adapter, base, work / "all"), scale)
+        build_row(folder.name, evaluate_held_out(folder, adapter, base, work / "all"), scale)
         for folder in only_measured
     ]
     text = json.dumps(provenance, indent=1, ensure_ascii=False)
@@ -76,8 +84,8 @@ def train_encoder(
     return provenance
 
 
-def trained(folders: Sequence[Path], base: Embedder, recipe: Recipe, work: Path) -> Adapter:
-    """What the base model's weights need to choose the folders' tools better; made once."""
+def train_adapter(folders: Sequence[Path], base: Embedder, recipe: Recipe, work: Path) -> Adapter:
+    """Train an adapter on the folders, unless the work folder has it already."""
     path = work / "adapter.safetensors"
     if not path.exists():
         pairs = {
@@ -93,8 +101,8 @@ def trained(folders: Sequence[Path], base: Embedder, recipe: Recipe, work: Path)
     return read_adapter(path)
 
 
-def _figures(seen: dict[str, LeftOut]) -> dict[str, Any]:
-    """What only several sets can tell: left-out figures, a scale, and how far to trust it."""
+def _figures(seen: dict[str, HeldOutSet]) -> dict[str, Any]:
+    """Return what needs several sets: held-out figures, the scale, and its reliability."""
     if len(seen) < 2:
         return {}
     bins = [
@@ -103,7 +111,7 @@ def _figures(seen: dict[str, LeftOut]) -> dict[str, Any]:
         for tenth in reliability({name: each.after}, scale_without(seen, name))
     ]
     scale = fit_scale({name: each.after for name, each in seen.items()})
-    return {"scale": scale._asdict(), "left out": table(seen), "reliability": bins}
+    return {"scale": scale._asdict(), "left out": build_table(seen), "reliability": bins}
 
 
 def _check_tools() -> None:
@@ -115,11 +123,11 @@ def _check_tools() -> None:
 
 
 def _origin(folder: Path) -> dict[str, Any]:
-    """The set's files, and what its README says of source and licence."""
+    """Return the set's source and licence by its README, and its files' checksums."""
     readme = folder / "README.md"
     lines = readme.read_text("utf-8").splitlines() if readme.exists() else []
-    used = (folder / "catalog.jsonl", place_of_messages(folder))
+    used = (folder / "catalog.jsonl", find_messages_file(folder))
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in used}
     source = next((line for line in lines if line.startswith("Source:")), "")
-    told = {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}
-    return told if has_messages(folder) else told | {"messages": "written for Pegboard"}
+    origin = {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}
+    return origin if has_messages(folder) else origin | {"messages": "written for Pegboard"}

@@ -1,4 +1,4 @@
-"""One entry of an answer: as much as a model needs to choose, and no more."""
+"""Rows of an answer, as short as a model needs them to choose."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from catalog.lookups.detail_levels import short_description
 from catalog.tokens import estimate_tokens
 from discovery.select.selection import Selected
 
-LONGEST_DESCRIPTION = 100  # what is found by a search is compared by it
+LONGEST_DESCRIPTION = 100  # enough to compare search results
 
 
-def listed(item: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a list; `item` is at the level `name_description`."""
+def list_row(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a listed capability; `item` has the detail level `name_description`."""
     return {
         "name": item["full_name"],
         "description": item["description"],
@@ -18,8 +18,8 @@ def listed(item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def found(item: Selected) -> dict[str, Any]:
-    """An entry of a search."""
+def search_row(item: Selected) -> dict[str, Any]:
+    """Return the row of a search result."""
     return {
         "name": item.full_name,
         "kind": item.kind,
@@ -30,12 +30,12 @@ def found(item: Selected) -> dict[str, Any]:
 
 
 def access_of(asks_first: bool) -> str:
-    """Whether a person is asked before each call."""
+    """Return "asks first" if a person must approve each call, otherwise "runs"."""
     return "asks first" if asks_first else "runs"
 
 
-def within(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
-    """The first rows that cost no more than so many tokens together; always at least one."""
+def fit_to_budget(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
+    """Return the leading rows that fit into `tokens`; always at least one."""
     left = tokens
     for place, row in enumerate(rows):
         left -= estimate_tokens(row)
@@ -44,6 +44,6 @@ def within(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
     return rows
 
 
-def said(**parts: Any) -> dict[str, Any]:
-    """The answer without what is empty: a hint that says nothing costs tokens, too."""
+def without_empty(**parts: Any) -> dict[str, Any]:
+    """Return the answer without empty parts, which would cost tokens."""
     return {name: part for name, part in parts.items() if part not in ("", None)}

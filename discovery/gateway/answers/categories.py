@@ -1,4 +1,4 @@
-"""Looking around: the categories, and what one of them has."""
+"""Answers to the meta-tools that list and browse categories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,26 +8,26 @@ from catalog.formats.descriptors import JSONObject
 from catalog.lookups import catalog_queries
 from discovery.calls.execution import NotFoundError
 from discovery.calls.near_names import near_names
-from discovery.gateway.answers.answer_rows import listed, said, within
+from discovery.gateway.answers.answer_rows import fit_to_budget, list_row, without_empty
 from discovery.gateway.answers.metatool_call import MetaCall
 
-NAMES_OF_EACH = 3
+NAMES_PER_CATEGORY = 3
 MOST_TOKENS = 1_200
 
 
 def list_categories(call: MetaCall) -> JSONObject:
-    """Every category in which the caller has something, with counts and a few names."""
+    """List the categories in which the caller has tools, with counts and some names."""
     categories, hint = catalog_queries.list_categories(caller=call.caller)
-    return said(**index_of(categories), hint=hint)
+    return without_empty(**category_index(categories), hint=hint)
 
 
 def browse_category(call: MetaCall) -> JSONObject:
-    """A page of one category."""
+    """Return a page of one category."""
     category, offset = call.arguments["category"], call.arguments["offset"]
-    page = page_of(call.caller, category, limit=call.arguments["limit"], offset=offset)
-    tools = within([listed(item) for item in page.items], MOST_TOKENS)
+    page = read_page(call.caller, category, limit=call.arguments["limit"], offset=offset)
+    tools = fit_to_budget([list_row(item) for item in page.items], MOST_TOKENS)
     following = offset + len(tools)
-    return said(
+    return without_empty(
         category=category,
         tools=tools,
         total=page.total,
@@ -36,8 +36,10 @@ def browse_category(call: MetaCall) -> JSONObject:
     )
 
 
-def page_of(caller: Caller, category: str, *, limit: int, offset: int = 0) -> catalog_queries.Page:
-    """Some of a category; NotFoundError where the caller has nothing in it."""
+def read_page(
+    caller: Caller, category: str, *, limit: int, offset: int = 0
+) -> catalog_queries.Page:
+    """Read a page of a category. Raises NotFoundError if the caller has nothing in it."""
     page = catalog_queries.list_capabilities(
         caller=caller,
         filters=catalog_queries.Filters(category=category),
@@ -51,17 +53,17 @@ def page_of(caller: Caller, category: str, *, limit: int, offset: int = 0) -> ca
     return page
 
 
-def index_of(categories: Sequence[catalog_queries.CategorySummary]) -> JSONObject:
-    """The categories within what an answer may cost; those that are too many by name alone."""
-    rows = within([_category(each) for each in categories], MOST_TOKENS)
+def category_index(categories: Sequence[catalog_queries.CategorySummary]) -> JSONObject:
+    """Return the categories that fit the token budget; the rest by name alone."""
+    rows = fit_to_budget([_category(each) for each in categories], MOST_TOKENS)
     left_out = [each.category for each in categories[len(rows) :]]
     total = sum(len(each.names) for each in categories)
-    return said(categories=rows, others=left_out or None, total=total)
+    return without_empty(categories=rows, others=left_out or None, total=total)
 
 
 def _category(summary: catalog_queries.CategorySummary) -> dict[str, Any]:
     return {
         "category": summary.category,
         "count": len(summary.names),
-        "names": summary.names[:NAMES_OF_EACH],
+        "names": summary.names[:NAMES_PER_CATEGORY],
     }

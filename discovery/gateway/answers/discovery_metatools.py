@@ -1,7 +1,6 @@
-"""The three that are capabilities, too.
+"""Answers to the three meta-tools that are also capabilities of the starter collection.
 
-They take what their definitions say and no more, so what does not fit an answer is told by name or
-counted, not paged.
+Their definitions have no paging, so what does not fit an answer is named or counted.
 """
 
 from typing import Any
@@ -9,37 +8,42 @@ from typing import Any
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups import catalog_queries
 from catalog.lookups.detail_levels import short_description
-from discovery.calls.shown_parameters import parameters_of
-from discovery.gateway.answers.answer_rows import LONGEST_DESCRIPTION, found, listed, said
-from discovery.gateway.answers.categories import page_of
+from discovery.calls.shown_parameters import list_parameters
+from discovery.gateway.answers.answer_rows import (
+    LONGEST_DESCRIPTION,
+    list_row,
+    search_row,
+    without_empty,
+)
+from discovery.gateway.answers.categories import read_page
 from discovery.gateway.answers.metatool_call import MetaCall
-from discovery.gateway.answers.metatool_search import beside, find
-from discovery.gateway.answers.tool_use import shown
+from discovery.gateway.answers.metatool_search import notes_on, search
+from discovery.gateway.answers.tool_use import read_tool
 
-DESCRIBED, NAMED = 20, 60
+MAX_ROWS, MAX_NAMES = 20, 60
 
 
 def find_tools(call: MetaCall) -> JSONObject:
-    """The best matches for the query."""
-    result = find(call)
-    tools = [found(item) for item in result.items[: call.arguments["limit"]]]
-    return said(
+    """Search for tools that match the query."""
+    result = search(call)
+    tools = [search_row(item) for item in result.items[: call.arguments["limit"]]]
+    return without_empty(
         query=call.arguments["query"],
         count=len(tools),
         tools=tools,
         more=max(0, len(result.items) - len(tools)) or None,
-        **beside(call.caller, result),
+        **notes_on(call.caller, result),
     )
 
 
 def list_all(call: MetaCall) -> JSONObject:
-    """Everything, or one category: the first with a line each, more by name, the rest counted."""
-    page = page_of(call.caller, call.arguments.get("category", ""), limit=DESCRIBED + NAMED)
-    tools = [{**listed(item), "category": item["category"]} for item in page.items[:DESCRIBED]]
-    return said(
+    """List all tools or one category: the first in a row each, more by name, the rest counted."""
+    page = read_page(call.caller, call.arguments.get("category", ""), limit=MAX_ROWS + MAX_NAMES)
+    tools = [{**list_row(item), "category": item["category"]} for item in page.items[:MAX_ROWS]]
+    return without_empty(
         total=page.total,
         tools=tools,
-        also=[item["full_name"] for item in page.items[DESCRIBED:]] or None,
+        also=[item["full_name"] for item in page.items[MAX_ROWS:]] or None,
         more=max(0, page.total - len(page.items)) or None,
         categories=_counts(call) if page.has_more else None,
         hint=page.hint,
@@ -47,10 +51,10 @@ def list_all(call: MetaCall) -> JSONObject:
 
 
 def describe(call: MetaCall) -> JSONObject:
-    """One tool in words."""
-    entry = shown(call.caller, call.arguments["tool_name"], "full_schema")
+    """Describe one tool and its parameters in words."""
+    entry = read_tool(call.caller, call.arguments["tool_name"], "full_schema")
     parameters = entry.pop("input_schema", None)
-    return said(**entry, parameters=_in_words(parameters))
+    return without_empty(**entry, parameters=_in_words(parameters))
 
 
 def _counts(call: MetaCall) -> dict[str, int]:
@@ -59,13 +63,13 @@ def _counts(call: MetaCall) -> dict[str, int]:
 
 
 def _in_words(schema: JSONObject | None) -> list[dict[str, Any]] | None:
-    """Each parameter: its name, type, whether it is required, and what it means."""
+    """Return name, type, necessity and description of each parameter."""
     return [
-        said(
+        without_empty(
             name=part.name,
             type=part.type,
             required=part.required or None,
             description=short_description(part.description, LONGEST_DESCRIPTION),
         )
-        for part in parameters_of(schema)
+        for part in list_parameters(schema)
     ] or None

@@ -1,4 +1,4 @@
-"""Calling a meta-tool by its name: what the API, the MCP server and whoever else may do."""
+"""Dispatch of meta-tool calls by name, for the API, the MCP server and calls of capabilities."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,16 +38,18 @@ ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
 def call_meta_tool(
     *, caller: Caller, name: str, arguments: Any, turn_id: UUID | None = None
 ) -> JSONObject:
-    """The answer of a meta-tool. Raises KeyError where there is none of that name,
-    ArgumentsRefusedError where the arguments do not fit, and NotFoundError where what they name is
-    not the caller's."""
+    """Return the answer of a meta-tool.
+
+    Raises KeyError for an unknown meta-tool, ArgumentsRefusedError for arguments that do not fit,
+    and NotFoundError if they name something that is not the caller's.
+    """
     tool = META_TOOLS[name]
     check_arguments(tool.input_schema, arguments)
     return ANSWERS[name](MetaCall(caller, _with_defaults(tool, arguments), turn_id))
 
 
 def answer_call(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:
-    """Answer a call of a meta-tool that is a capability, too."""
+    """Answer a call of a meta-tool that is registered as a capability."""
     return call_meta_tool(caller=caller, name=name, arguments=arguments)
 
 

@@ -1,4 +1,4 @@
-"""What an answer is made for."""
+"""A call of a meta-tool."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,9 +9,9 @@ from catalog.formats.descriptors import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class MetaCall:
-    """One call of a meta-tool, with checked arguments and their defaults filled in.
+    """A call of a meta-tool, with checked arguments and their defaults.
 
-    `turn_id` is the turn of the selection that was not enough, where the caller says which.
+    `turn_id` is the turn whose selection was not enough, if the caller names it.
     """
 
     caller: Caller

@@ -1,4 +1,4 @@
-"""Searching by what is to be done: the selector's own ranking, without the places of a turn."""
+"""Search for tools by task, with the selector's ranking but without its limit on tools per turn."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from catalog.lookups.catalog_queries import describe_disconnected
 from catalog.lookups.detail_levels import short_description
 from catalog.models import Capability, Integration
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.gateway.answers.answer_rows import access_of, found, said
+from discovery.gateway.answers.answer_rows import access_of, search_row, without_empty
 from discovery.gateway.answers.metatool_call import MetaCall
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.parameters import EVERY_KIND
@@ -20,15 +20,15 @@ from discovery.select.selection import Asked, Selected, Selection
 from discovery.select.selector import select_capabilities
 from discovery.turns.turn_records import note_discovery
 
-MOST_FOUND = 50  # what a selection has at most; paging goes through these
-MOST_NEAREST = 3
-DISCOVERED = 5
+MAX_RESULTS = 50  # the selector's maximum; pages are cut from these
+MAX_NEAREST = 3
+MAX_DISCOVERED = 5
 NOTHING_FITS = "Nothing fits well; these come nearest."
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What fits, best first; or, where nothing does, what comes nearest."""
+class SearchResult:
+    """Search results, best first; or, if nothing fits, the nearest capabilities."""
 
     items: tuple[Selected, ...]
     nearest: tuple[str, ...]  # ids
@@ -37,53 +37,55 @@ class Found:
 
 
 def search_tools(call: MetaCall) -> JSONObject:
-    """A page of what fits the query."""
+    """Return a page of the results for the query."""
     wanted = call.arguments
-    result = find(call)
+    result = search(call)
     start, end = wanted["offset"], wanted["offset"] + wanted["limit"]
-    return said(
-        tools=[found(item) for item in result.items[start:end]],
+    return without_empty(
+        tools=[search_row(item) for item in result.items[start:end]],
         next_offset=end if len(result.items) > end else None,
-        **beside(call.caller, result),
+        **notes_on(call.caller, result),
     )
 
 
 def discover_capabilities(call: MetaCall) -> JSONObject:
-    """The five that fit best."""
-    result = find(call)
-    capabilities = [{"id": item.identifier, **found(item)} for item in result.items[:DISCOVERED]]
-    return said(
+    """Return the five best results."""
+    result = search(call)
+    capabilities = [
+        {"id": item.identifier, **search_row(item)} for item in result.items[:MAX_DISCOVERED]
+    ]
+    return without_empty(
         capabilities=capabilities,
-        more=len(result.items) - DISCOVERED if len(result.items) > DISCOVERED else None,
-        **beside(call.caller, result),
+        more=len(result.items) - MAX_DISCOVERED if len(result.items) > MAX_DISCOVERED else None,
+        **notes_on(call.caller, result),
     )
 
 
-def find(call: MetaCall) -> Found:
-    """Everything of the caller's that fits the query and whose integration is connected."""
+def search(call: MetaCall) -> SearchResult:
+    """Select the caller's connected capabilities that match the query."""
     query = call.arguments["query"]
     _check(query)
     selection = select_capabilities(
         Asked(
             message=query,
             caller=call.caller,
-            max_tools=MOST_FOUND,
-            only_connected=False,  # what is left out is told
+            max_tools=MAX_RESULTS,
+            only_connected=False,  # disconnected ones are counted in the hint
             kind=call.arguments.get("kind", EVERY_KIND),
         )
     )
     fitting = _fitting(selection)
-    away = _disconnected(fitting)
-    items = tuple(item for item in fitting if item.integration not in away)
-    hint = describe_disconnected(item for item in fitting if item.integration in away)
+    disconnected = _disconnected(fitting)
+    items = tuple(item for item in fitting if item.integration not in disconnected)
+    hint = describe_disconnected(item for item in fitting if item.integration in disconnected)
     nearest = () if fitting else selection.ranking
     if call.turn_id:
         note_discovery(call.turn_id, call.caller, len(items))
-    return Found(items, nearest, hint, selection.degraded)
+    return SearchResult(items, nearest, hint, selection.degraded)
 
 
-def beside(caller: Caller, result: Found) -> dict[str, Any]:
-    """What goes with the results: what is nearest where nothing fits, and what is to be known."""
+def notes_on(caller: Caller, result: SearchResult) -> dict[str, Any]:
+    """Return the parts beside the results: hints, degradations, and the nearest if nothing fits."""
     nearest = _nearest_rows(caller, result.nearest) if result.nearest else None
     return {
         "nearest": nearest or None,
@@ -94,7 +96,7 @@ def beside(caller: Caller, result: Found) -> dict[str, Any]:
 
 
 def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The first of what was ranked, though none of it fits."""
+    """Return rows of the highest-ranked capabilities, although none of them fits."""
     usable = Capability.objects.usable_by(caller).connected()
     shown = usable.filter(identifier__in=identifiers).with_access(caller)
     rows = {row.identifier: row for row in shown}
@@ -105,7 +107,7 @@ def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str
             "description": short_description(row.description),
             "access": access_of(bool(getattr(row, "asks_first", True))),
         }
-        for row in [row for row in near if row.full_name not in META_TOOLS][:MOST_NEAREST]
+        for row in [row for row in near if row.full_name not in META_TOOLS][:MAX_NEAREST]
     ]
 
 
@@ -118,7 +120,7 @@ def _check(query: str) -> None:
 
 
 def _fitting(selection: Selection) -> list[Selected]:
-    """Without what is in every selection whether it fits or not, and without ourselves."""
+    """Drop the meta-tools, and pinned capabilities that score below the threshold."""
     least = cut([item.score for item in selection.selected])
     return [
         item
@@ -128,7 +130,7 @@ def _fitting(selection: Selection) -> list[Selected]:
 
 
 def _disconnected(items: list[Selected]) -> set[str]:
-    """Which of their integrations are not connected. The slugs are all of the caller's own."""
+    """Return the slugs of their disconnected integrations."""
     slugs = {item.integration for item in items}
-    away = Integration.objects.filter(slug__in=slugs, connection="disconnected")
-    return set(away.values_list("slug", flat=True))
+    disconnected = Integration.objects.filter(slug__in=slugs, connection="disconnected")
+    return set(disconnected.values_list("slug", flat=True))

@@ -1,4 +1,4 @@
-"""MCP servers by name, as far as the caller may use something of them."""
+"""Answers to the meta-tools about MCP servers of which the caller may use a tool."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from catalog.servers.server_proposals import ProposalRefusedError, propose_serve
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError, execute, find_usable
 from discovery.calls.near_names import near_names
-from discovery.gateway.answers.answer_rows import said, within
+from discovery.gateway.answers.answer_rows import fit_to_budget, without_empty
 from discovery.gateway.answers.metatool_call import MetaCall
 from discovery.metatools.server_tools import REGISTER_SERVER
 
@@ -28,7 +28,7 @@ _AWAY = ("disconnected", "failing")
 
 
 def list_servers(call: MetaCall) -> JSONObject:
-    """Each server of which the caller may use a tool, with how many of them and how it is."""
+    """List the servers with the caller's tools, their number, and the connection's status."""
     servers = list(
         _usable(call.caller)
         .values("integration__slug", "integration__title", "integration__connection")
@@ -37,9 +37,9 @@ def list_servers(call: MetaCall) -> JSONObject:
     )
     all_of_them = call.arguments["include_disconnected"]
     wanted = [one for one in servers if all_of_them or one["integration__connection"] not in _AWAY]
-    rows = within([_row(one) for one in wanted], MOST_TOKENS)
+    rows = fit_to_budget([_row(one) for one in wanted], MOST_TOKENS)
     away = len(servers) - len(wanted)
-    return said(
+    return without_empty(
         servers=rows,
         total=len(wanted),
         also=[one["integration__slug"] for one in wanted[len(rows) :]] or None,
@@ -48,7 +48,7 @@ def list_servers(call: MetaCall) -> JSONObject:
 
 
 def call_tool(call: MetaCall) -> JSONObject:
-    """Call a tool by the names of its server and its own, as by its full name."""
+    """Call a tool by the names of its server and its action."""
     server, tool = call.arguments["server_name"], call.arguments["tool_name"]
     done = execute(
         caller=call.caller,
@@ -60,8 +60,8 @@ def call_tool(call: MetaCall) -> JSONObject:
 
 
 def register_server(call: MetaCall) -> JSONObject:
-    """Write a proposal down for an admin; nothing is connected."""
-    # Rights on the capability hold here as well: it writes something.
+    """Store a proposal for an admin; nothing is connected."""
+    # Rights on this capability apply on every path, since it writes.
     find_usable(caller=call.caller, full_name=REGISTER_SERVER.name)
     given = {name: call.arguments.get(name, "") for name in ("name", "endpoint", "reason")}
     try:
@@ -94,7 +94,7 @@ def _row(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _full_name(caller: Caller, server: str, tool: str) -> str:
-    """The full name; NotFoundError alike for what is not there and what is not the caller's."""
+    """Return the full name. Raises NotFoundError alike for unknown and for forbidden names."""
     rows = list(
         _usable(caller).values_list(
             "integration__slug", "integration__title", "action", "full_name"
@@ -113,6 +113,6 @@ def _full_name(caller: Caller, server: str, tool: str) -> str:
 
 
 def _by_title(asked: str, rows: list[tuple[str, str, str, str]]) -> str | None:
-    """The slug of the one server of that title; of two, neither."""
+    """Return the slug of the only server with that title; None if several have it."""
     found = {slug for slug, title, _, _ in rows if title.casefold() == asked}
     return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Using one tool that has been found: reading it, calling it."""
+"""Answers to the meta-tools that read and call one tool."""
 
 from typing import Any
 from uuid import UUID
@@ -9,9 +9,9 @@ from catalog.lookups import catalog_queries
 from catalog.lookups.detail_levels import Detail
 from catalog.tokens import estimate_tokens
 from discovery.calls.call_queries import find_own_call
-from discovery.calls.call_view import tell
+from discovery.calls.call_view import describe_call
 from discovery.calls.execution import NotFoundError, execute, not_found
-from discovery.gateway.answers.answer_rows import said
+from discovery.gateway.answers.answer_rows import without_empty
 from discovery.gateway.answers.metatool_call import MetaCall
 
 MOST_TOKENS = 3_000
@@ -22,38 +22,38 @@ SHORTER: dict[Detail, Detail] = {
     "micro_schema": "name_description",
 }
 _CUT = "The schema is too long to be given in full; this is its {} form."
-# Of a lookup's entry, what says how to call it. Where it comes from is for people.
-_SHOWN = (
+# Fields of a lookup that a model needs for a call; provenance is for people.
+_FIELDS = (
     *("full_name", "kind", "display_name", "description", "category", "side_effect", "access"),
     *("input_schema", "micro_schema", "examples", "required_secrets", "required_tools"),
 )
 
 
 def get_tool(call: MetaCall) -> JSONObject:
-    """One tool at a level of detail; at a shorter one where that would be thousands of tokens."""
+    """Describe a tool, at a lower level of detail if the schema would cost too many tokens."""
     name, wanted = call.arguments["name"], call.arguments["detail"]
     detail = wanted
-    entry = shown(call.caller, name, detail)
+    entry = read_tool(call.caller, name, detail)
     while estimate_tokens(entry) > MOST_TOKENS and detail in SHORTER:
         detail = SHORTER[detail]
-        entry = shown(call.caller, name, detail)
-    return said(**entry, note=_CUT.format(detail) if detail != wanted else "")
+        entry = read_tool(call.caller, name, detail)
+    return without_empty(**entry, note=_CUT.format(detail) if detail != wanted else "")
 
 
-def shown(caller: Caller, full_name: str, detail: Detail) -> dict[str, Any]:
-    """What a lookup says, under the name that a model calls; NotFoundError where it finds none."""
+def read_tool(caller: Caller, full_name: str, detail: Detail) -> dict[str, Any]:
+    """Look up a tool for a model. Raises NotFoundError if the caller has none of that name."""
     entry = catalog_queries.get_capability(
         caller=caller, full_name=full_name, detail=detail, examples=True
     )
     if entry is None:
         raise not_found(caller=caller, full_name=full_name)
     entry["examples"] = entry["examples"][:MOST_EXAMPLES]
-    body = {key: entry[key] for key in _SHOWN if entry.get(key) not in (None, "", [])}
+    body = {key: entry[key] for key in _FIELDS if entry.get(key) not in (None, "", [])}
     return {"name": body.pop("full_name"), **body, "hint": entry["hint"]}
 
 
 def execute_tool(call: MetaCall) -> JSONObject:
-    """Call a tool."""
+    """Call a tool and return its outcome."""
     done = execute(
         caller=call.caller,
         full_name=call.arguments["name"],
@@ -64,10 +64,10 @@ def execute_tool(call: MetaCall) -> JSONObject:
 
 
 def get_call(call: MetaCall) -> JSONObject:
-    """How an earlier call of the caller's own stands; NotFoundError for anybody else's."""
+    """Return the state of one of the caller's calls. Raises NotFoundError for any other."""
     asked = call.arguments["call_id"]
     wait = call.arguments["wait"]
     found = find_own_call(caller=call.caller, pk=UUID(asked), wait_seconds=wait)
     if found is None:
         raise NotFoundError(asked, (), what="call")
-    return tell(found).as_answer()
+    return describe_call(found).as_answer()

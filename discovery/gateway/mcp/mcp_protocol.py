@@ -1,8 +1,8 @@
-"""MCP's messages, by the official SDK's types: JSON-RPC in, JSON-RPC out.
+"""MCP messages with the official SDK's types: JSON-RPC in, JSON-RPC out.
 
-Two generations. Up to 2025-11-25 a client shakes hands by `initialize` and then names the version
-in a header; from 2026-07-28 on each request brings all that it needs, and `server/discover` says
-what there is. Neither leaves anything behind here.
+Two generations of the protocol. Up to 2025-11-25 a client negotiates the version by `initialize`
+and sends it in a header. From 2026-07-28 on each request carries all it needs, and
+`server/discover` lists what the server supports. Neither keeps state here.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,13 +50,13 @@ ACCEPTED, OK = 202, 200
 def answer(
     message: Any, headers: Mapping[str, str], principal: Any, caller: Callable[[], Caller]
 ) -> Answer:
-    """HTTP status and body; a notification gets no body."""
+    """Return HTTP status and body; a notification gets no body."""
     if isinstance(message, dict) and "method" in message and "id" not in message:
         return ACCEPTED, None
     try:
         request = JSONRPCRequest.model_validate(message)
     except ValidationError:
-        return _error(None, INVALID_REQUEST, "One JSON-RPC request at a time is answered.")
+        return _error(None, INVALID_REQUEST, "Send one JSON-RPC request at a time.")
     lowered = {name.lower(): value for name, value in headers.items()}
     version = _version(message, lowered)
     if isinstance(version, InboundLadderRejection):
@@ -65,12 +65,12 @@ def answer(
 
 
 def not_json(reason: str) -> Answer:
-    """The body could not be read at all."""
+    """Return the error for a body that is not JSON."""
     return _error(None, PARSE_ERROR, reason)
 
 
 def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | InboundLadderRejection:
-    """The version that the request is in; a client that never names one is an old one."""
+    """Return the request's protocol version; the oldest one if the client never names it."""
     named = headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
     if named in HANDSHAKE_PROTOCOL_VERSIONS:
         return named
@@ -79,7 +79,7 @@ def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | Inbou
 
 
 class _Exchange:
-    """One request, the version that it is in, and who sent it."""
+    """A request with its protocol version and sender."""
 
     def __init__(
         self, request: JSONRPCRequest, version: str, principal: Any, caller: Callable[[], Caller]
@@ -98,32 +98,32 @@ class _Exchange:
         }
 
     def answer(self) -> Answer:
-        """The result, or why there is none."""
+        """Dispatch the method; return its result or an error."""
         method = self._request.method
         try:
             validate_client_request(method, self._version, self._request.params)
             answering = self._methods[method]
-        except KeyError:  # this version does not have it, or we do not
-            return self._refused(METHOD_NOT_FOUND, "There is no such method here.")
+        except KeyError:  # unknown to this version of the protocol, or to Pegboard
+            return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
-            return self._refused(INVALID_PARAMS, _first_of(wrong))
+            return self._error_answer(INVALID_PARAMS, _first_error(wrong))
         try:
             result = answering()
         except UnknownToolError as unknown:
-            return self._refused(INVALID_PARAMS, str(unknown))
-        return OK, {"jsonrpc": "2.0", "id": self._request.id, "result": self._written(result)}
+            return self._error_answer(INVALID_PARAMS, str(unknown))
+        return OK, {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
 
-    def _written(self, result: Result) -> dict[str, Any]:
-        """As this version has it: older ones know nothing of caches, newer ones want to be told
-        who answers."""
+    def _serialize(self, result: Result) -> dict[str, Any]:
+        """Serialize for this version: older ones know no cache hints, newer ones want the server's
+        name."""
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         written = serialize_server_result(self._request.method, self._version, dumped)
         if self._is_modern:
-            written["_meta"] = {SERVER_INFO_META_KEY: _own_name().model_dump(exclude_none=True)}
+            written["_meta"] = {SERVER_INFO_META_KEY: _server_info().model_dump(exclude_none=True)}
         return written
 
-    def _refused(self, code: int, reason: str) -> Answer:
-        """The newer protocol has a status for each error; in the older the answer itself is one."""
+    def _error_answer(self, code: int, reason: str) -> Answer:
+        """Return an error; older versions send it with HTTP status 200."""
         status, body = _error(self._request.id, code, reason)
         return (status if self._is_modern else OK), body
 
@@ -137,7 +137,7 @@ class _Exchange:
         return InitializeResult(
             protocol_version=asked if known else LATEST_HANDSHAKE_VERSION,
             capabilities=_capabilities(),
-            server_info=_own_name(),
+            server_info=_server_info(),
             instructions=INSTRUCTIONS,
         )
 
@@ -160,7 +160,7 @@ def _capabilities() -> ServerCapabilities:
     return ServerCapabilities(tools=ToolsCapability())
 
 
-def _own_name() -> Implementation:
+def _server_info() -> Implementation:
     return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
 
 
@@ -170,8 +170,8 @@ def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:
     return ERROR_CODE_HTTP_STATUS.get(code, OK), body
 
 
-def _first_of(wrong: ValidationError) -> str:
-    """Which parameter and why, without the value, which may be long."""
+def _first_error(wrong: ValidationError) -> str:
+    """Return the first wrong parameter and the reason, without its value, which may be long."""
     first = wrong.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(step) for step in first["loc"] if step != "params")
     return f"{place or 'params'}: {first['msg']}"

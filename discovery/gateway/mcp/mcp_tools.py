@@ -1,4 +1,4 @@
-"""The meta-tools as an MCP server lists and calls them."""
+"""Meta-tools as the MCP server lists and calls them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,25 +25,25 @@ from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
 
 FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
-KNOWN_TO_ALL = frozenset({"text", "image", "resource"})  # in every version of the protocol
+COMMON_BLOCKS = frozenset({"text", "image", "resource"})  # content types of every version
 _BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
-LIST_IS_GOOD_FOR = 60_000  # milliseconds: a key's scopes rarely change
+LIST_TTL_MS = 60_000  # milliseconds: a key's scopes rarely change
 
 
 class UnknownToolError(Exception):
-    """No tool of that name, or none that this key may call."""
+    """There is no such tool, or this key may not call it."""
 
 
 def list_tools(principal: Any) -> ListToolsResult:
-    """Those that the key or person may call. Which these are is nobody else's business."""
-    tools = [_listed(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
-    return ListToolsResult(tools=tools, ttl_ms=LIST_IS_GOOD_FOR, cache_scope="private")
+    """List the tools that the principal may call; the list must not be cached for others."""
+    tools = [_list_entry(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
+    return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
 
 def call_tool(
     principal: Any, caller: Callable[[], Caller], name: str, arguments: dict[str, Any]
 ) -> CallToolResult:
-    """The answer, or what was wrong with the call, for the model to read."""
+    """Call a meta-tool. Errors are returned as results, for the model to read."""
     tool = META_TOOLS.get(name)
     if tool is None or not may_call(principal, tool):
         raise UnknownToolError(f"Unknown tool: {name[:80]}")
@@ -51,7 +51,7 @@ def call_tool(
         result = call_meta_tool(caller=caller(), name=name, arguments=arguments)
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
-    blocks, result = _blocks_of(result)
+    blocks, result = _split_blocks(result)
     text = write_json(result, ensure_ascii=False)
     return CallToolResult(
         content=[TextContent(text=text), *blocks],
@@ -60,13 +60,15 @@ def call_tool(
     )
 
 
-def _blocks_of(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
-    """The blocks that a called tool has answered, as such, and the answer without them: an image
-    in a text would be a long text. What is no block that we know stays where it is."""
+def _split_blocks(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
+    """Separate the content blocks of a called tool from the rest of the answer.
+
+    An image must not be sent as text. Content with unknown block types stays in the answer.
+    """
     result = answer.get("result")
     if not isinstance(result, dict) or not isinstance(result.get("content"), list):
         return [], answer
-    if any(block.get("type") not in KNOWN_TO_ALL for block in result["content"]):
+    if any(block.get("type") not in COMMON_BLOCKS for block in result["content"]):
         return [], answer
     try:
         blocks = _BLOCKS.validate_python(result["content"])
@@ -76,7 +78,7 @@ def _blocks_of(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
     return blocks, {**answer, "result": rest}
 
 
-def _listed(tool: MetaTool) -> Tool:
+def _list_entry(tool: MetaTool) -> Tool:
     return Tool(
         name=tool.name,
         title=tool.title,

@@ -1,7 +1,7 @@
-"""The address /mcp: streamable HTTP without streams and without sessions.
+"""The MCP endpoint `/mcp`: streamable HTTP without streams and sessions.
 
-Each message is answered by itself, so any process may answer it, and there is no handle that
-somebody else could use. From web pages only those of our own origin are listened to.
+Messages are independent, so any process can answer, and there is no session id to steal. Web pages
+of other origins are refused.
 """
 
 from collections.abc import Callable
@@ -22,25 +22,25 @@ from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS
 
 
 class McpView(APIView):
-    """An MCP client's only address."""
+    """The MCP endpoint."""
 
-    required_scope = SCOPES_OF_TOOLS  # each tool asks for its own
+    required_scope = SCOPES_OF_TOOLS  # each tool also requires its own
     schema = None  # the protocol describes itself
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Before anybody is recognised: a page from elsewhere learns not even that."""
-        if not comes_from_here(request):
+        # Before authentication, so that pages of other origins learn nothing.
+        if not has_allowed_origin(request):
             raise PermissionDenied("Requests from pages of this origin are not answered.")
         super().initial(request, *args, **kwargs)
 
     def post(self, request: Request) -> Response:
-        """One message in, and its answer, if it wants one."""
-        from discovery.gateway.mcp import (
-            mcp_protocol,  # here, for the memory of those who never speak it
-        )
+        """Answer one message."""
+        # Imported on the first request: the SDK takes 50 MB of memory.
+        from discovery.gateway.mcp import mcp_protocol
 
         if "Mcp-Session-Id" in request.headers:
-            raise Http404  # we give none, so it is no session of whoever sends it
+            raise Http404  # Pegboard opens no sessions, so the id belongs to nobody
         try:
             message = request.data
         except ParseError as problem:
@@ -50,23 +50,23 @@ class McpView(APIView):
         )
 
 
-def comes_from_here(request: Request) -> bool:
-    """Whether the request has no origin, our own, or one that the deployment trusts."""
+def has_allowed_origin(request: Request) -> bool:
+    """Return True if the request has no origin, our own, or a trusted one."""
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{request.get_host()}"
     if origin is None or origin == own:
         return True
-    return any(_is_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
+    return any(_matches_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
 
 
-def _is_trusted(origin: str, trusted: str) -> bool:
-    """`trusted` may be written `https://*.example.com`."""
+def _matches_trusted(origin: str, trusted: str) -> bool:
+    """Return True if the origin matches `trusted`, which may be `https://*.example.com`."""
     asked, allowed = urlsplit(origin), urlsplit(trusted.replace("*", "", 1))
     return asked.scheme == allowed.scheme and is_same_domain(asked.netloc, allowed.netloc)
 
 
 def _caller(request: Request) -> Callable[[], Caller]:
-    """For whom, once it is asked: greetings need nobody."""
+    """Return a function that finds the caller when needed: handshakes need none."""
     return lambda: caller_of(request)
 
 

@@ -1,7 +1,7 @@
 """Small line charts as SVG, drawn on the server by pygal.
 
-pygal brings styles, a script and an id for each drawing. The content policy refuses the first two,
-so all of it is taken out, and the classes that remain are coloured by insights.css, in both themes.
+pygal adds styles, a script and an id to each drawing. The content security policy refuses the first
+two, so all are removed; insights.css colours the remaining classes in both themes.
 """
 
 import sys
@@ -15,14 +15,14 @@ import pygal
 from django.utils.safestring import SafeString
 from pygal.style import Style
 
-# pygal looks for packages with maps by a finder of a kind that Python 3.11 warns of at each import
-# of anything, and later ones ignore. We have no maps.
+# Importing pygal installs a finder for map packages, of a kind that makes Python 3.11 warn at every
+# import. Pegboard needs no maps.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
 WIDTH, HEIGHT, LABEL = 560, 190, 26
-# What an axis has room for below it, whatever the time.
+# As many labels as fit below the axis.
 MOST_LABELS = 6
-# Charts are measured with these sizes; insights.css writes the labels as large.
+# pygal computes the layout with these font sizes; insights.css uses the same.
 _SIZES = Style(label_font_size=13, major_label_font_size=13, value_label_font_size=13)
 _TOOLTIP = "tooltip-overlay"
 
@@ -32,7 +32,7 @@ Element = ElementTree.Element
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A measure over time; `name` is written at its end where there is more than one."""
+    """A measure over time; its name stands at its end if there are several."""
 
     name: str
     values: Values
@@ -40,8 +40,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What a chart shows. `top` is where its axis ends at the least, `level` what the dashed line
-    is called."""
+    """Data of a chart: `top` is the least end of the axis, `level` the label of the dashed line."""
 
     lines: Sequence[Line]
     labels: Sequence[str]
@@ -52,7 +51,7 @@ class Drawing:
 
 
 def draw(drawing: Drawing) -> SafeString:
-    """The SVG; its name for those who do not see it is given by the page."""
+    """Draw the SVG. The page around it gives its accessible name."""
     chart = pygal.Line(
         width=WIDTH,
         height=HEIGHT,
@@ -77,13 +76,13 @@ def draw(drawing: Drawing) -> SafeString:
     chart.x_labels_major = _some(drawing.labels)
     chart.y_labels = [0, _top(drawing) / 2, _top(drawing)]
     for number, line in enumerate(drawing.lines):
-        chart.add(line.name, _points(line, drawing, told=not number or _apart(drawing)))
+        chart.add(line.name, _points(line, drawing, labelled=not number or _apart(drawing)))
     if drawing.target is not None:
         chart.add("target", _level(drawing.target, drawing))
     chart.add_xml_filter(_without_styles)
     if drawing.target is not None:
         chart.add_xml_filter(_levelled(len(drawing.lines)))
-    # pygal escapes what it is given, and the labels are ours.
+    # pygal escapes text, and the labels are our own.
     return SafeString(chart.render(is_unicode=True))
 
 
@@ -98,7 +97,7 @@ def _some(labels: Sequence[str]) -> list[str]:
 
 
 def _apart(drawing: Drawing) -> bool:
-    """Whether there is room for a label at the end of each line."""
+    """Return True if the lines end far enough apart for a label each."""
     ends = [line.values[last] for line in drawing.lines if (last := _last(line)) is not None]
     known = sorted(end for end in ends if end is not None)
     room = _top(drawing) * LABEL / HEIGHT
@@ -109,11 +108,11 @@ def _last(line: Line) -> int | None:
     return max((at for at, value in enumerate(line.values) if value is not None), default=None)
 
 
-def _points(line: Line, drawing: Drawing, *, told: bool) -> list[Any]:
-    """The last known value is written beside its point."""
+def _points(line: Line, drawing: Drawing, *, labelled: bool) -> list[Any]:
+    """Return the points, with the last known value written beside its point."""
     last = _last(line)
     points: list[Any] = list(line.values)
-    if last is not None and told:
+    if last is not None and labelled:
         words = drawing.write(points[last])
         more = f"{line.name} {words}" if len(drawing.lines) > 1 else words
         points[last] = {"value": points[last], "label": more}
@@ -127,7 +126,7 @@ def _level(target: float, drawing: Drawing) -> list[Any]:
 
 
 def _without_styles(svg: Element) -> Element:
-    """Only lines, dots and words; what a dot says is a title, which needs no script."""
+    """Keep lines, dots and text; a dot's tooltip becomes a title, which needs no script."""
     svg.attrib.pop("id", None)
     for parent in list(svg.iter()):
         for child in list(parent):
@@ -141,7 +140,7 @@ def _without_styles(svg: Element) -> Element:
 
 
 def _levelled(number: int) -> Callable[[Element], Element]:
-    """The line of that number is a level: it has a class of its own, and no dots."""
+    """Style the line of that number as a level: its own class, and no dots."""
 
     def mark(svg: Element) -> Element:
         for series in svg.iter("g"):
@@ -155,8 +154,8 @@ def _levelled(number: int) -> Callable[[Element], Element]:
 
 
 def _entitle(dot: Element) -> None:
-    told = {desc.get("class", "").strip(): desc.text or "" for desc in dot.findall("desc")}
+    labelled = {desc.get("class", "").strip(): desc.text or "" for desc in dot.findall("desc")}
     for desc in dot.findall("desc"):
         dot.remove(desc)
     title = ElementTree.SubElement(dot, "title")
-    title.text = ": ".join(filter(None, (told.get("x_label"), told.get("value"))))
+    title.text = ": ".join(filter(None, (labelled.get("x_label"), labelled.get("value"))))

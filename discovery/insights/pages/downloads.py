@@ -1,4 +1,4 @@
-"""Every table of Insights as CSV: whole numbers and shares, nothing rounded."""
+"""CSV downloads of all Insights tables, unrounded."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from django.views.decorators.http import require_GET
 
 from acl.pages.frame import PageRequest
 from acl.platform.csv_lines import csv_lines
-from discovery.insights.current_windows import all_windows
-from discovery.insights.lost_searches import lost_turns
-from discovery.insights.pages.insights_pages import groups_of, names_of, report_of
-from discovery.insights.pages.insights_query import Asked, about_turns
-from discovery.insights.pages.measures import MEASURES, Measure, rows_of
-from discovery.insights.tool_use import tool_use
+from discovery.insights.current_windows import list_windows
+from discovery.insights.lost_searches import list_lost_turns
+from discovery.insights.pages.insights_pages import build_report, list_group_figures, name_spaces
+from discovery.insights.pages.insights_query import InsightsQuery, with_query
+from discovery.insights.pages.measures import MEASURES, Measure, list_rows
+from discovery.insights.tool_use import read_tool_use
 from discovery.turns.outcomes import list_alerts
 
 MOST = 10_000
@@ -21,32 +21,32 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 
 
 @require_GET
-@about_turns
-def download(request: PageRequest, asked: Asked, name: str) -> StreamingHttpResponse:
-    """The table of that name, for the time and group of the page that it is on."""
+@with_query
+def download(request: PageRequest, query: InsightsQuery, name: str) -> StreamingHttpResponse:
+    """Download a table for the period and group of its page."""
     table = TABLES.get(name)
-    if table is None or (asked.mine and name in OF_ADMINS):
+    if table is None or (query.mine and name in ADMIN_TABLES):
         raise Http404
-    columns, rows = table(asked)
+    columns, rows = table(query)
     response = StreamingHttpResponse(
         csv_lines(columns, rows), content_type="text/csv; charset=utf-8"
     )
-    file = f"pegboard-{name.replace('_', '-')}-{asked.until:%Y-%m-%d}.csv"
+    file = f"pegboard-{name.replace('_', '-')}-{query.until:%Y-%m-%d}.csv"
     response["Content-Disposition"] = f'attachment; filename="{file}"'
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _measure(measure: Measure) -> Callable[[Asked], Table]:
-    def table(asked: Asked) -> Table:
-        rows = rows_of(measure, report_of(asked), asked)
+def _measure(measure: Measure) -> Callable[[InsightsQuery], Table]:
+    def table(query: InsightsQuery) -> Table:
+        rows = list_rows(measure, build_report(query), query)
         columns = ("at", *measure.figures, "of")
         return columns, ((row.at.isoformat(), *row.values, row.of) for row in rows)
 
     return table
 
 
-def _groups(asked: Asked) -> Table:
+def _groups(query: InsightsQuery) -> Table:
     names = [name for measure in MEASURES for name in measure.figures]
     counted = ("turns", "outcomes", "success", "partial", "failed")
     rows = (
@@ -55,15 +55,15 @@ def _groups(asked: Asked) -> Table:
             *(part.counts[name] for name in counted),
             *(part.figures[name].value for name in names),
         )
-        for group, part in groups_of(asked)
+        for group, part in list_group_figures(query)
     )
     return ("group", *counted, *names), rows
 
 
-def _windows(asked: Asked) -> Table:
-    windows = all_windows(asked.sight.group_id)
-    groups = {group.pk: group.name for group in asked.groups}
-    spaces = names_of([window.scope.space_id for window in windows])
+def _windows(query: InsightsQuery) -> Table:
+    windows = list_windows(query.scope.group_id)
+    groups = {group.pk: group.name for group in query.groups}
+    spaces = name_spaces([window.scope.space_id for window in windows])
     figures = (
         "samples", "success", "partial", "failed", "success_rate", "average_score",
         "weighted_rate",
@@ -80,10 +80,10 @@ def _windows(asked: Asked) -> Table:
     return ("scope", "group", "space", *figures), rows
 
 
-def _alerts(asked: Asked) -> Table:
-    sight = asked.sight
-    alerts = list_alerts(sight.group_id).filter(at__gte=sight.since, at__lt=sight.until)[:MOST]
-    spaces = names_of([alert.space_id for alert in alerts])
+def _alerts(query: InsightsQuery) -> Table:
+    scope = query.scope
+    alerts = list_alerts(scope.group_id).filter(at__gte=scope.since, at__lt=scope.until)[:MOST]
+    spaces = name_spaces([alert.space_id for alert in alerts])
     rows = (
         (
             alert.at.isoformat(),
@@ -101,8 +101,8 @@ def _alerts(asked: Asked) -> Table:
     return columns, rows
 
 
-def _called(asked: Asked) -> Table:
-    use = tool_use(asked.sight, most=MOST)
+def _called(query: InsightsQuery) -> Table:
+    use = read_tool_use(query.scope, most=MOST)
     rows = (
         (tool.full_name, tool.times, tool.selected, tool.failed, tool.last_at.isoformat())
         for tool in use.called
@@ -110,18 +110,18 @@ def _called(asked: Asked) -> Table:
     return ("full_name", "turns", "selected", "failed_turns", "last_at"), rows
 
 
-def _in_vain(asked: Asked) -> Table:
-    use = tool_use(asked.sight, most=MOST)
+def _in_vain(query: InsightsQuery) -> Table:
+    use = read_tool_use(query.scope, most=MOST)
     return ("full_name", "selected"), ((tool.full_name, tool.selected) for tool in use.in_vain)
 
 
-def _never(asked: Asked) -> Table:
-    use = tool_use(asked.sight, most_never=MOST)
+def _never(query: InsightsQuery) -> Table:
+    use = read_tool_use(query.scope, most_never=MOST)
     return ("full_name", "selected"), ((tool.full_name, tool.selected) for tool in use.never)
 
 
-def _troubled(asked: Asked) -> Table:
-    use = tool_use(asked.sight, most=MOST)
+def _troubled(query: InsightsQuery) -> Table:
+    use = read_tool_use(query.scope, most=MOST)
     rows = (
         (tool.full_name, tool.calls, tool.failed, tool.refused, tool.reason)
         for tool in use.troubled
@@ -129,7 +129,7 @@ def _troubled(asked: Asked) -> Table:
     return ("full_name", "calls", "failed", "refused", "most_often"), rows
 
 
-def _lost(asked: Asked) -> Table:
+def _lost(query: InsightsQuery) -> Table:
     rows = (
         (
             turn.at.isoformat(),
@@ -140,12 +140,12 @@ def _lost(asked: Asked) -> Table:
             "; ".join(turn.degraded),
             turn.message,
         )
-        for turn in lost_turns(asked.sight, most=MOST).turns
+        for turn in list_lost_turns(query.scope, most=MOST).turns
     )
     return ("at", "group", "user", "looks", "found_nothing", "degraded", "message"), rows
 
 
-TABLES: dict[str, Callable[[Asked], Table]] = {
+TABLES: dict[str, Callable[[InsightsQuery], Table]] = {
     **{measure.name: _measure(measure) for measure in MEASURES},
     "groups": _groups,
     "windows": _windows,
@@ -156,4 +156,4 @@ TABLES: dict[str, Callable[[Asked], Table]] = {
     "troubled_calls": _troubled,
     "lost_turns": _lost,
 }
-OF_ADMINS = {"groups", "windows", "alerts"}
+ADMIN_TABLES = {"groups", "windows", "alerts"}

@@ -1,4 +1,4 @@
-"""What a page of Insights is asked for: a time, a group, and by whom."""
+"""The query of an Insights page: period, group and viewer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from django.http import HttpResponseBase
 from django.utils import timezone
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
-from discovery.insights.insights_scope import Sight
+from discovery.insights.insights_scope import InsightsScope
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """So many days or hours, the current one as the last."""
+    """A number of days or hours, the current one being the last."""
 
     name: str
     label: str
@@ -25,7 +25,7 @@ class Period:
     steps: int
 
     def times(self, now: datetime) -> list[datetime]:
-        """When each of them begins, the oldest first, in UTC."""
+        """Return the beginning of each step in UTC, oldest first."""
         begins = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         begins = begins if self.step == "hour" else begins.replace(hour=0)
         length = timedelta(**{f"{self.step}s": 1})
@@ -37,13 +37,12 @@ PERIODS = (
     Period("7d", "7 days", "day", 7),
     Period("30d", "30 days", "day", 30),
 )
-USUALLY = PERIODS[1]
+DEFAULT_PERIOD = PERIODS[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A page's question. Admins choose a group or all; a person has their own turns, in the group
-    that they are in."""
+class InsightsQuery:
+    """A page's query. Admins choose a group or all; others see their own turns in their group."""
 
     frame: Frame
     period: Period
@@ -54,24 +53,23 @@ class Asked:
 
     @property
     def times(self) -> list[datetime]:
-        """The steps of the charts."""
+        """Return the beginnings of the charts' steps."""
         return self.period.times(self.until)
 
     @property
-    def sight(self) -> Sight:
-        """The same for the services."""
-        return Sight(
+    def scope(self) -> InsightsScope:
+        """Return the query as a scope for the services."""
+        return InsightsScope(
             since=self.times[0],
             until=self.until,
             group_id=self.group.pk if self.group else None,
             user_id=self.frame.user_id if self.mine else None,
-            stranger=self.mine,
+            restricted=self.mine,
         )
 
 
-def asked_by(request: PageRequest) -> Asked | None:
-    """What the address says, where a value that is wrong counts as none; None for a person who is
-    in no group."""
+def parse_query(request: PageRequest) -> InsightsQuery | None:
+    """Parse the query string, ignoring invalid values; None for a person without a group."""
     frame = frame_of(request)
     mine = not request.user.is_staff
     if mine and frame.group is None:
@@ -80,22 +78,22 @@ def asked_by(request: PageRequest) -> Asked | None:
     named = request.GET.get("group", "")
     group = frame.group if mine else next((one for one in groups if one.name == named), None)
     wanted = request.GET.get("period", "")
-    period = next((one for one in PERIODS if one.name == wanted), USUALLY)
-    return Asked(frame, period, timezone.now(), group, groups, mine)
+    period = next((one for one in PERIODS if one.name == wanted), DEFAULT_PERIOD)
+    return InsightsQuery(frame, period, timezone.now(), group, groups, mine)
 
 
-def about_turns(
+def with_query(
     view: Callable[..., HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
-    """Gives the view its question; who is in no group is told how to get into one."""
+    """Decorator: pass the view its query; people without a group get a page that says so."""
 
     @login_required
     @wraps(view)
     def for_people(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        asked = asked_by(request)
-        if asked is None:
+        query = parse_query(request)
+        if query is None:
             frame = frame_of(request)
             return render_page(request, "no_group.html", {"title": "Insights"}, frame=frame)
-        return view(request, asked, *args, **kwargs)
+        return view(request, query, *args, **kwargs)
 
     return for_people

@@ -1,4 +1,4 @@
-"""The figures of success as the page shows them: words, charts, and the tables beneath."""
+"""Measures as the pages show them: texts, charts, and the tables below."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from django.utils.safestring import SafeString
 
 from discovery.insights.figures import Figure, Part, Report
 from discovery.insights.pages.charts import Drawing, Line, draw
-from discovery.insights.pages.insights_query import Asked
+from discovery.insights.pages.insights_query import InsightsQuery
 
 Write = Callable[[float], str]
-NOTHING = "none"  # where nothing happened there is no value
+NOTHING = "none"  # a measure has no value without turns
 
 
 def percent(value: float) -> str:
-    """A share: more exactly where it is next to all or nothing."""
+    """Format a share, with a decimal near 0 and 100 %."""
     share = 100 * value
     near = 0 < share < 10 or 99 < share < 100
     return f"{share:.1f}".removesuffix(".0") + " %" if near else f"{share:.0f} %"
 
 
 def milliseconds(value: float) -> str:
-    """A time: whole milliseconds, unless there are few."""
+    """Format a duration, with a decimal below 10 ms."""
     return f"{value:.1f}".removesuffix(".0") + " ms" if value < 10 else f"{value:,.0f} ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure, or several that share a chart; `of` says what it counts in."""
+    """A figure, or several that share a chart; `of` names the unit of the sample size."""
 
     name: str
     title: str
@@ -89,8 +89,8 @@ MEASURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A figure in words: beside its target, and beside the time before."""
+class FigureText:
+    """A figure as text, with its target and its value in the period before."""
 
     name: str
     value: str
@@ -100,11 +100,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A measure with what it says of a time; its table has a row for each step."""
+class MeasureView:
+    """A measure with its figures, chart, and a table row for each step."""
 
     measure: Measure
-    told: tuple[Told, ...]
+    told: tuple[FigureText, ...]
     of: int
     chart: SafeString
     rows: tuple[tuple[datetime, list[str], int], ...]
@@ -112,58 +112,60 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a measure was in one step, and of how many."""
+    """A measure's values in one step, with the sample size."""
 
     at: datetime
     values: tuple[float | None, ...]
     of: int
 
 
-def rows_of(measure: Measure, report: Report, asked: Asked) -> list[Row]:
-    """A row for each step, also where nothing happened."""
+def list_rows(measure: Measure, report: Report, query: InsightsQuery) -> list[Row]:
+    """Return a row for each step, including those without turns."""
     parts: dict[datetime | None, Part] = {part.at: part for part in (*report.days, *report.hours)}
     nothing = (None,) * len(measure.figures)
     rows = []
-    for at in asked.times:
+    for at in query.times:
         found = [parts[at].figures[name] for name in measure.figures] if at in parts else []
         values = tuple(figure.value for figure in found) or nothing
         rows.append(Row(at, values, found[0].of if found else 0))
     return rows
 
 
-def show_measure(measure: Measure, report: Report, asked: Asked) -> Shown:
-    """One measure of the report."""
-    rows = rows_of(measure, report, asked)
+def show_measure(measure: Measure, report: Report, query: InsightsQuery) -> MeasureView:
+    """Prepare one measure of the report for display."""
+    rows = list_rows(measure, report, query)
     first = next(iter(measure.figures))
-    return Shown(
+    return MeasureView(
         measure=measure,
-        told=tuple(_told(measure, report, name, label) for name, label in measure.figures.items()),
+        told=tuple(
+            _figure_text(measure, report, name, label) for name, label in measure.figures.items()
+        ),
         of=report.figures[first].of,
-        chart=_chart(measure, report, asked, [row.values for row in rows]),
-        rows=tuple((row.at, _written(measure, row.values), row.of) for row in rows),
+        chart=_chart(measure, report, query, [row.values for row in rows]),
+        rows=tuple((row.at, _format_values(measure, row.values), row.of) for row in rows),
     )
 
 
-def cells_of(part: Part) -> list[tuple[str, str]]:
-    """All figures of a part in words, each with the head of its column."""
+def format_cells(part: Part) -> list[tuple[str, str]]:
+    """Format all figures of a part, each with its column's heading."""
     return [
         (head, cell)
         for measure in MEASURES
         for head, cell in zip(
             [f"{measure.short} {label}".strip() for label in measure.figures.values()],
-            _written(measure, [part.figures[name].value for name in measure.figures]),
+            _format_values(measure, [part.figures[name].value for name in measure.figures]),
             strict=True,
         )
     ]
 
 
-def _written(measure: Measure, values: Sequence[float | None]) -> list[str]:
+def _format_values(measure: Measure, values: Sequence[float | None]) -> list[str]:
     return [NOTHING if value is None else measure.write(value) for value in values]
 
 
-def _told(measure: Measure, report: Report, name: str, label: str) -> Told:
+def _figure_text(measure: Measure, report: Report, name: str, label: str) -> FigureText:
     figure, before = report.figures[name], report.before.figures[name].value
-    return Told(
+    return FigureText(
         name=label,
         value=NOTHING if figure.value is None else measure.write(figure.value),
         wanted=_wanted(figure, measure),
@@ -173,16 +175,16 @@ def _told(measure: Measure, report: Report, name: str, label: str) -> Told:
 
 
 def _wanted(figure: Figure, measure: Measure) -> str:
-    # What latency is compared with is the time before, which is told anyway.
+    # The target of latency is the period before, which is displayed anyway.
     if figure.target is None or measure.name == "added_latency":
         return ""
     return f"{figure.wanted} {measure.write(figure.target)}"
 
 
 def _chart(
-    measure: Measure, report: Report, asked: Asked, rows: Sequence[Sequence[float | None]]
+    measure: Measure, report: Report, query: InsightsQuery, rows: Sequence[Sequence[float | None]]
 ) -> SafeString:
-    form = "%H:%M" if asked.period.step == "hour" else "%-d %b"
+    form = "%H:%M" if query.period.step == "hour" else "%-d %b"
     lines = [
         Line(label, [row[number] for row in rows])
         for number, label in enumerate(measure.figures.values())
@@ -191,7 +193,7 @@ def _chart(
     return draw(
         Drawing(
             lines=lines,
-            labels=[f"{at:{form}}" for at in asked.times],
+            labels=[f"{at:{form}}" for at in query.times],
             target=report.figures[first].target,
             write=measure.write,
             top=measure.top,

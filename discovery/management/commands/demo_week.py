@@ -1,4 +1,4 @@
-"""A realistic week, so that Insights can be looked at before there is one."""
+"""Plays a demonstration week, so that Insights has something to show."""
 
 import json
 import logging
@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from acl.models import ApiKey
-from discovery.demo.cast import Team, demo_groups, dismiss, hire
-from discovery.demo.days import move, times_of_week
-from discovery.demo.demo_backend import NOWHERE, Backend, Moment, NotPlayed, Played
+from discovery.demo.cast import Team, create_teams, demo_groups, revoke_keys
+from discovery.demo.days import move_rows, times_of_week
+from discovery.demo.demo_backend import UNANSWERABLE, Backend, DemoError, DemoResult, PlannedTurn
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled
 from discovery.models import Turn
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     help = (
         "Play a week of four made-up groups by the API of a running Pegboard: messages of the "
         "starter collection's labelled set are planned and selected, tools are looked for, called "
-        "and refused, outcomes are told, and one space has a bad night that raises an alert. "
+        "and refused, outcomes are reported, and one space has a bad night that raises an alert. "
         "The API stamps everything with the time it is; afterwards the command moves the rows of "
         "its own turns (and of no others) back over the last seven days. Keys that it made are "
         "revoked at the end; groups and people whose names begin with 'Demo' and 'demo-' stay, and "
@@ -53,16 +53,16 @@ class Command(BaseCommand):
                 "There are turns of others here, and a made-up week would be mixed into their "
                 "figures. Say --yes to play it all the same."
             )
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every request
         keys: list[ApiKey] = []
         try:
             with Progress(console=Console(stderr=True, quiet=options["json"])) as bars:
                 bar = bars.add_task("A week", total=options["turns"])
-                counts = _play(hire(keys), options, lambda: bars.advance(bar))
-        except NotPlayed as problem:
+                counts = _play(create_teams(keys), options, lambda: bars.advance(bar))
+        except DemoError as problem:
             raise CommandError(str(problem)) from problem
         finally:
-            dismiss(keys)
+            revoke_keys(keys)
         text = json.dumps(counts) if options["json"] else _sentence(counts)
         self.stdout.write(text)
 
@@ -70,7 +70,7 @@ class Command(BaseCommand):
 def _play(
     teams: list[Team], options: dict[str, Any], advance: Callable[[], None]
 ) -> dict[str, int]:
-    """Each team in a thread of its own, its turns one after the other; then the rows are moved."""
+    """Play each team's turns in a thread of its own, in order; then move the rows."""
     messages = read_queries(settings.BASE_DIR / FOLDER)
     shares = [options["turns"] // len(teams)] * len(teams)
     shares[0] += options["turns"] - sum(shares)
@@ -78,9 +78,9 @@ def _play(
         _week(team, share, messages, _dice(options, number))
         for number, (team, share) in enumerate(zip(teams, shares, strict=True))
     ]
-    done: list[Played] = []
+    done: list[DemoResult] = []
 
-    def live(team: Team, week: list[Moment], dice: Random) -> None:
+    def live(team: Team, week: list[PlannedTurn], dice: Random) -> None:
         backend = Backend(options["url"], team, dice)
         done.append(backend.played)
         try:
@@ -95,13 +95,13 @@ def _play(
             dice = [_dice(options, 100 + number) for number in range(len(teams))]
             list(threads.map(live, teams, weeks, dice))
     finally:
-        # What was played before something went wrong goes to its day, too.
+        # After a failure, turns that were played move to their days, too.
         _move(done)
     return _counts(done)
 
 
-def _week(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[Moment]:
-    """Mostly what the team has tools for, and now and then what nobody has."""
+def _week(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[PlannedTurn]:
+    """Plan the team's turns: mostly what it has tools for, rarely what nobody has."""
     bad = min(BAD_TURNS, count - 2) if team.name == "Support" else 0
     theirs = [message for message in messages if team.has(message.relevant)]
     week = []
@@ -109,16 +109,18 @@ def _week(team: Team, count: int, messages: list[Labelled], dice: Random) -> lis
         chance = dice.random()
         message = dice.choice(messages if chance < 0.06 else theirs)
         if chance < 0.02:
-            message = Labelled(qid="", query=dice.choice(NOWHERE), relevant=("tool:nowhere",))
-        week.append(Moment(at, dice.choice(team.users), message))
+            message = Labelled(qid="", query=dice.choice(UNANSWERABLE), relevant=("tool:nowhere",))
+        week.append(PlannedTurn(at, dice.choice(team.users), message))
     return sorted(week + _bad_night(team, bad, messages, dice), key=lambda moment: moment.at)
 
 
-def _bad_night(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[Moment]:
+def _bad_night(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[PlannedTurn]:
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     night = hour - timedelta(days=2)
     return [
-        Moment(night.replace(minute=4 * number), team.users[0], dice.choice(messages), bad=True)
+        PlannedTurn(
+            night.replace(minute=4 * number), team.users[0], dice.choice(messages), bad=True
+        )
         for number in range(count)
     ]
 
@@ -127,18 +129,18 @@ def _dice(options: dict[str, Any], number: int) -> Random:
     return Random(options["seed"] * 1000 + number)  # noqa: S311 - nothing secret
 
 
-def _move(done: list[Played]) -> None:
+def _move(done: list[DemoResult]) -> None:
     turns = {turn: at for played in done for turn, at in played.turns.items()}
     if turns and not Turn.objects.filter(pk__in=list(turns)[:1]).exists():
         raise CommandError("The Pegboard at that address has another database than this command.")
-    move(turns)
+    move_rows(turns)
 
 
-def _counts(done: list[Played]) -> dict[str, int]:
+def _counts(done: list[DemoResult]) -> dict[str, int]:
     names = sorted({name for played in done for name in played.counts})
     return {name: sum(played.counts.get(name, 0) for played in done) for name in names}
 
 
 def _sentence(counts: dict[str, int]) -> str:
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
-    return f"A week was played: {told}. Look at /insights/."
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return f"A week was played: {listed}. Look at /insights/."

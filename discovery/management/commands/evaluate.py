@@ -43,7 +43,7 @@ class Command(BaseCommand):
 
 
 class _Bars:
-    """One progress bar for each step, made when its first figure comes."""
+    """Progress bars, one for each step, created on its first report."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars

@@ -1,4 +1,4 @@
-"""The selector at the prompt."""
+"""Selects tools for a message on the command line."""
 
 import json
 from argparse import ArgumentParser
@@ -33,10 +33,10 @@ class Command(BaseCommand):
             Asked(message=options["message"], caller=caller, max_tools=options["max_tools"])
         )
         if options["json"]:
-            # Bytes for the turn that there is none of here, and what only pages show.
-            told = asdict(replace(selection, noted=None, workings=None))
-            del told["noted"], told["workings"]
-            self.stdout.write(json.dumps(told, default=str, indent=2))
+            # `noted` is binary data for a stored turn; `workings` is for pages.
+            answer = asdict(replace(selection, noted=None, workings=None))
+            del answer["noted"], answer["workings"]
+            self.stdout.write(json.dumps(answer, default=str, indent=2))
         else:
             _show(selection)
 

@@ -1,4 +1,4 @@
-"""Trains the default model on labelled sets, and stores what that changed as an adapter."""
+"""Trains the default encoder on labelled sets, and stores the result as an adapter."""
 
 from argparse import ArgumentParser
 from dataclasses import fields
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = (
         "Train the encoder on folders with catalog.jsonl and queries.jsonl; see docs/training.md."
     )
-    requires_system_checks: list[str] = []  # no database is needed
+    requires_system_checks: list[str] = []  # it needs no database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folders", type=Path, nargs="+")

@@ -1,3 +1,3 @@
-"""Ranking: pure functions from the evidence for candidates to the places of an answer."""
+"""Ranking: pure functions from the candidates' evidence to the places of an answer."""
 
 __all__ = ["competition", "fusion", "relation_gains", "scales", "thresholds"]

@@ -1,78 +1,75 @@
-"""Gives the few places of an answer to the candidates. Pure functions, no database."""
+"""Allocation of an answer's places to ranked candidates. Pure functions."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-# A core tool's place is kept for it while it is this near to the best.
+# A core tool is guaranteed its place if its score is at least this share of the best.
 CORE_SHARE_OF_BEST = 0.7
 
 
 class Candidate(NamedTuple):
-    """One ranked candidate: `key` is whatever the caller knows it by."""
+    """A ranked candidate; `key` identifies it for the caller."""
 
     key: int
     score: float
-    clause_scores: tuple[float, ...] = ()  # its relevance to each clause of the message by itself
+    clause_scores: tuple[float, ...] = ()  # its relevance to each clause alone
     core: bool = False
     pinned: bool = False
     fingerprint: Hashable = None  # equal for the same definition on several servers
 
 
 class Chosen(NamedTuple):
-    """One that got a place, the twins it stands for, and the clause that brought it in, if any."""
+    """A placed candidate, its twins, and the clause that it was chosen for, if any."""
 
     candidate: Candidate
     alternatives: tuple[int, ...] = ()
     clause: int | None = None
 
 
-def fold(candidates: Sequence[Candidate]) -> list[Chosen]:
-    """Best first, each with its twins (same definition on another server) as alternatives.
-
-    A pinned or core twin stands for the others: its place is promised.
-    """
+def merge_twins(candidates: Sequence[Candidate]) -> list[Chosen]:
+    """Merge twins, which have the same definition on several servers; best first."""
+    # A pinned or core twin represents the others, since its place is guaranteed.
     ranked = sorted(candidates, key=lambda item: -item.score)
     twins: dict[Hashable, list[Candidate]] = {}
     for item in ranked:
         same = item.fingerprint if item.fingerprint is not None else ("alone", item.key)
         twins.setdefault(same, []).append(item)
-    return [_folded(group) for group in twins.values()]
+    return [_merge(group) for group in twins.values()]
 
 
-def _folded(group: Sequence[Candidate]) -> Chosen:
+def _merge(group: Sequence[Candidate]) -> Chosen:
     first = max(group, key=lambda item: (item.pinned, item.core, item.score))
     return Chosen(first, tuple(item.key for item in group if item is not first))
 
 
 def choose(candidates: Sequence[Candidate], *, max_tools: int, threshold: float) -> list[Chosen]:
-    """At most `max_tools`, ordered by relevance.
+    """Choose at most `max_tools` candidates, ordered by relevance.
 
-    Pinned ones always have a place. Then core tools that fit well have up to a third of the places,
-    then come the best of every clause, then the rest by relevance. Whoever is not pinned needs
-    relevance: the places of core tools and clauses only keep them from being crowded out.
+    Pinned ones always get a place. Then come up to a third for matching core tools, the best of
+    each clause, and the rest by relevance. All but pinned ones must reach the threshold.
     """
     return by_relevance(line_up(candidates, max_tools=max_tools, threshold=threshold)[:max_tools])
 
 
 def line_up(candidates: Sequence[Candidate], *, max_tools: int, threshold: float) -> list[Chosen]:
-    """Everyone who may have a place, in the order in which places are given."""
-    folded = fold(candidates)
+    """Return all candidates for a place, in the order in which places are given."""
+    folded = merge_twins(candidates)
     relevant = [chosen for chosen in folded if chosen.candidate.score >= threshold]
-    in_line = (
+    candidates_in_order = (
         *(chosen for chosen in folded if chosen.candidate.pinned),
         *_fitting_core(relevant)[: max(2, max_tools // 3)],
         *_best_of_clauses(relevant),
         *relevant,
     )
     taken: dict[int, Chosen] = {}
-    for chosen in in_line:
+    for chosen in candidates_in_order:
         taken.setdefault(chosen.candidate.key, chosen)
     return list(taken.values())
 
 
 def by_relevance(taken: Sequence[Chosen]) -> list[Chosen]:
-    """Best first."""
+    """Sort by relevance, best first."""
     return sorted(taken, key=lambda chosen: -chosen.candidate.score)
 
 
@@ -88,7 +85,7 @@ def _fitting_core(relevant: Sequence[Chosen]) -> list[Chosen]:
 
 
 def _best_of_clauses(relevant: Sequence[Chosen]) -> Iterator[Chosen]:
-    """The best of each clause, marked with it; a second one each only cost places."""
+    """Yield the best candidate of each clause; second best ones proved a waste of places."""
     if not relevant:
         return
     for clause in range(min(len(chosen.candidate.clause_scores) for chosen in relevant)):

@@ -1,5 +1,4 @@
-"""How candidates compete for the places of an answer: names, evidence, relevance, relations,
-places."""
+"""Competition of candidates: names, evidence, relevance, relations, places."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,15 +10,14 @@ from discovery.select.ranking.fusion import NAMED, Evidence, Judged, MessageFeat
 from discovery.select.ranking.scales import scale_of
 from discovery.select.ranking.thresholds import cut
 
-# What a model or a person writes when they mean a capability by its name: two parts or more.
-# A run of letters is read once: the search begins at no other place in it, and gives none of it
-# back. Otherwise 8,000 letters in a row are read 8,000 times.
+# Names as people and models write them: two parts or more. Possessive quantifiers and the
+# lookbehind make each run of letters scan once; otherwise 8,000 letters would be scanned 8,000
+# times.
 _NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[_-]++[A-Za-z0-9]++)+")
 
 
 class Ranked(NamedTuple):
-    """A candidate, what it was judged by, whether the message has its name, and what it gained by
-    which related result."""
+    """A ranked candidate: its judgement, and its gain by a related result."""
 
     candidate: Candidate
     judged: Judged
@@ -29,24 +27,24 @@ class Ranked(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Its relevance, from 0 to 1."""
+        """Return the relevance, from 0 to 1."""
         return self.judged.score + self.gained
 
 
 class Needed(NamedTuple):
-    """A candidate that is there because of a selected one: `parent`, by its full name."""
+    """A dependency or companion of the selected capability `parent` (a full name)."""
 
     candidate: Candidate
     score: float
     parent: str
-    composed: bool  # used together with it rather than needed by it
+    composed: bool  # used together with the parent rather than needed by it
 
 
 Placed = list[tuple[Ranked, list[Ranked]]]
 
 
 def names_in(message: str) -> set[str]:
-    """What may be meant as a name; a message that is one word may be a name itself."""
+    """Return possible names in the message. A message of one word may itself be a name."""
     return {*_NAME.findall(message), message.strip()}
 
 
@@ -58,10 +56,9 @@ def rank(
     use: Mapping[int, float],
     model: str,
 ) -> list[Ranked]:
-    """Best first; equal scores in the order of names, so that the answer is the same every time.
+    """Rank candidates, best first; ties are sorted by name to be deterministic.
 
-    `use` is what candidates gain by what was called before, by primary key; `model` the one that
-    embedded the texts, empty without one.
+    `use` is the bonus by experience, by primary key. `model` embedded the texts; "" without one.
     """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
@@ -80,7 +77,7 @@ def rank(
 def rerank(
     ranked: Sequence[Ranked], links: Sequence[relation_gains.Link], *, boost: float
 ) -> list[Ranked]:
-    """The ranking after related results have gained; whatever is not relevant by itself stays."""
+    """Rank again after related results have gained; irrelevant candidates stay as they are."""
     gains = relation_gains.gains(_results(ranked), links, boost=boost) if links else {}
     if not gains:
         return list(ranked)
@@ -98,7 +95,7 @@ def _results(ranked: Sequence[Ranked]) -> dict[int, float]:
 
 
 def _with_gain(item: Ranked, gain: relation_gains.Gain, names: dict[int, str]) -> Ranked:
-    """What is called by its name stays before what is not."""
+    """Apply a gain. A candidate that the message names stays ahead of all others."""
     score = gain.score if item.exact_name else min(gain.score, NAMED)
     return item._replace(gained=max(0.0, score - item.score), partner=names[gain.partner])
 
@@ -115,8 +112,8 @@ def give_places(
     small_talk: bool,
     boost: float,
 ) -> tuple[Placed, list[Needed]]:
-    """The places of the ranking, each with the same definition on other integrations; and up to two
-    within `most` for what the best of them need."""
+    """Place ranked candidates with their twins, and up to two dependencies or companions, in `most`
+    places."""
     least = cut([item.judged.score for item in ranked], small_talk=small_talk)
     competing = [_competitor(place, item) for place, item in enumerate(ranked)]
     line = answer_places.line_up(competing, max_tools=most, threshold=least)
@@ -125,7 +122,7 @@ def give_places(
         return placed, []
     needed = _needed(placed, candidates, least, boost)[: most // 2]
     if len(placed) + len(needed) > most:
-        # Who goes may be what another needs; then it is back in a place of its own.
+        # A candidate that loses its place may be a dependency; then it returns as such.
         placed = _placed(ranked, line[: most - len(needed)])
         needed = _needed(placed, candidates, least, boost)[: len(needed)]
     return placed, needed
@@ -139,7 +136,7 @@ def _placed(ranked: Sequence[Ranked], line: Sequence[answer_places.Chosen]) -> P
 
 
 def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) -> list[Needed]:
-    """What is missing beside those that were placed for their relevance; no twin of any of them."""
+    """Return missing dependencies and companions of relevant placed candidates, except twins."""
     parents = {item.candidate.pk: item for item, _ in placed if item.judged.score >= least}
     there = {item.candidate.fingerprint for item, _ in placed}
     linked = {end for link in candidates.links for end in link[:2]}
@@ -161,7 +158,7 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
 
 
 def _is_named(candidate: Candidate, names: set[str]) -> bool:
-    """An action counts where it is written like a name; `list` is only a word."""
+    """Return True if the message names it. `list` alone is a word, not an action's name."""
     return candidate.full_name in names or (
         candidate.action in names and _NAME.fullmatch(candidate.action) is not None
     )

@@ -1,14 +1,12 @@
-"""Turns the evidence for each candidate into one relevance in 0-1. Pure functions, no database.
+"""Fusion of a candidate's evidence into one relevance from 0 to 1. Pure functions.
 
-Meaning and words are added up, and how far words count is decided for each message: by how much of
-what its words could at best be worth the best candidate reaches. A message that echoes a tool's
-words is taken at its words; one that tells a story is not.
+Meaning and words are added. The weight of words depends on the message: on the share of their
+possible worth that the best candidate reaches. A message that repeats a tool's words is matched by
+words; one that tells a story is not.
 
-A message with several tasks is scored as a whole and by its clauses. What is best for one clause is
-worth nearly as much as what is best for another, so that an easy clause does not push the others'
-tools out; and the more clauses, the less the whole says.
-
-What was called before for messages like this one is added at the end (`use.py`).
+A message with several tasks is scored as a whole and by clause. The best candidates of all clauses
+score nearly the same, so that an easy clause does not displace the others' tools; the more clauses,
+the less the whole counts. Past use is added last.
 """
 
 import math
@@ -19,23 +17,23 @@ from typing import NamedTuple
 from catalog import lexical
 from discovery.select.ranking.scales import GENERAL, Scale
 
-NAMED = 0.99  # everything above it is called by its name
+NAMED = 0.99  # scores above this are reserved for candidates that the message names
 
 
 class Evidence(NamedTuple):
-    """What is known about one candidate: for the whole message first, then for each clause."""
+    """Evidence for a candidate: for the whole message, then for each clause."""
 
     cosines: tuple[float | None, ...]  # None: not embedded yet, or no embedder
     lexicals: tuple[float, ...]
-    exact_name: bool = False  # the message has the full name or the action literally
-    use: float = 0.0  # what it gains or loses by what was called before
+    exact_name: bool = False  # the message contains the full name or the action literally
+    use: float = 0.0  # bonus or malus by past use
 
 
 @dataclass(frozen=True, slots=True)
 class MessageFeatures:
-    """What is known about the message itself, without looking at the catalogue."""
+    """Features of the message that do not depend on the catalogue."""
 
-    ideals: tuple[float, ...]  # what the words of the whole and each clause could at best be worth
+    ideals: tuple[float, ...]  # the greatest possible worth of the words, by text
 
     @classmethod
     def of(cls, message: str, clauses: Sequence[str]) -> "MessageFeatures":
@@ -43,25 +41,25 @@ class MessageFeatures:
 
 
 class Judged(NamedTuple):
-    """A candidate's relevance, to the message and to each of its clauses, and what it rests on."""
+    """A candidate's relevance to the message and its clauses, and what it is based on."""
 
     score: float
     clause_scores: tuple[float, ...]
-    meaning: float  # the cosine and the words of the text that it matches best
+    meaning: float  # cosine and words of the best matching text
     words: float
-    strength: float  # before the calibration, and without what was called before
-    used: float  # what of the score is due to what was called before
+    strength: float  # before calibration, and without past use
+    used: float  # the part of the score due to past use
 
     @property
     def by_itself(self) -> float:
-        """Its relevance by what the message and the capability say alone."""
+        """Return the relevance without past use."""
         return self.score - self.used
 
 
 def judge(
     evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[Judged]:
-    """The relevance of every candidate, in their order."""
+    """Judge all candidates, in their order."""
     if not evidence:
         return []
     matches = _matches(evidence, message, scale)
@@ -95,14 +93,14 @@ def _score(strength: float, exact_name: bool, scale: Scale) -> float:
 def fuse(
     evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[float]:
-    """The scores alone."""
+    """Return only the scores."""
     return [judged.score for judged in judge(evidence, message, scale)]
 
 
 def _matches(
     evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale
 ) -> list[list[tuple[float, float]]]:
-    """How well each candidate matches the whole and each clause: its cosine and its words."""
+    """Match each candidate with the whole and each clause; return cosines and word scores."""
     worths = [
         _worth(max(item.lexicals[place] for item in evidence), ideal, scale)
         for place, ideal in enumerate(message.ideals)
@@ -117,7 +115,7 @@ def _matches(
 
 
 def _worth(best: float, ideal: float, scale: Scale) -> float:
-    """Scales the words so that the best gets its share of the ideal, to the scale's power."""
+    """Return the factor that gives the best candidate its share of the ideal, to a power."""
     return (best / ideal) ** scale.word_power / best if best > 0 and ideal > 0 else 0.0
 
 
@@ -128,7 +126,7 @@ def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, flo
 
 
 def _strength(match: Sequence[float], best: Sequence[float], scale: Scale) -> float:
-    """The whole and the clause that the candidate is best for, on the scale of a single match."""
+    """Combine the whole and the best clause, on the scale of a single match."""
     whole, *clauses = match
     if not clauses:
         return whole

@@ -1,8 +1,7 @@
-"""What relations do to a ranking. Pure functions, no database.
+"""Effects of relations on a ranking. Pure functions.
 
-Of two results that are related each gains, on the scale on which the evidence is added up: what is
-in the balance moves, what is almost certain hardly does, and a score never leaves 0-1. What a
-result needs and what it is used together with is pulled in, in places of its own.
+Two related results both gain, on a log-odds scale: undecided scores move, near-certain ones hardly
+do, and all stay within 0 and 1. Dependencies and companions of results get places of their own.
 """
 
 import math
@@ -13,17 +12,17 @@ from typing import NamedTuple
 DEPENDS_ON, COMPOSED_WITH = "DEPENDS_ON", "COMPOSED_WITH"
 TAGGED_WITH, SAME_CATEGORY = "TAGGED_WITH", "SAME_CATEGORY"
 PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
-TAG = "#"  # what the name of a shared tag begins with; other shared names are categories
-# Results are the first ten that are relevant by themselves. With more of them, whatever many need
-# passed right answers on labelled sets.
+TAG = "#"  # prefix of shared tags; other shared names are categories
+# Results are the first ten relevant candidates. With more, tools that many others need displaced
+# right answers on labelled sets.
 RESULTS = 10
-PLACES = 2  # for what is pulled in
-# Only what is this near to the best brings along what it needs: the last of ten hardly is meant.
+PLACES = 2  # for dependencies and companions
+# Only results this close to the best bring their dependencies: the tenth is hardly ever meant.
 PARENT_SHARE_OF_BEST = 0.7
 
 
 class Link(NamedTuple):
-    """An edge between two candidates, by whatever key the caller knows them."""
+    """A relation between two candidates, by the caller's keys."""
 
     source: int
     target: int
@@ -32,14 +31,14 @@ class Link(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """A result's new score, and the one to which it owes the difference."""
+    """A result's new score, and the result that raised it."""
 
     score: float
     partner: int
 
 
-class Pulled(NamedTuple):
-    """What is pulled in: its score, and the result because of which it is there."""
+class PulledIn(NamedTuple):
+    """A dependency or companion with its score, and the result that it belongs to."""
 
     key: int
     score: float
@@ -48,7 +47,7 @@ class Pulled(NamedTuple):
 
 
 def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[Link]:
-    """The links between those that share two tags or a category, of names that count."""
+    """Yield links between capabilities that share two tags or a category."""
     shared: dict[tuple[int, int], list[str]] = {}
     holders: dict[str, list[int]] = {}
     for key, own in names.items():
@@ -66,10 +65,8 @@ def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[Link]:
 
 
 def gains(results: Mapping[int, float], links: Iterable[Link], *, boost: float) -> dict[int, Gain]:
-    """The new scores of results that are related to other results, by the strongest link of each.
-
-    The strongest alone: a tool that everything needs would otherwise gain with everything.
-    """
+    """Return the new scores of related results, each by its strongest link alone."""
+    # By all links, a tool that everything needs would gain with everything.
     strongest: dict[int, tuple[float, int]] = {}
     for link in links:
         if link.source in results and link.target in results and link.weight > 0:
@@ -77,7 +74,7 @@ def gains(results: Mapping[int, float], links: Iterable[Link], *, boost: float) 
                 best = strongest.get(own, (0.0, partner))
                 strongest[own] = max(best, (link.weight, partner), key=lambda pair: pair[0])
     return {
-        key: Gain(_raised(results[key], boost * weight), partner)
+        key: Gain(_raise_score(results[key], boost * weight), partner)
         for key, (weight, partner) in strongest.items()
     }
 
@@ -89,14 +86,14 @@ def pull_in(
     *,
     boost: float,
     places: int = PLACES,
-) -> list[Pulled]:
-    """Those of `outside` that the best of the parents need or are used together with.
+) -> list[PulledIn]:
+    """Return those of `outside` that the best parents need or are used with.
 
-    Each once, by the parent that gives it the most: the parent's score times boost and weight.
+    A candidate's score is the largest of parent's score times boost times weight.
     """
     least = PARENT_SHARE_OF_BEST * max(parents.values(), default=0.0)
     near = {key: score for key, score in parents.items() if score >= least}
-    best: dict[int, Pulled] = {}
+    best: dict[int, PulledIn] = {}
     for pulled in _pulled(near, outside, links, boost):
         known = best.get(pulled.key)
         if known is None or pulled.score > known.score:
@@ -106,16 +103,16 @@ def pull_in(
 
 def _pulled(
     parents: Mapping[int, float], outside: Collection[int], links: Iterable[Link], boost: float
-) -> Iterator[Pulled]:
+) -> Iterator[PulledIn]:
     for link in links:
-        for parent, other in _ways(link):
+        for parent, other in _directions(link):
             score = parents.get(parent, 0.0) * boost * link.weight
             if score > 0 and other in outside:
-                yield Pulled(other, score, parent, link.kind)
+                yield PulledIn(other, score, parent, link.kind)
 
 
-def _ways(link: Link) -> Sequence[tuple[int, int]]:
-    """From which end the link leads to which: a need in one direction only."""
+def _directions(link: Link) -> Sequence[tuple[int, int]]:
+    """Return the directions of a link: a dependency counts one way only."""
     if link.kind == DEPENDS_ON:
         return [(link.source, link.target)]
     if link.kind == COMPOSED_WITH:
@@ -123,8 +120,7 @@ def _ways(link: Link) -> Sequence[tuple[int, int]]:
     return []
 
 
-def _raised(score: float, step: float) -> float:
-    """The score after a step on the curve that scores are read from: its odds, times e to the
-    step."""
+def _raise_score(score: float, step: float) -> float:
+    """Return the score after a step on the logistic curve: its odds, times e to the step."""
     odds = score * math.exp(step)
     return odds / (1 - score + odds)

@@ -1,4 +1,4 @@
-"""A client of Pegboard for chat backends: `Pegboard`, and `AsyncPegboard` with the same calls."""
+"""Pegboard client for chat backends: `Pegboard`, and `AsyncPegboard` with the same methods."""
 
 from pegboard_client.answers import (
     Call,
@@ -29,7 +29,7 @@ from pegboard_client.problems import (
     TooManyRequests,
     Unavailable,
 )
-from pegboard_client.retrying import Retries
+from pegboard_client.retries import Retries
 from pegboard_client.tools import Ran, text_of
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The client for programs that wait."""
+"""The synchronous client."""
 
 import time
 import uuid
@@ -8,19 +8,19 @@ from typing import Any, Self, Unpack
 
 import httpx
 
-from pegboard_client import answers, asking, options
-from pegboard_client.asking import Answer, Ask
+from pegboard_client import answers, api_request, options
+from pegboard_client.api_request import Answer, ApiRequest
 from pegboard_client.problems import Conflict, InvalidInput, NotFound, PegboardError
-from pegboard_client.retrying import Retries
-from pegboard_client.sending import Sending, no_answer, read
-from pegboard_client.tools import Ran, asked_of
-from pegboard_client.waiting import Patience
+from pegboard_client.retries import Retries
+from pegboard_client.tools import Ran, resolve_tool_call
+from pegboard_client.transport import Transport, no_answer, read_answer
+from pegboard_client.wait_limits import WaitLimits
 
 
 class Pegboard:
-    """Asks one Pegboard with one key, over connections that are kept. May be shared by threads.
+    """A client of one Pegboard with one key and a connection pool. Threads may share it.
 
-    `user`, `group` and `space` of each call say for whom; a key that acts for nobody else needs
+    Each method takes `user`, `group` and `space` of the caller; a key that acts for no others needs
     none of them.
     """
 
@@ -33,7 +33,7 @@ class Pegboard:
         retries: Retries = Retries(),  # noqa: B008 (frozen)
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._sending = Sending(base_url, api_key, timeout, retries)
+        self._transport = Transport(base_url, api_key, timeout, retries)
         self._http = httpx.Client(transport=transport)
 
     def __enter__(self) -> Self:
@@ -48,23 +48,25 @@ class Pegboard:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Pegboard({self._sending.base_url!r})"
+        return f"Pegboard({self._transport.base_url!r})"
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         self._http.close()
 
-    def select(self, message: str, **said: Unpack[options.SelectOptions]) -> answers.Selection:
-        """What fits the message, of what the caller may use."""
-        return self._ask(asking.select(message, said))
+    def select(self, message: str, **fields: Unpack[options.SelectOptions]) -> answers.Selection:
+        """Select the caller's capabilities that match the message."""
+        return self._send(api_request.select(message, fields))
 
-    def plan(self, message: str, **said: Unpack[options.PlanOptions]) -> answers.Plan:
-        """The same with a decision, for a turn whose outcome will be told."""
-        return self._ask(asking.plan(message, said))
+    def plan(self, message: str, **fields: Unpack[options.PlanOptions]) -> answers.Plan:
+        """Plan a turn: select capabilities, or choose a fallback."""
+        return self._send(api_request.plan(message, fields))
 
-    def discover(self, message: str, **said: Unpack[options.DiscoverOptions]) -> answers.Discovery:
-        """The same in three tiers of text."""
-        return self._ask(asking.discover(message, said))
+    def discover(
+        self, message: str, **fields: Unpack[options.DiscoverOptions]
+    ) -> answers.Discovery:
+        """Select in three tiers of text."""
+        return self._send(api_request.discover(message, fields))
 
     def execute(
         self,
@@ -77,31 +79,33 @@ class Pegboard:
         approval_wait: float = 0.0,
         **caller: Unpack[options.Caller],
     ) -> answers.Call:
-        """Call a capability once, and wait for what comes of it: so many seconds while it runs, and
-        while a person looks at it. Time that is up is no error: the status says how it stands."""
+        """Call a capability once, and wait up to `wait` seconds for its result, and up to
+        `approval_wait` seconds for its approval. A timeout raises nothing: see the status."""
         key = idempotency_key or str(uuid.uuid4())
         try:
-            call: answers.Call = self._ask(asking.execute(name, arguments, turn_id, key, caller))
+            call: answers.Call = self._send(
+                api_request.execute(name, arguments, turn_id, key, caller)
+            )
         except Conflict as conflict:
-            call = self.call(asking.call_under_way(conflict))
+            call = self.call(api_request.call_under_way(conflict))
         return self.wait_for(call, wait=wait, approval_wait=approval_wait)
 
     def wait_for(
         self, call: answers.Call, *, wait: float = 60.0, approval_wait: float = 0.0
     ) -> answers.Call:
-        """The call as soon as it has ended, or as it stands when time is up."""
-        patience = Patience({"running": wait, "approval_needed": approval_wait})
-        while seconds := patience.next_look(call["status"]):
+        """Wait until the call ends or the time is up; return its latest state."""
+        limits = WaitLimits({"running": wait, "approval_needed": approval_wait})
+        while seconds := limits.next_wait(call["status"]):
             call = self.call(call["call_id"], wait=seconds)
         return call
 
     def call(self, call_id: str, *, wait: float = 0.0) -> answers.Call:
-        """How a call stands; with `wait`, its end within so many seconds (60 at most)."""
-        return self._ask(asking.call(call_id, wait))
+        """Return a call; with `wait`, once it ends or after so many seconds (60 at most)."""
+        return self._send(api_request.call(call_id, wait))
 
     def cancel(self, call_id: str) -> answers.Call:
-        """Take a call back that has not begun; Conflict where it has."""
-        return self._ask(asking.cancel(call_id))
+        """Cancel a call. Raises Conflict if it has started."""
+        return self._send(api_request.cancel(call_id))
 
     def run_tool(
         self,
@@ -113,16 +117,16 @@ class Pegboard:
         approval_wait: float = 0.0,
         **caller: Unpack[options.Caller],
     ) -> Ran:
-        """Do what a model asks for by a tool of the plan or selection. What it asks wrongly is told
-        to it, and raises nothing."""
-        asked, turn_id = asked_of(offer, name, arguments), offer["turn_id"]
+        """Run a tool that a model calls by its name in the plan or selection. Mistakes of the model
+        are returned to it and not raised."""
+        tool_call, turn_id = resolve_tool_call(offer, name, arguments), offer["turn_id"]
         try:
-            if asked.is_meta:
-                found = self.meta(asked.name, asked.arguments, turn_id=turn_id, **caller)
+            if tool_call.is_meta:
+                found = self.meta(tool_call.name, tool_call.arguments, turn_id=turn_id, **caller)
                 return Ran.of_meta(found)
             call = self.execute(
-                asked.name,
-                asked.arguments,
+                tool_call.name,
+                tool_call.arguments,
                 turn_id=turn_id,
                 wait=wait,
                 approval_wait=approval_wait,
@@ -133,28 +137,30 @@ class Pegboard:
         return Ran.of_call(call)
 
     def turn(self, turn_id: str) -> answers.Turn:
-        """How a turn stands."""
-        return self._ask(asking.turn(turn_id))
+        """Return a turn."""
+        return self._send(api_request.turn(turn_id))
 
     def start(self, turn_id: str) -> answers.Turn:
-        """Say that a turn begins; may be left out."""
-        return self._ask(asking.start(turn_id))
+        """Mark a turn as started; optional."""
+        return self._send(api_request.start(turn_id))
 
-    def outcome(self, turn_id: str, **told: Unpack[options.Told]) -> answers.Reported:
-        """Say how a turn went, once; what is not told, Pegboard works out from what was called."""
-        return self._ask(asking.outcome(turn_id, told))
+    def outcome(self, turn_id: str, **fields: Unpack[options.OutcomeFields]) -> answers.Reported:
+        """Report a turn's outcome, once. Pegboard infers missing fields from the calls."""
+        return self._send(api_request.outcome(turn_id, fields))
 
     def capabilities(self, **filters: Unpack[options.Filters]) -> answers.CapabilityPage:
-        """A page of what the caller may use."""
-        return self._ask(asking.capabilities(filters))
+        """Return a page of the caller's capabilities."""
+        return self._send(api_request.capabilities(filters))
 
-    def capability(self, full_name: str, **said: Unpack[options.Shown]) -> answers.OneCapability:
-        """One capability; NotFound alike for an unknown name and for somebody else's."""
-        return self._ask(asking.capability(full_name, said))
+    def capability(
+        self, full_name: str, **fields: Unpack[options.DetailOptions]
+    ) -> answers.OneCapability:
+        """Return a capability. Raises NotFound alike for unknown names and for other people's."""
+        return self._send(api_request.capability(full_name, fields))
 
     def meta_tools(self) -> answers.MetaTools:
-        """The tools that Pegboard itself answers."""
-        return self._ask(asking.meta_tools())
+        """Return the meta-tools, which Pegboard answers itself."""
+        return self._send(api_request.meta_tools())
 
     def meta(
         self,
@@ -164,24 +170,24 @@ class Pegboard:
         turn_id: str | None = None,
         **caller: Unpack[options.Caller],
     ) -> answers.MetaAnswer:
-        """Call one of them."""
-        return self._ask(asking.meta(name, arguments, turn_id, caller))
+        """Call a meta-tool."""
+        return self._send(api_request.meta(name, arguments, turn_id, caller))
 
-    def _ask(self, ask: Ask[Answer]) -> Answer:
-        tried = 0
+    def _send(self, request: ApiRequest[Answer]) -> Answer:
+        attempts = 0
         while True:
-            tried += 1
+            attempts += 1
             try:
-                return self._once(ask)
+                return self._send_once(request)
             except PegboardError as error:
-                pause = self._sending.retries.pause_after(error, ask, tried)
+                pause = self._transport.retries.pause_after(error, request, attempts)
                 if pause is None:
                     raise
             time.sleep(pause)
 
-    def _once(self, ask: Ask[Answer]) -> Answer:
+    def _send_once(self, request: ApiRequest[Answer]) -> Answer:
         try:
-            answer: Answer = read(self._http.send(self._sending.request_for(ask)))
+            answer: Answer = read_answer(self._http.send(self._transport.request_for(request)))
         except httpx.RequestError as error:
-            raise no_answer(ask, error) from error
+            raise no_answer(request, error) from error
         return answer

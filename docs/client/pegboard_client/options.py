@@ -1,4 +1,4 @@
-"""What may be said with a call, as types."""
+"""Types of the options of each call."""
 
 from collections.abc import Sequence
 from typing import Literal, TypedDict
@@ -12,7 +12,7 @@ Detail = Literal[
 
 
 class Caller(TypedDict, total=False):
-    """For whom: the names of a user, a group and a space."""
+    """The caller: names of a user, a group and a space."""
 
     user: str
     group: str
@@ -20,7 +20,7 @@ class Caller(TypedDict, total=False):
 
 
 class Message(Caller, total=False):
-    """What every call with a message takes."""
+    """Options of all calls with a message."""
 
     history: Sequence[str]
     kind: Kind | Literal["any"]
@@ -30,7 +30,7 @@ class Message(Caller, total=False):
 
 
 class Choice(Message, total=False):
-    """What a selection and a plan take."""
+    """Options of selections and plans."""
 
     max_tools: int
     only_available: bool
@@ -39,14 +39,14 @@ class Choice(Message, total=False):
 
 
 class SelectOptions(Choice, total=False):
-    """What a selection takes."""
+    """Options of a selection."""
 
     mode: Literal["selected", "direct", "compact_direct", "discovery", "auto"]
     defer_loading: bool
 
 
 class PlanOptions(Choice, total=False):
-    """What a plan takes."""
+    """Options of a plan."""
 
     failure_policy: Literal["fail_open", "fail_closed"]
     selection_mode: Literal["discovered", "all"]
@@ -54,7 +54,7 @@ class PlanOptions(Choice, total=False):
 
 
 class DiscoverOptions(Message, total=False):
-    """What a discovery takes: budgets and lengths of its tiers."""
+    """Options of a discovery: budgets and lengths of its tiers."""
 
     defer_loading: bool
     tier0_tokens: int
@@ -65,8 +65,8 @@ class DiscoverOptions(Message, total=False):
     relevance: float
 
 
-class Told(TypedDict, total=False):
-    """How a turn went: at most one of the first three."""
+class OutcomeFields(TypedDict, total=False):
+    """An outcome, with at most one of the first three fields."""
 
     status: Literal["success", "partial", "failed"]
     score: float
@@ -75,15 +75,15 @@ class Told(TypedDict, total=False):
     note: str
 
 
-class Shown(Caller, total=False):
-    """How much is said of a capability."""
+class DetailOptions(Caller, total=False):
+    """Level of detail of a capability."""
 
     detail: Detail
     examples: bool
 
 
-class Filters(Shown, total=False):
-    """Which capabilities, and from where on."""
+class Filters(DetailOptions, total=False):
+    """Filters and page of a list."""
 
     query: str
     prefix: str

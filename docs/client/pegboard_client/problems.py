@@ -1,6 +1,6 @@
-"""What goes wrong, as exceptions. Pegboard says it as RFC 9457 has it, and so do these.
+"""Exceptions for errors, which Pegboard sends as problem details (RFC 9457).
 
-No message has the key in it, nor anything else of what was sent but the address.
+No message contains the key or anything of the request but its URL.
 """
 
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ import httpx
 
 
 class PegboardError(Exception):
-    """Anything that this client raises of its own."""
+    """Base class of this client's exceptions."""
 
 
 class NoAnswer(PegboardError):
-    """Pegboard could not be reached, or did not answer in time. The cause is httpx's."""
+    """Pegboard could not be reached or timed out. `__cause__` is httpx's exception."""
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """A field of the request that is wrong, and why."""
+    """An invalid field of the request, with the reason."""
 
     field: str
     reason: str
 
 
 class Problem(PegboardError):
-    """Pegboard refused, or failed."""
+    """Pegboard refused the request or failed."""
 
     def __init__(self, status: int, body: dict[str, Any], retry_after: float | None) -> None:
         self.status = status
@@ -44,23 +44,23 @@ class Problem(PegboardError):
 
 
 class InvalidInput(Problem):
-    """400: a field is wrong or unknown."""
+    """400: a field is invalid or unknown."""
 
 
 class NotAuthenticated(Problem):
-    """401: no valid key."""
+    """401: the key is missing or invalid."""
 
 
 class NotAllowed(Problem):
-    """403: a scope is missing, or the caller is not one to act for."""
+    """403: a scope is missing, or the key may not act for this caller."""
 
 
 class NotFound(Problem):
-    """404: there is no such thing for this caller."""
+    """404: it does not exist for this caller."""
 
 
 class Conflict(Problem):
-    """409: it is not as the request takes it to be."""
+    """409: the resource is not in the state that the request assumes."""
 
 
 class NotProcessable(Problem):
@@ -68,11 +68,11 @@ class NotProcessable(Problem):
 
 
 class TooManyRequests(Problem):
-    """429: `retry_after` says in how many seconds the next has a place."""
+    """429: retry after `retry_after` seconds."""
 
 
 class Unavailable(Problem):
-    """502, 503, 504: try again later."""
+    """502, 503, 504: retry later."""
 
 
 _KINDS: dict[int, type[Problem]] = {
@@ -90,7 +90,7 @@ _KINDS: dict[int, type[Problem]] = {
 
 
 def problem_of(response: httpx.Response) -> Problem:
-    """The exception for an answer that is no success, also where a proxy gave it."""
+    """Build the exception for an error response, even if a proxy sent it."""
     try:
         body = response.json()
     except ValueError:

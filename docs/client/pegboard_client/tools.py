@@ -1,4 +1,4 @@
-"""Between a model and Pegboard: what a tool's call asks for, and what the model is told of it."""
+"""Tool calls of a model: mapped to Pegboard's calls, and results to text for the model."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from typing import Any
 from pegboard_client.answers import Call, MetaAnswer, Offer
 from pegboard_client.problems import InvalidInput, NotFound
 
-# In these modes the model was given meta-tools, and not the tools themselves.
+# In these modes the model has meta-tools in place of the tools themselves.
 _META = {"compact_direct", "discovery"}
 _FAILED = {"failed", "unknown", "rejected", "expired", "cancelled"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the model wants: a capability, or a meta-tool of that name."""
+class ToolCall:
+    """A capability or meta-tool to call, as the model meant it."""
 
     name: str
     arguments: dict[str, Any]
@@ -24,8 +24,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a tool's call: `text` is for the model. `call` is there where a capability was
-    called; with the status `client_executes` the application itself carries it out."""
+    """The result of a tool call, with `text` for the model.
+
+    `call` is set for a capability. If its status is `client_executes`, the application must carry
+    the call out.
+    """
 
     text: str
     is_error: bool = False
@@ -33,40 +36,43 @@ class Ran:
 
     @classmethod
     def of_call(cls, call: Call) -> "Ran":
-        """A call as the model is told of it."""
+        """Convert a call for the model."""
         failed = call["status"] in _FAILED or bool(call.get("result", {}).get("is_error"))
         return cls(text_of(call), failed, call)
 
     @classmethod
     def of_meta(cls, answer: MetaAnswer) -> "Ran":
-        """A meta-tool's answer, which is for the model as it is."""
+        """Convert a meta-tool's answer, which goes to the model unchanged."""
         return cls(json.dumps(answer["result"], ensure_ascii=False))
 
     @classmethod
     def refused(cls, problem: InvalidInput | NotFound) -> "Ran":
-        """What the model has asked wrongly, for it to ask again. Raises what is not its doing."""
+        """Convert the model's own mistake, so that it can try again; raise other problems."""
         if isinstance(problem, InvalidInput) and not (problem.field or "").startswith("arguments"):
             raise problem
         return cls(problem.detail, is_error=True)
 
 
-def asked_of(offer: Offer, name: str, arguments: Mapping[str, Any]) -> Asked:
-    """What is meant by the name and arguments that a model has from `tools`."""
+def resolve_tool_call(offer: Offer, name: str, arguments: Mapping[str, Any]) -> ToolCall:
+    """Resolve the name and arguments that a model has taken from `tools`."""
     renamed = offer["renamed"].get(name)
     if renamed:
-        back = renamed["arguments"]
-        arguments = {back.get(argument, argument): value for argument, value in arguments.items()}
+        original_names = renamed["arguments"]
+        arguments = {
+            original_names.get(argument, argument): value for argument, value in arguments.items()
+        }
         name = renamed["full_name"]
     if offer["mode"]["mode"] not in _META:
-        return Asked(name, dict(arguments), is_meta=name == "discover_capabilities")
-    if name == "execute_tool":  # the same call by its own way, which waits and is sent once
-        return Asked(str(arguments.get("name", "")), arguments.get("params") or {}, is_meta=False)
-    return Asked(name, dict(arguments), is_meta=True)
+        return ToolCall(name, dict(arguments), is_meta=name == "discover_capabilities")
+    if name == "execute_tool":  # replaced by the API call, which can wait and is idempotent
+        return ToolCall(
+            str(arguments.get("name", "")), arguments.get("params") or {}, is_meta=False
+        )
+    return ToolCall(name, dict(arguments), is_meta=True)
 
 
 def text_of(call: Call) -> str:
-    """What came of a call, in words: a skill's instructions, the texts of a result, or how it
-    stands."""
+    """Return a call as text: a skill's instructions, the result's texts, or the state."""
     if "content" in call:
         return call["content"]
     result = call.get("result")

@@ -1,1 +1,1 @@
-"""Load on all of Pegboard, as `make run` starts it, beside the goals it is held to."""
+"""Load on a complete Pegboard as started by `make run`, compared with its goals."""

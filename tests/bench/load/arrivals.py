@@ -1,7 +1,7 @@
-"""Requests at a fixed rate, however long those before take, so that no stall is hidden.
+"""Requests at a fixed rate, however long earlier ones take, so that no stall is hidden.
 
-A request counts from the moment at which it was due. The load ends by itself: what could not be
-sent `GRACE_SECONDS` after the last was due is an error.
+A request is timed from the moment at which it was due. The load ends by itself: a request that
+could not be sent `GRACE_SECONDS` after the last was due is an error.
 """
 
 import http.client
@@ -23,7 +23,7 @@ _ANSWER_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Load:
-    """Milliseconds of each answer, and the reasons of those that failed."""
+    """Latencies in milliseconds, and the reasons of failures."""
 
     milliseconds: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
@@ -38,21 +38,21 @@ class Load:
         return sum(self.errors.values())
 
     def p(self, percent: int) -> float:
-        """Return a percentile of the answers, in milliseconds; infinite without any."""
+        """Return a percentile of the latencies in milliseconds; infinite without any."""
         if len(self.milliseconds) < 2:
             return self.milliseconds[0] if self.milliseconds else float("inf")
         return statistics.quantiles(self.milliseconds, n=100, method="inclusive")[percent - 1]
 
 
 class Client:
-    """One connection to the web server that is kept, with the bearer of each request."""
+    """A kept connection to the web server, with the bearer of each request."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._connection = self._new()
 
     def ask(self, method: str, path: str, key: str, body: dict[str, Any] | None = None) -> Any:
-        """Return the JSON of a 2xx. Raise RuntimeError with the status of any other."""
+        """Return the JSON of a 2xx answer; raise RuntimeError with any other status."""
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         try:
             content = json.dumps(body) if body is not None else None

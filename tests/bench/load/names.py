@@ -1,4 +1,4 @@
-"""The loads by name: how many tools their world has, and how long each takes in full."""
+"""The loads by name, with the number of tools in their world, and their full duration."""
 
 SMALL, LARGE = 5_000, 50_000
 LOADS = {

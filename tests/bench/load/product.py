@@ -1,4 +1,4 @@
-"""All of Pegboard for a load: web, worker and connections on servers of its own."""
+"""A complete Pegboard for a load: web, worker and connections on servers of its own."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.ports import free_port
 
 
 class Product:
-    """The running programs. What they cost is read from the system."""
+    """The running programs. Their costs are read from the operating system."""
 
     def __init__(self, port: int, programs: list[Program]) -> None:
         self.port = port
@@ -22,18 +22,18 @@ class Product:
         self._servers = psutil.Process(os.getppid())
 
     def costing(self, load: Callable[[], Load]) -> Load:
-        """Run a load and add the CPU time that the product took for it."""
+        """Run a load; return it with the CPU time that the product used."""
         before = self._cpu_seconds()
         done = load()
         done.cpu_seconds = self._cpu_seconds() - before
         return done
 
     def resident_megabytes(self) -> float:
-        """Return the memory of our own programs. Pages of Postgres are shared and not counted."""
+        """Return the memory of our own programs, without Postgres's shared pages."""
         return sum(each.memory_info().rss for each in self._own()) / 1_000_000
 
     def open_files(self) -> int:
-        """Return how many file descriptors our own programs have open."""
+        """Return the number of file descriptors that our own programs have open."""
         return sum(each.num_fds() for each in self._own())
 
     def _own(self) -> list[psutil.Process]:
@@ -46,7 +46,7 @@ class Product:
         servers = [
             each for each in self._servers.children(recursive=True) if each.pid not in others
         ]
-        # Backends of Postgres come and go: a parent's figures have those that ended.
+        # Postgres's backends come and go: the parent's figures include those that ended.
         return sum(_used(each) for each in (*servers, *self._own()))
 
 
@@ -60,7 +60,7 @@ def _used(process: psutil.Process) -> float:
 
 @contextmanager
 def running() -> Iterator[Product]:
-    """Start the programs on the database that the environment names, and pin the generator."""
+    """Start the programs on the environment's database, and pin the generator to a core."""
     from catalog.servers.secrets.encryption_keys import add_key
 
     data = Path(os.environ["PEGBOARD_DATA_DIR"])

@@ -1,4 +1,4 @@
-"""Recall of the nearest tools: those that the statement finds, beside all that numpy finds."""
+"""Recall of the nearest tools: the statement's candidates compared with numpy's exact result."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ NEAREST = 10
 
 
 def recall(messages: Sequence[str]) -> float:
-    """Return the share of each caller's ten nearest tools that are among the candidates."""
+    """Return the share of each caller's ten nearest tools among the candidates."""
     links = list(User.groups.through.objects.order_by("pk").values_list("user_id", "group_id"))
     step = max(1, len(links) // len(messages))
     asked = zip(messages, links[::step], strict=False)
@@ -43,7 +43,7 @@ def _of_one(message: str, caller: Caller) -> float:
 
 
 def _nearest(model: str, vector: np.ndarray, caller: Caller) -> set[int]:
-    """Return the nearest by an exact sort. In this world a grant is all the right there is."""
+    """Return the nearest by an exact sort. In this world rights are grants alone."""
     granted = IntegrationGroupPermission.objects.filter(group__in=caller.group_ids)
     usable = Capability.objects.filter(
         integration__in=granted.values("content_object"), available=True

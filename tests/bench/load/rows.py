@@ -1,4 +1,4 @@
-"""The loads, one for each goal. A row runs its load and says how it stands to its goal."""
+"""The loads, one for each goal. A row runs its load and compares it with its goal."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A load, what came of it, and whether the goal is met; `more` has figures beside it."""
+    """A load, its result, and whether the goal is met; `more` holds further figures."""
 
     name: str
     goal: str
@@ -44,7 +44,7 @@ class Callers:
 
     @classmethod
     def of_the_world(cls) -> "Callers":
-        """Make a key for every group that somebody is in."""
+        """Create a key for every group that has members."""
         keys: dict[int, str] = {}
         callers = cls()
         people = User.objects.filter(groups__isnull=False, is_active=True).distinct()
@@ -67,21 +67,21 @@ def _new_key(group: Group) -> str:
 
 
 def wake(product: Product, callers: Callers) -> None:
-    """Have the web load its model and plan its statements before anything is measured."""
+    """Warm up the web server: its model and its statements."""
     client = Client(product.port)
     for place in range(WOKEN):
         _select(client, _numbered(place, "wake"), callers.at(place))
 
 
 def cold_selection(product: Product, callers: Callers, seconds: float) -> Row:
-    """Every message is new, so every one is embedded."""
+    """Select for new messages, each of which has to be embedded."""
     load = _at(product, 30, seconds, lambda at: _numbered(at, "cold"), callers)
     met = not load.failed and load.p(95) <= 250
     return Row("cold selection, 5,000 tools", "30/s, p95 <= 250 ms, 0 errors", load, met)
 
 
 def warm_selection(product: Product, callers: Callers, seconds: float) -> Row:
-    """The same messages again and again."""
+    """Select for the same messages repeatedly."""
     messages = texts("single", MESSAGES)
     warm = send_at_rate(
         lambda client, at: _select(client, messages[at], callers.at(at)),
@@ -93,7 +93,7 @@ def warm_selection(product: Product, callers: Callers, seconds: float) -> Row:
 
 
 def my_tools(product: Product, callers: Callers, seconds: float) -> Row:
-    """A page of what a person may use, with words to search in two of three."""
+    """Request a page of one's tools, with a search in two requests of three."""
     words = ("", "&query=invoice", "&query=send")
 
     def send(client: Client, at: int) -> None:
@@ -106,7 +106,7 @@ def my_tools(product: Product, callers: Callers, seconds: float) -> Row:
 
 
 def execute(product: Product, callers: Callers, seconds: float) -> Row:
-    """Calls of an echo server over HTTP: what Pegboard adds to calling it directly."""
+    """Call an echo server over HTTP, to measure what Pegboard adds to a direct call."""
     echo = int(os.environ["PEGBOARD_ECHO_PORT"])
     key = _world(echo)
     command = [sys.executable, "-c", ECHO.format(SERVE.format(echo))]
@@ -124,7 +124,7 @@ def execute(product: Product, callers: Callers, seconds: float) -> Row:
         direct = Load(milliseconds=asyncio.run(_direct(echo, 60, min(seconds, 60))))
         load = _measured(product, send, 60, seconds)
     finally:
-        server.kill()  # asked to end, it would wait for the connection that Pegboard keeps
+        server.kill()  # a graceful stop would wait for the connection that Pegboard keeps
         server.wait()
     half, most = load.p(50) - direct.p(50), load.p(95) - direct.p(95)
     met = not load.failed and half <= 15 and most <= 50
@@ -133,7 +133,7 @@ def execute(product: Product, callers: Callers, seconds: float) -> Row:
 
 
 def _approve_tools(port: int) -> None:
-    """Approve what the server says of its tools, or the worker's first sync would stop them."""
+    """Approve the server's definitions, or the worker's first sync would hold them back."""
     from catalog.models import Integration
     from catalog.registration.definition_review import (
         approve_definitions,
@@ -162,7 +162,7 @@ def _wait_for_port(port: int) -> None:
 
 
 def install(product: Product, callers: Callers, seconds: float) -> Row:
-    """200 tools arrive while people select: how long until all have vectors."""
+    """Add 200 tools while people select; measure the time until all have vectors."""
     from catalog.embedding.embedding_jobs import pending_embeddings
     from catalog.models import Capability
     from catalog.tasks import send_embeddings
@@ -190,7 +190,7 @@ def install(product: Product, callers: Callers, seconds: float) -> Row:
 
 
 def large_catalogue(product: Product, callers: Callers, seconds: float) -> Row:
-    """50,000 tools and 1,000 people; the nearest tools against a count by hand."""
+    """Compare the nearest tools with exact results, for 50,000 tools and 1,000 people."""
     from tests.bench.load.recall import recall
 
     load = _at(product, 10, seconds, lambda at: _numbered(at, "large"), callers)
@@ -201,7 +201,7 @@ def large_catalogue(product: Product, callers: Callers, seconds: float) -> Row:
 
 
 def soak(product: Product, callers: Callers, seconds: float) -> Row:
-    """The same for a long time: memory and descriptors stay."""
+    """Select for a long time; memory and descriptors must not grow."""
     _at(product, 10, min(60, seconds), lambda at: _numbered(at, "first"), callers)
     memory, files = product.resident_megabytes(), product.open_files()
     load = _at(product, 10, seconds, lambda at: _numbered(at, "soak"), callers)
@@ -246,7 +246,7 @@ def _select(client: Client, message: str, caller: tuple[str, str]) -> None:
 
 
 def _numbered(place: int, load: str) -> str:
-    """Return a natural message that no request before had."""
+    """Return a natural message, different for each request."""
     messages = _all_messages()
     return f"{messages[place % len(messages)]} ({load} {place})"
 
@@ -266,7 +266,7 @@ def _new_tool(tool: Callable[..., Any], number: int) -> Any:
 
 
 def _beside(work: Callable[[], None], load: Callable[[], Load]) -> Load:
-    """Run the work in a thread while the load runs; both are done at the end."""
+    """Run the work in a thread beside the load, until both have finished."""
     from concurrent.futures import ThreadPoolExecutor
 
     from django.db import connections

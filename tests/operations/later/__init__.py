@@ -1,1 +1,1 @@
-"""What a later Pegboard might bring: an app whose one migration only adds."""
+"""A simulated later release: an app whose one migration only adds."""

@@ -1,4 +1,4 @@
-"""The settings of a Pegboard that has one app more."""
+"""Settings with one more app."""
 
 # ruff: noqa: F403, TID251 - these are settings themselves, the same but for what follows
 from marketplace.config.settings import *

@@ -1,7 +1,7 @@
-"""What both clients share: where and how to send, and how to read what comes back.
+"""Transport shared by both clients: it builds requests and reads answers.
 
-Talks to Pegboard alone. The key is in the header of each request and nowhere else: not in a log,
-a message, a `repr`, nor a redirection, which is not followed.
+It talks to Pegboard alone. The key is sent in a header and appears nowhere else: not in logs,
+messages or `repr`. Redirects are not followed.
 """
 
 import re
@@ -9,20 +9,20 @@ from typing import Any
 
 import httpx
 
-from pegboard_client.asking import Ask
+from pegboard_client.api_request import ApiRequest
 from pegboard_client.problems import NoAnswer, PegboardError, problem_of
-from pegboard_client.retrying import Retries
+from pegboard_client.retries import Retries
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 _LONGEST_CONNECT = 5.0
 
 
-class Sending:
-    """An address and how to ask there."""
+class Transport:
+    """Address, key and timeouts of a Pegboard."""
 
     def __init__(self, base_url: str, api_key: str, timeout: float, retries: Retries) -> None:
         if not _KEY.fullmatch(api_key):
-            # Here, since what refuses it later would tell it.
+            # Checked here, since httpx's own error would contain the key.
             raise ValueError("An API key has visible ASCII characters only.")
         self.retries = retries
         self.base_url, self._timeout = base_url.rstrip("/"), timeout
@@ -32,28 +32,28 @@ class Sending:
             "User-Agent": "pegboard-client/0.1.0",
         }
 
-    def request_for(self, ask: Ask[Any]) -> httpx.Request:
-        """The request as it is sent."""
-        seconds = self._timeout + ask.waits
+    def request_for(self, request: ApiRequest[Any]) -> httpx.Request:
+        """Build the HTTP request."""
+        seconds = self._timeout + request.wait_seconds
         timeout = httpx.Timeout(seconds, connect=min(self._timeout, _LONGEST_CONNECT))
         return httpx.Request(
-            ask.method,
-            self.base_url + ask.path,
-            params=dict(ask.query) or None,
-            json=ask.body,
-            headers=self._headers | dict(ask.headers),
+            request.method,
+            self.base_url + request.path,
+            params=dict(request.query) or None,
+            json=request.body,
+            headers=self._headers | dict(request.headers),
             extensions={"timeout": timeout.as_dict()},
         )
 
 
-def no_answer(ask: Ask[Any], error: httpx.RequestError) -> NoAnswer:
-    """In words, with what httpx says of it as the cause."""
+def no_answer(request: ApiRequest[Any], error: httpx.RequestError) -> NoAnswer:
+    """Build the exception for a failed connection."""
     kind = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "is not there"
-    return NoAnswer(f"Pegboard {kind}: {ask.method} {ask.path} ({type(error).__name__})")
+    return NoAnswer(f"Pegboard {kind}: {request.method} {request.path} ({type(error).__name__})")
 
 
-def read(response: httpx.Response) -> Any:
-    """What was answered; a Problem where it is none."""
+def read_answer(response: httpx.Response) -> Any:
+    """Return the answer's JSON; raise a Problem for an error."""
     if not response.is_success:
         raise problem_of(response)
     try:
