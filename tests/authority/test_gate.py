@@ -272,7 +272,7 @@ from catalog.formats.descriptors import Descriptor
 from catalog.models import Integration
 from catalog.registration.descriptor_rows import store_capabilities
 from catalog.trust.gate import Origin, UnreviewedDefinition, admit, review
-from catalog.trust.reviewed_texts import own_words
+from catalog.trust.reviewed_texts import trust_own_text
 from discovery.answer.formats.format_base import Tool
 
 
@@ -293,11 +293,11 @@ def right(one: UnreviewedDefinition, integration: Integration) -> None:
 
 
 def shown(one: UnreviewedDefinition) -> Tool:
-    return Tool("x", one.descriptor.display_name, own_words("ours"))
+    return Tool("x", one.descriptor.display_name, trust_own_text("ours"))
 
 
 def ours() -> Tool:
-    return Tool("x", own_words("ours"), own_words("ours"))
+    return Tool("x", trust_own_text("ours"), trust_own_text("ours"))
 """
 
 
