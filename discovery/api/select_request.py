@@ -1,5 +1,4 @@
-"""From a checked body to the question that the selector is asked: one way for every call that takes
-a message."""
+"""Conversion of validated requests with a message into selection requests."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from discovery.select.selection import Asked
 
 
 def asked_about(request: Request, body: dict[str, Any]) -> Asked:
-    """What a `MessageSerializer` has checked, for the caller that the request may ask for."""
+    """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
     caller = caller_of(
         request, user=body.get("user"), group=body.get("group"), space=body.get("space")
     )
@@ -27,7 +26,7 @@ def asked_about(request: Request, body: dict[str, Any]) -> Asked:
 
 
 def asked_to_select(request: Request, body: dict[str, Any]) -> Asked:
-    """What a `SelectRequestSerializer` has checked."""
+    """Convert a validated `SelectRequestSerializer`."""
     return replace(
         asked_about(request, body),
         max_tools=body.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
@@ -36,6 +35,6 @@ def asked_to_select(request: Request, body: dict[str, Any]) -> Asked:
 
 
 def example(**options: Any) -> OpenApiExample:
-    """A request as the API's pages show it, with what the call takes beyond a message."""
+    """Return an example request for the API documentation, with the call's further fields."""
     message = {"message": "mail the team that the release is out", "user": "alice"}
     return OpenApiExample("A message from alice", value=message | options, request_only=True)

@@ -1,4 +1,4 @@
-"""The bodies of plans, turns, outcomes and figures."""
+"""Serializers of plans, turns, outcomes and figures."""
 
 from typing import Any
 
@@ -53,14 +53,14 @@ class OutcomeWindowSerializer(serializers.Serializer[Any]):
 
 
 class OutcomePlaceSerializer(serializers.Serializer[Any]):
-    """Where a window or an alert is from; null where it is about all groups, or the root."""
+    """Group and space of a window or alert; null for all groups, or for the root."""
 
     group = serializers.CharField(allow_null=True)
     space = serializers.CharField(allow_null=True)
 
 
 class NamedWindowSerializer(OutcomeWindowSerializer):
-    """A window and where it is from."""
+    """An outcome window with its group and space."""
 
     place = OutcomePlaceSerializer()
 
@@ -72,7 +72,7 @@ class WindowsSerializer(serializers.Serializer[Any]):
 
 
 class AlertSerializer(serializers.ModelSerializer[OutcomeAlert]):
-    """That turns go badly, since a rate is below its threshold."""
+    """An alert on a rate below its threshold."""
 
     class Meta:
         model = OutcomeAlert
@@ -80,7 +80,7 @@ class AlertSerializer(serializers.ModelSerializer[OutcomeAlert]):
 
 
 class NamedAlertSerializer(AlertSerializer):
-    """An alert and where it is from."""
+    """An alert with its group and space."""
 
     place = OutcomePlaceSerializer()
 
@@ -122,21 +122,21 @@ class PlanSerializer(SelectionInModeSerializer, DecidedSerializer):
 
 
 class TurnStepSerializer(serializers.Serializer[Any]):
-    """A state that a turn has come to."""
+    """A state of a turn, and the time it was entered."""
 
     state = serializers.ChoiceField(Turn.State.choices)
     at = serializers.DateTimeField()
 
 
 class CalledSerializer(serializers.Serializer[Any]):
-    """A capability that was called."""
+    """Call of a capability in the turn."""
 
     full_name = serializers.CharField()
     selected = serializers.BooleanField(help_text="Whether the turn had offered it.")
 
 
 class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
-    """How a turn ended."""
+    """Outcome of a turn."""
 
     class Meta:
         model = Outcome
@@ -144,7 +144,7 @@ class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
 
 
 class PickedSerializer(serializers.Serializer[Any]):
-    """A capability that was selected."""
+    """Selection of a capability in the turn."""
 
     id = serializers.CharField()
     score = serializers.FloatField()
@@ -172,13 +172,15 @@ class TurnSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(DecidedSerializer(allow_null=True))
     def get_plan(self, told: TurnView) -> dict[str, Any] | None:
-        """Null for a mere selection."""
+        """Null for a selection without a plan."""
         return told.turn.plan or None
 
 
 class OutcomeRequestSerializer(StrictSerializer):
-    """How a turn went: at most one of status, score and taskSuccess. Without any it is worked out
-    from what was called."""
+    """Report of an outcome, with at most one of status, score and taskSuccess.
+
+    Without any of them the outcome is inferred from the calls.
+    """
 
     status = serializers.ChoiceField(Outcome.Status.choices, required=False)
     score = Share(required=False)
@@ -201,7 +203,7 @@ class OutcomeRequestSerializer(StrictSerializer):
 
 
 class ReportedSerializer(serializers.Serializer[Any]):
-    """What came of the report."""
+    """Result of the report."""
 
     turn_id = serializers.UUIDField()
     state = serializers.ChoiceField(Turn.State.choices)
@@ -218,7 +220,7 @@ class ReportedSerializer(serializers.Serializer[Any]):
 
 
 class GroupQuerySerializer(StrictSerializer):
-    """Which group it is about."""
+    """Group to report on."""
 
     group = Text(
         max_length=150,
@@ -237,14 +239,14 @@ class AlertsQuerySerializer(GroupQuerySerializer):
 
 
 class FiguresQuerySerializer(GroupQuerySerializer):
-    """A time and a group."""
+    """A period and a group."""
 
     since = serializers.DateTimeField(required=False, help_text="Thirty days ago without it.")
     until = serializers.DateTimeField(required=False, help_text="Now without it.")
 
 
 class FiguresByQuerySerializer(FiguresQuerySerializer):
-    """And how fine."""
+    """A period, a group, and the step."""
 
     by = serializers.ChoiceField(
         ("day", "hour"), default="day", help_text="Which of `days` and `hours` is filled."
@@ -252,7 +254,7 @@ class FiguresByQuerySerializer(FiguresQuerySerializer):
 
 
 class FigureSerializer(serializers.Serializer[Any]):
-    """A measure beside its target."""
+    """A figure with its target."""
 
     value = serializers.FloatField(allow_null=True)
     wanted = serializers.ChoiceField(list(COMPARISONS))
@@ -262,7 +264,7 @@ class FigureSerializer(serializers.Serializer[Any]):
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
-    """The five figures, the latency twice."""
+    """The five figures, with two for latency."""
 
     tokens_saved = FigureSerializer(help_text="Share of all definitions' tokens not sent.")
     called_among_selected = FigureSerializer(
@@ -279,7 +281,7 @@ class FiguresSerializer(serializers.Serializer[Any]):
 
 
 class CountsSerializer(serializers.Serializer[Any]):
-    """What the figures rest on."""
+    """Counts behind the figures."""
 
     turns = serializers.IntegerField()
     turns_with_all = serializers.IntegerField()
@@ -304,7 +306,7 @@ class CountsSerializer(serializers.Serializer[Any]):
 
 
 class DaySerializer(serializers.Serializer[Any]):
-    """One day in UTC; days without turns are left out."""
+    """A day in UTC; days without turns are omitted."""
 
     day = serializers.DateField()
     counts = CountsSerializer()
@@ -312,7 +314,7 @@ class DaySerializer(serializers.Serializer[Any]):
 
 
 class HourSerializer(serializers.Serializer[Any]):
-    """One hour; hours without turns are left out."""
+    """An hour; hours without turns are omitted."""
 
     at = serializers.DateTimeField(help_text="When it began.")
     counts = CountsSerializer()
@@ -320,14 +322,14 @@ class HourSerializer(serializers.Serializer[Any]):
 
 
 class BeforeSerializer(serializers.Serializer[Any]):
-    """The time of the same length before; its latency has nothing that it is compared with."""
+    """The equally long period before; its latency has no baseline."""
 
     counts = CountsSerializer()
     figures = FiguresSerializer()
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """What happened in a time."""
+    """Report of a period."""
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()

@@ -27,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class UnitedCase:
-    """A situation in which support and interns answer together."""
+    """A situation with the joint rights of support and interns."""
 
     number: int
     answer: Answer

@@ -106,7 +106,7 @@ def test_settings_exist(paper: Path) -> None:
 
 @every_paper
 def test_operations_of_the_api_exist(paper: Path) -> None:
-    """Those that a page names in full, such as `GET /api/v1/calls/{id}?wait=20`."""
+    """Covers operations named in full, such as `GET /api/v1/calls/{id}?wait=20`."""
     named = OPERATION.findall(paper.read_text("utf-8"))
 
     missing = {operation for operation in map(_without_names, named) if operation not in OPERATIONS}
@@ -152,7 +152,7 @@ def test_tests_that_the_page_of_seeds_names_exist() -> None:
 
 
 def test_changelog_is_short_enough_to_be_read() -> None:
-    """A union merge brings entries back that were merged into one."""
+    """Guards against union merges, which bring back entries merged into one."""
     words = (PROJECT / "CHANGELOG.md").read_text("utf-8").split()
 
     assert len(words) < 2_500, "remove entries that a merge brought back, or merge some into one"

@@ -17,7 +17,7 @@ PATIENCE = 1  # second: Celery's own is six
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """The tasks that were sent, by name and arguments."""
+    """The tasks sent so far, by name and arguments."""
     redis_circuit.close()
     tasks: Sent = []
     monkeypatch.setattr(Celery, "send_task", lambda _, task, ids: tasks.append((task, ids)))

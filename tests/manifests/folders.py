@@ -48,6 +48,6 @@ def reasons(report: ReloadReport) -> list[str]:
 
 
 def provider(full_name: str = "lamp") -> Path | None:
-    """The manifest that provides the capability."""
+    """Return the manifest that provides the capability."""
     row = ManifestFile.objects.filter(capability__full_name=full_name).first()
     return Path(row.path) if row else None

@@ -29,7 +29,7 @@ KEY, OTHER = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 @pytest.fixture
 def file(tmp_path: Path, settings: Settings) -> Path:
-    """Where a backup will be of two tools that alice may use, and a sealed secret."""
+    """Path of a future backup, with two tools that alice may use and a sealed secret."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (KEY,)
     store(tool("send_email"), tool("read_calendar"))
     embed_pending()
