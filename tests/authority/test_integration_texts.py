@@ -167,7 +167,10 @@ WRITERS = {
     ): "an old call's name, and stores nothing",
     ("marketplace/installs/install_candidate.py", "put_texts"): "takes ReviewedIntegration only",
     ("marketplace/installs/install_candidate.py", "_put"): "leaves the texts out",
-    ("marketplace/installs/install_requests.py", "_integration"): "writes a ReviewedIntegration",
+    (
+        "marketplace/installs/install_requests.py",
+        "_prepare_integration",
+    ): "writes a ReviewedIntegration",
 }
 TEXTS = {
     *INTEGRATION_TEXTS,

@@ -148,7 +148,6 @@ OTHERS = {
     "discovery/select/candidates.py json.loads": "a jsonb column, read as text",
     "discovery/answer/tiers/tier_state.py json.loads": "a jsonb column, read as text",
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
-    "marketplace/sources/kinds/registry_source.py .json": "the strict reader of sources",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }
 _READERS = {
