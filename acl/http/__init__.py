@@ -3,6 +3,7 @@
 __all__ = [
     "admin_api",
     "admin_policy",
+    "answer_serializer",
     "api_callers",
     "authentication",
     "body_parser",

@@ -1,6 +1,7 @@
 """Services of the platform, without a word about rights: Redis, SQL, jobs, JSON, mail, clock."""
 
 __all__ = [
+    "answer_model",
     "client_address",
     "clock",
     "csv_lines",

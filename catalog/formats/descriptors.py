@@ -119,11 +119,19 @@ def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     )
 
 
+# Most of what is inside JSON. Asking for the exact type saves a call for each of them, and every
+# tool of an answer is measured as canonical JSON.
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
 def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: inner if type(inner) in _PLAIN else _plain_numbers(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [inner if type(inner) in _PLAIN else _plain_numbers(inner) for inner in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, dict):
-        return {key: _plain_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain_numbers(inner) for inner in value]
     return value

@@ -20,8 +20,9 @@ DETAILS: tuple[Detail, ...] = get_args(Detail)
 # Levels that need the row: the cached listing has no schemas.
 WITH_DEFINITION: frozenset[Detail] = frozenset({"micro_schema", "compact_schema", "full_schema"})
 # Without the arguments' descriptions, the whole description must say how to call it.
-WHOLE_DESCRIPTIONS: frozenset[Detail] = frozenset({"compact_schema", "full_schema"})
+WHOLE_DESCRIPTIONS: frozenset[str] = frozenset({"compact_schema", "full_schema"})
 SHORT = 60
+Access = Literal["runs", "asks first"]
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 # Fields for a model and its user; connection details are for admins.
 FULL_FIELDS = (
@@ -48,30 +49,39 @@ def short_description(text: str, most: int = SHORT) -> str:
     return (head if space else text[: most - 1]).rstrip(" ,;:-") + "…"
 
 
+def access_of(asks_first: bool) -> Access:
+    """Return "asks first" if a person approves each call, else "runs"."""
+    return "asks first" if asks_first else "runs"
+
+
 def with_tokens(body: Mapping[str, Any]) -> dict[str, Any]:
     """Add the entry's own token count, as a model would read it."""
     return {**body, "tokens": estimate_tokens(body)}
 
 
-def description_at(detail: Detail, text: str) -> str:
+def description_at(detail: str, text: str) -> str:
     """Return the description for a level: whole or short."""
     return text if detail in WHOLE_DESCRIPTIONS else short_description(text)
 
 
 def schema_at(detail: Detail, schema: JSONObject | None) -> dict[str, Any]:
-    """Return the arguments' schema in the level's notation, or {}.
+    """Return the arguments' schema in the level's notation, by its field's name, or {}."""
+    if detail not in WITH_DEFINITION:
+        return {}
+    name = "micro_schema" if detail == "micro_schema" else "input_schema"
+    return {name: arguments_at(detail, schema)}
+
+
+def arguments_at(detail: str, schema: JSONObject | None) -> Any:
+    """Return the arguments' schema in the notation of a level that has them.
 
     No level costs more than the next one: if a shorter notation is longer, that level's notation is
     used.
     """
-    if detail not in WITH_DEFINITION:
-        return {}
     if detail == "full_schema":
-        return {"input_schema": schema}
+        return schema
     short = _cheaper(compact(schema), schema)
-    if detail == "compact_schema":
-        return {"input_schema": short}
-    return {"micro_schema": _cheaper(micro(schema), short)}
+    return short if detail == "compact_schema" else _cheaper(micro(schema), short)
 
 
 def describe_capability(
@@ -112,7 +122,7 @@ def _outline(entry: Entry, *, asks_first: bool, detail: Detail) -> dict[str, Any
         "description": description_at(detail, entry.description),
         "category": entry.category,
         "side_effect": entry.side_effect,
-        "access": "asks first" if asks_first else "runs",
+        "access": access_of(asks_first),
     }
 
 

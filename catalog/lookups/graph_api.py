@@ -20,6 +20,7 @@ from acl.models import ApiKey
 from catalog.graph.neighbours import Neighbour
 from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
 from catalog.lookups.catalog_queries import describe_disconnected
+from catalog.lookups.detail_levels import access_of
 from catalog.models import Capability, Edge
 
 
@@ -197,5 +198,5 @@ def _neighbour_body(one: Neighbour) -> dict[str, Any]:
     return {
         "id": shown.pop("identifier"),
         **shown,
-        "access": "asks first" if asks_first else "runs",
+        "access": access_of(asks_first),
     }

@@ -1,9 +1,11 @@
 """Modes: what goes before the model, be it all definitions, their names, or tools to search."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from django.conf import settings
+
+from acl.platform.answer_model import Answer, Shown
 
 Mode = Literal["selected", "direct", "compact_direct", "discovery"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -13,12 +15,15 @@ MOST_DIRECT, MOST_COMPACT = 2_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ModeChoice:
+class ModeChoice(Answer):
     """A mode, the reason for it in words, and the budget: its share of the window in tokens."""
+
+    component = "Mode"
 
     mode: Mode
     reason: str
-    budget: int
+    # The share of the window.
+    budget: Annotated[int, Shown("In tokens; 0 where none was asked for.")]
 
 
 def choose_mode(

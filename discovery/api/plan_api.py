@@ -1,5 +1,6 @@
 """POST plan: what a turn offers, what happens where discovery fails, and why."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
-from discovery.api.select_body import answer, mode_of
+from acl.platform.answer_model import write_answer
+from discovery.answer.selection_answer import answer_selection
 from discovery.api.select_request import asked_to_select, example
 from discovery.api.turn_api import window_for
 from discovery.api.turn_serializers import (
@@ -18,7 +20,7 @@ from discovery.api.turn_serializers import (
     PlanRequestSerializer,
     PlanSerializer,
 )
-from discovery.turns.turn_plan import Plan, Wanted, plan_record, plan_turn
+from discovery.turns.turn_plan import Plan, PlanAnswer, Wanted, plan_record, plan_turn
 
 OVERRIDES = ("failure_policy", "selection_mode", "kind")
 
@@ -45,17 +47,26 @@ class PlanView(APIView):
         asked = serializer.validated_data
         wanted = _wanted(request, asked)
         plan = plan_turn(wanted)
-        body = answer(
-            plan.selection,
-            provider=asked["format"],
-            detail=asked["detail"],
-            explain=asked["explain"],
-            injection=plan.injection,
-        )
-        if not asked["include_prompt"]:
-            body["prompt"] = ""
-        decided = plan_record(wanted, plan) | mode_of(plan.injection)
-        return Response(body | decided | _standing(request, plan))
+        window = plan.course.window and window_for(request, plan.course.window)
+        told = OutcomeWindowSerializer(window).data if window else None
+        return Response(write_answer(_answer(wanted, plan, asked)) | {"window": told})
+
+
+def _answer(wanted: Wanted, plan: Plan, asked: dict[str, Any]) -> PlanAnswer:
+    answer = answer_selection(
+        replace(plan.selection, turn_id=plan.turn_id),
+        injection=plan.injection,
+        provider=asked["format"],
+        detail=asked["detail"],
+        explain=asked["explain"],
+    )
+    return PlanAnswer(
+        answer=answer if asked["include_prompt"] else replace(answer, prompt=""),
+        decided=plan_record(wanted, plan),
+        mode=plan.injection.choice,
+        search_result=plan.injection.search_result,
+        state=plan.state,
+    )
 
 
 def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
@@ -66,15 +77,6 @@ def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
         provider=asked["format"],
         context_window=asked.get("context_window"),
     )
-
-
-def _standing(request: Request, plan: Plan) -> dict[str, Any]:
-    window = plan.course.window and window_for(request, plan.course.window)
-    return {
-        "turn_id": plan.turn_id,
-        "state": plan.state,
-        "window": OutcomeWindowSerializer(window).data if window else None,
-    }
 
 
 def _refuse_overrides(given: Any) -> None:

@@ -8,8 +8,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
+from acl.platform.answer_model import write_answer
 from discovery.answer.injection import inject
-from discovery.api.select_body import answer, mode_of
+from discovery.answer.selection_answer import SelectAnswer, answer_selection
 from discovery.api.select_request import asked_to_select, example
 from discovery.api.select_serializers import (
     SelectInModeRequestSerializer,
@@ -49,7 +50,7 @@ class SelectView(APIView):
             context_window=wanted.get("context_window"),
             deferred=wanted["defer_loading"],
         )
-        body = answer(
+        answer = answer_selection(
             selection,
             provider=wanted["format"],
             detail=wanted["detail"],
@@ -57,4 +58,5 @@ class SelectView(APIView):
             injection=injection,
             started=started,
         )
-        return Response(body | mode_of(injection))
+        chosen = SelectAnswer(answer, injection.choice, injection.search_result)
+        return Response(write_answer(chosen))

@@ -5,12 +5,13 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from acl.http.answer_serializer import serializer_for
 from acl.http.strict_serializer import Flag, Number, StrictSerializer, Text
 from catalog.lookups.detail_levels import DETAILS
 from catalog.lookups.lookup_serializers import KINDS
-from catalog.models import Capability
 from discovery.answer.formats.provider_formats import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.modes import AUTO, MODES
+from discovery.answer.selection_answer import SelectAnswer
 
 MOST_HISTORY = 20
 LARGEST_WINDOW = 100_000_000
@@ -110,112 +111,7 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
     )
 
 
-class SelectedSerializer(serializers.Serializer[Any]):
-    """One selected capability and the reasons for it."""
-
-    id = serializers.CharField()
-    full_name = serializers.CharField(help_text="The name that a model calls.")
-    kind = serializers.ChoiceField(Capability.Kind.choices)
-    integration = serializers.CharField()
-    display_name = serializers.CharField()
-    score = serializers.FloatField(min_value=0, max_value=1)
-    reasons = serializers.ListField(child=serializers.CharField())
-    access = serializers.ChoiceField(["runs", "asks first"])
-    available = serializers.BooleanField()
-    core = serializers.BooleanField()
-    pinned = serializers.BooleanField()
-    description = serializers.CharField(
-        required=False, help_text="At most 60 characters below `compact_schema`."
-    )
-    category = serializers.CharField(required=False)
-    side_effect = serializers.ChoiceField(Capability.SideEffect.choices, required=False)
-    alternatives = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="The same definition on other integrations.",
-    )
-    micro_schema = serializers.DictField(
-        required=False, allow_null=True, help_text="The arguments in Pegboard's short notation."
-    )
-    input_schema = serializers.DictField(
-        required=False,
-        allow_null=True,
-        help_text="A JSON schema; at `compact_schema` without the words for people.",
-    )
-    tokens = serializers.IntegerField(
-        help_text="What this entry costs a model that reads it as it is here, estimated."
-    )
-    evidence = serializers.DictField(child=serializers.FloatField(), required=False)
-
-
-class TokensSerializer(serializers.Serializer[Any]):
-    """Estimates: everything the caller may use, what was selected, the difference."""
-
-    all = serializers.IntegerField()
-    selected = serializers.IntegerField()
-    saved = serializers.IntegerField()
-    injected = serializers.IntegerField(
-        required=False, help_text="What `prompt` and `tools` cost as they are written."
-    )
-
-
-class ModeSerializer(serializers.Serializer[Any]):
-    """How much is put before the model, and why."""
-
-    mode = serializers.ChoiceField(MODES)
-    reason = serializers.CharField()
-    budget = serializers.IntegerField(help_text="In tokens; 0 where none was asked for.")
-
-
-class RenamedSerializer(serializers.Serializer[Any]):
-    """What a provider calls otherwise than the catalogue does."""
-
-    full_name = serializers.CharField()
-    arguments = serializers.DictField(
-        child=serializers.CharField(), help_text="The arguments' own names by the others."
-    )
-
-
-class ToolsSerializer(serializers.Serializer[Any]):
-    """What goes into the request to the model."""
-
-    tools = serializers.ListField(child=serializers.DictField(), allow_null=True)
-    renamed = serializers.DictField(
-        child=RenamedSerializer(),
-        help_text="By names in `tools`: what to call instead. Most have no entry.",
-    )
-    search_result = serializers.JSONField(
-        required=False,
-        help_text="With `defer_loading`: what answers the model's search, in its provider's form.",
-    )
-
-
-class SelectionSerializer(serializers.Serializer[Any]):
-    """The answer to a message."""
-
-    selected = SelectedSerializer(many=True)
-    core_included = serializers.ListField(child=serializers.CharField())
-    excluded_count = serializers.IntegerField(help_text="Of what the caller may use.")
-    reason = serializers.CharField()
-    discovery_suggested = serializers.BooleanField()
-    direct = serializers.CharField(
-        allow_null=True, help_text="One capability so far ahead that no model needs to choose."
-    )
-    degraded = serializers.BooleanField()
-    degraded_because = serializers.ListField(child=serializers.CharField())
-    turn_id = serializers.UUIDField(allow_null=True)
-    tokens = TokensSerializer()
-    prompt = serializers.CharField(allow_blank=True)
-    tools = serializers.ListField(child=serializers.DictField(), allow_null=True)
-    timings = serializers.DictField(
-        child=serializers.FloatField(), help_text="Milliseconds by part."
-    )
-
-
-class SelectionInModeSerializer(ToolsSerializer, SelectionSerializer):
-    """The answer to a message, in the mode that was asked for."""
-
-    mode = ModeSerializer()
+SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 
 def _short_enough(message: str) -> str:

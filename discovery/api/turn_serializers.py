@@ -5,16 +5,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from acl.http.answer_serializer import serializer_for
 from acl.http.strict_serializer import Flag, Share, StrictSerializer, Text
-from discovery.answer.modes import MODES
-from discovery.api.select_serializers import (
-    SelectionInModeSerializer,
-    SelectRequestSerializer,
-    WindowSerializer,
-)
+from discovery.api.select_serializers import SelectRequestSerializer, WindowSerializer
 from discovery.insights.figures import COMPARISONS
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.turns.turn_plan import POLICIES
+from discovery.turns.turn_plan import POLICIES, Decided, PlanAnswer
 from discovery.turns.turn_records import TurnView
 
 MOST_CALLED = 50
@@ -97,25 +93,10 @@ class AlertsSerializer(serializers.Serializer[Any]):
     offset = serializers.IntegerField()
 
 
-class DecidedSerializer(serializers.Serializer[Any]):
-    """What a plan decided, as it is kept with the turn."""
-
-    failure_policy = serializers.ChoiceField(POLICIES)
-    selection_mode = serializers.ChoiceField(Turn.Mode.choices)
-    kind = serializers.CharField()
-    retries = serializers.IntegerField(help_text="How often discovery may be tried again.")
-    attempts = serializers.IntegerField(help_text="How often it was tried.")
-    decision = serializers.CharField(help_text="What is offered and why, in words.")
-    adapted = serializers.BooleanField(help_text="Whether earlier outcomes changed the decision.")
-    injection = serializers.ChoiceField(MODES, help_text="How it is written for the model.")
-    offered = serializers.IntegerField(help_text="How many capabilities the model may use.")
-
-
-class PlanSerializer(SelectionInModeSerializer, DecidedSerializer):
+class PlanSerializer(serializer_for(PlanAnswer)):  # type: ignore[misc]  # a class, made there
     """The plan: a selection as `POST select` answers it, and what was decided. Where everything is
     offered, `selected` is empty, and `tools` and `prompt` have it."""
 
-    state = serializers.ChoiceField(Turn.State.choices)
     window = OutcomeWindowSerializer(
         allow_null=True, help_text="The outcomes that changed the decision, if any did."
     )
@@ -170,7 +151,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     discovery_calls = serializers.IntegerField(source="turn.discovery_calls")
     discovery_empty = serializers.IntegerField(source="turn.discovery_empty")
 
-    @extend_schema_field(DecidedSerializer(allow_null=True))
+    @extend_schema_field(serializer_for(Decided)(allow_null=True))
     def get_plan(self, told: TurnView) -> dict[str, Any] | None:
         """Null for a selection without a plan."""
         return told.turn.plan or None

@@ -56,5 +56,6 @@ CHECKED = f""",
          (SELECT sum(gains * gains)::real[] FROM ({_NEWEST}) newest) AS squares"""  # noqa: S608
 COLUMNS = """,
        called.turns, called.likenesses, called.worths, totals.gains, totals.squares"""
+NAMES = ("turns", "likenesses", "worths", "gains", "squares")
 JOINED = """
   LEFT JOIN called ON called.id = c.id"""

@@ -8,11 +8,12 @@ the bytes.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
-from typing import Any, NamedTuple, cast
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import psycopg
 from django.conf import settings
@@ -41,7 +42,10 @@ FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
 
 
 class Candidate(NamedTuple):
-    """A competing capability, with cosines and word scores for the message and its clauses."""
+    """A competing capability, with cosines and word scores for the message and its clauses.
+
+    Each field is a column of the statement with the same name.
+    """
 
     pk: int
     identifier: str
@@ -124,15 +128,33 @@ def find_candidates(
     if most and vectors is not None:
         parameters["h0"] = _BinaryValue(HalfVector(vectors[0]).to_binary())
     shape = (count, len(words), use_graph, most)
-    rows = _run(_statement(*shape, united=caller.is_united), parameters)
-    usable, tokens = rows[0][:_TOTALS] if rows else (0, 0)
-    rows = [row[_TOTALS:] for row in rows if row[_TOTALS] is not None]
-    return _candidates(rows, usable, int(tokens or 0), use_graph)
+    columns, rows = _run(_statement(*shape, united=caller.is_united), parameters)
+    return _candidates(_reader(columns), rows)
 
 
-def _candidates(
-    rows: Sequence[tuple[Any, ...]], usable: int, tokens: int, use_graph: bool
-) -> Candidates:
+class _Reader(NamedTuple):
+    """The way to read each part of a row; None where the statement has no such part."""
+
+    key: int
+    totals: Callable[[Any], tuple[int, int | None]]
+    candidate: Callable[[Any], tuple[Any, ...]]
+    related: Callable[[Any], tuple[Any, ...]] | None
+    experiences: Callable[[Any], tuple[Any, ...]] | None
+
+
+@lru_cache(maxsize=32)
+def _reader(columns: tuple[str, ...]) -> _Reader:
+    """Return the reader for rows with these columns, whatever their order."""
+
+    def of(names: Sequence[str]) -> Any:
+        return itemgetter(*map(columns.index, names)) if names[0] in columns else None
+
+    key = columns.index("pk")
+    return _Reader(key, of(_TOTALS), of(Candidate._fields), of(_RELATIONS), of(memory.NAMES))
+
+
+def _candidates(reader: _Reader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
+    usable, tokens = reader.totals(rows[0]) if rows else (0, 0)
     found: list[Candidate] = []
     outside: list[Candidate] = []
     links: list[Link] = []
@@ -140,10 +162,11 @@ def _candidates(
     checked = VoteGains()
     names: dict[int, list[str]] = {}
     for row in rows:
-        candidate, more = Candidate._make(row[:_WIDTH]), row[_WIDTH:]
-        if use_graph:
-            is_hit, targets, kinds, weights, shared = more[:_RELATIONS]
-            more = more[_RELATIONS:]
+        if row[reader.key] is None:  # the totals alone: nothing was found
+            break
+        candidate = Candidate._make(reader.candidate(row))
+        if reader.related:
+            is_hit, targets, kinds, weights, shared = reader.related(row)
             (found if is_hit else outside).append(candidate)
             if targets:
                 links += map(Link, repeat(candidate.pk), targets, kinds, weights)
@@ -151,15 +174,17 @@ def _candidates(
                 names[candidate.pk] = shared
         else:
             found.append(candidate)
-        if more:
-            turns, likenesses, worths, gains, squares = more
+        if reader.experiences:
+            turns, likenesses, worths, gains, squares = reader.experiences(row)
             checked = VoteGains(gains, squares) if gains else checked
             if turns:
                 experiences += map(Experience, repeat(candidate.pk), turns, likenesses, worths)
     stored = {(link.source, link.target, link.kind) for link in links}
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
     embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
-    return Candidates(found, usable, tokens, embedded, outside, links, experiences, checked)
+    return Candidates(
+        found, usable, int(tokens or 0), embedded, outside, links, experiences, checked
+    )
 
 
 @lru_cache(maxsize=32)
@@ -233,20 +258,22 @@ hits AS MATERIALIZED (
   {called}
 ),
 totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
-SELECT totals.usable, totals.tokens, c.id, c.identifier, c.full_name, c.kind, c.action, i.slug,
-       c.display_name, c.description, c.category, c.tags, c.input_schema::text, c.side_effect,
-       c.core, c.pinned, c.available, c.tokens, c.fingerprint,
-       c.id IN (SELECT id FROM usable WHERE mode = 1),
-       ARRAY[{cosines}]::float8[], ARRAY[{words}]::float8[]{related}{experiences}
+SELECT totals.usable, totals.tokens AS usable_tokens, c.id AS pk, c.identifier, c.full_name, c.kind,
+       c.action, i.slug AS integration, c.display_name, c.description, c.category, c.tags,
+       c.input_schema::text AS schema, c.side_effect, c.core, c.pinned, c.available, c.tokens,
+       c.fingerprint, c.id IN (SELECT id FROM usable WHERE mode = 1) AS asks_first,
+       ARRAY[{cosines}]::float8[] AS cosines,
+       ARRAY[{words}]::float8[] AS words{related}{experiences}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
   JOIN catalog_integration i ON i.id = c.integration_id
   LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
   LEFT JOIN catalog_lexicalvector l ON l.capability_id = c.id{joined}) ON true
 """
-_TOTALS, _WIDTH = 2, len(Candidate._fields)
-_RELATIONS = 5  # columns
+_TOTALS = ("usable", "usable_tokens")
+_RELATIONS = ("is_hit", "targets", "kinds", "weights", "names")
 _RELATED = """,
-       c.id IN (SELECT id FROM hits), link.targets, link.kinds, link.weights, counting.names"""
+       c.id IN (SELECT id FROM hits) AS is_hit, link.targets, link.kinds, link.weights,
+       counting.names"""
 _JOINED = """
   LEFT JOIN link ON link.id = c.id LEFT JOIN counting ON counting.id = c.id"""
 _FOREMOST_BY_MEANING = "UNION (SELECT id FROM near ORDER BY distance LIMIT {foremost})"
@@ -337,14 +364,21 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
         return self
 
 
-def _run(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+class Found(NamedTuple):
+    """The rows of a statement, and the names of their columns."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def _run(statement: str, parameters: dict[str, Any]) -> Found:
     connection.ensure_connection()
     query, names = _numbered(statement)
     # Django's wrapper counts queries and translates errors.
     raw = _PreparingCursor(connection.connection)
     with connection._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
         cursor.execute(query, [parameters[name] for name in names])
-        return cast("list[tuple[Any, ...]]", cursor.fetchall())
+        return Found(tuple(column.name for column in cursor.description), cursor.fetchall())
 
 
 @lru_cache(maxsize=16)

@@ -1,11 +1,28 @@
-"""What a selection answers: plain values that every edge renders in its own way."""
+"""Selections: the question, and the answer with the capabilities that fit.
+
+A field with `Shown` is part of the API's answer, of its OpenAPI description and of the client's
+types; the others stay inside Pegboard.
+"""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 from uuid import UUID
 
+from acl.platform.answer_model import Shown
 from acl.rights.caller import Caller
+from catalog.lookups.detail_levels import (
+    DETAILS,
+    Access,
+    access_of,
+    arguments_at,
+    description_at,
+)
+from catalog.models import Capability
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.select.trace import Workings
+
+# Levels of detail at which an answer has more than names, scores and reasons.
+_OUTLINE = frozenset(DETAILS) - {"name_only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +45,56 @@ class Asked:
     beside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """One selected capability: its score from 0 to 1, and in words why it is there."""
+    """One selected capability and the reasons for it."""
 
     pk: int
-    identifier: str
-    full_name: str
-    kind: str
-    integration: str
-    display_name: ReviewedText
-    description: ReviewedText
-    category: str
-    tags: tuple[str, ...]
-    input_schema: ReviewedSchema | None
-    side_effect: str
-    asks_first: bool
-    core: bool
-    pinned: bool
-    available: bool
-    tokens: int
-    score: float
-    reasons: tuple[str, ...]
+    identifier: Annotated[str, Shown(name="id")]
+    full_name: Annotated[str, Shown("The name that a model calls.")]
+    kind: Annotated[str, Shown(choices=Capability.Kind.choices)]
+    integration: Annotated[str, Shown()]
+    display_name: Annotated[ReviewedText, Shown()]
+    score: Annotated[float, Shown(bounds=(0, 1))]
+    reasons: Annotated[tuple[str, ...], Shown()]
+    asks_first: Annotated[bool, Shown(name="access", type=Access, write=access_of)]
+    available: Annotated[bool, Shown()]
+    core: Annotated[bool, Shown()]
+    pinned: Annotated[bool, Shown()]
+    description: Annotated[
+        ReviewedText,
+        Shown(
+            "At most 60 characters below `compact_schema`.",
+            parts=_OUTLINE,
+            write_part=description_at,
+        ),
+    ]
+    category: Annotated[str, Shown(parts=_OUTLINE)]
+    side_effect: Annotated[str, Shown(parts=_OUTLINE, choices=Capability.SideEffect.choices)]
+    # Full names, for people and models that want another one of them.
+    alternatives: Annotated[
+        tuple[str, ...], Shown("The same definition on other integrations.", parts=_OUTLINE)
+    ] = ()
+    input_schema: Annotated[
+        ReviewedSchema | None,
+        Shown(
+            "The arguments in Pegboard's short notation.",
+            name="micro_schema",
+            parts=frozenset({"micro_schema"}),
+            write_part=arguments_at,
+        ),
+        Shown(
+            "A JSON schema; at `compact_schema` without the words for people.",
+            parts=frozenset({"compact_schema", "full_schema"}),
+            write_part=arguments_at,
+        ),
+    ]
     # Shares of the score by kind of evidence, for the score bar: meaning, words, name, use, graph.
-    evidence: dict[str, float] = field(default_factory=dict)
-    # Full names of the same definition on other integrations.
-    alternatives: tuple[str, ...] = ()
+    evidence: Annotated[dict[str, float], Shown(parts=frozenset({"explain"}))] = field(
+        default_factory=dict
+    )
+    tags: tuple[str, ...]
+    tokens: int  # of the whole definition; an answer has those of its own entry instead
     # The full name of the selected one that needs it, where it is there for that reason alone.
     needed_by: str = ""
     # The full name of the result that is related to it and has raised its score.
@@ -62,22 +103,27 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The answer. `excluded_count` and `tokens_all` count only what the caller may use."""
+    """The answer to a message. `excluded_count` and `tokens_all` count only what the caller may
+    use."""
 
     selected: tuple[Selected, ...]
-    core_included: tuple[str, ...]
-    excluded_count: int
-    reason: str
-    discovery_suggested: bool
-    direct: str | None
-    degraded: tuple[str, ...]
+    core_included: Annotated[tuple[str, ...], Shown()]
+    excluded_count: Annotated[int, Shown("Of what the caller may use.")]
+    reason: Annotated[str, Shown()]
+    discovery_suggested: Annotated[bool, Shown()]
+    direct: Annotated[
+        str | None, Shown("One capability so far ahead that no model needs to choose.")
+    ]
+    degraded: Annotated[
+        tuple[str, ...], Shown(type=bool, write=bool), Shown(name="degraded_because")
+    ]
     tokens_all: int
     tokens_selected: int
     # Milliseconds by part: embedding, sql, ranking, rendering, total.
     timings: dict[str, float]
     # The ranking before the cut, best first, at most 20 identifiers: for evaluation.
     ranking: tuple[str, ...] = ()
-    turn_id: UUID | None = None
+    turn_id: Annotated[UUID | None, Shown()] = None
     # Whether the message asks for nothing, so that finding nothing is right.
     small_talk: bool = False
     # What its turn keeps to learn from (`discovery/learning/turn_notes.py`).

@@ -3,7 +3,8 @@ reasons."""
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any
 
 import structlog
@@ -186,27 +187,14 @@ def _explain_needed(item: Needed) -> Selected:
     )
 
 
+_COPIED = tuple(one.name for one in fields(Selected) if hasattr(Candidate, one.name))
+_copied = attrgetter(*_COPIED)
+
+
 def _selected(candidate: Candidate, *, score: float, **why: Any) -> Selected:
-    return Selected(
-        pk=candidate.pk,
-        identifier=candidate.identifier,
-        full_name=candidate.full_name,
-        kind=candidate.kind,
-        integration=candidate.integration,
-        display_name=candidate.display_name,
-        description=candidate.description,
-        category=candidate.category,
-        tags=tuple(candidate.tags),
-        input_schema=candidate.input_schema,
-        side_effect=candidate.side_effect,
-        asks_first=candidate.asks_first,
-        core=candidate.core,
-        pinned=candidate.pinned,
-        available=candidate.available,
-        tokens=candidate.tokens,
-        score=round(score, 4),
-        **why,
-    )
+    """Copy what both have, by name."""
+    own = dict(zip(_COPIED, _copied(candidate), strict=True))
+    return Selected(**own | {"tags": tuple(candidate.tags)}, score=round(score, 4), **why)
 
 
 def _answer(

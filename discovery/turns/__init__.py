@@ -2,6 +2,7 @@
 
 __all__ = [
     "discover",
+    "discover_answer",
     "outcome_windows",
     "outcomes",
     "turn_plan",

@@ -6,7 +6,7 @@ Policy and mode come from the request, the settings, and the latest outcomes of 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import structlog
@@ -14,8 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from acl.platform.answer_model import SPREAD, Answer, Shown, write_answer
 from discovery.answer import all_tools
 from discovery.answer.injection import Injection, inject_everything, inject_selected
+from discovery.answer.modes import Mode, ModeChoice
+from discovery.answer.selection_answer import SearchResult, SelectionAnswer
 from discovery.models import Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
@@ -68,6 +71,35 @@ class Plan:
     offered: int
     selection: Selection
     injection: Injection
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Answer):
+    """The decisions of a plan, as stored with the turn."""
+
+    failure_policy: Annotated[str, Shown(choices=POLICIES)]
+    selection_mode: Annotated[str, Shown(choices=Turn.Mode.choices)]
+    kind: str
+    retries: Annotated[int, Shown("How often discovery may be tried again.")]
+    attempts: Annotated[int, Shown("How often it was tried.")]
+    decision: Annotated[str, Shown("What is offered and why, in words.")]
+    adapted: Annotated[bool, Shown("Whether earlier outcomes changed the decision.")]
+    injection: Annotated[Mode, Shown("How it is written for the model.")]
+    offered: Annotated[int, Shown("How many capabilities the model may use.")]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer(Answer):
+    """The plan: a selection as `POST select` answers it, and what was decided. Where everything is
+    offered, `selected` is empty, and `tools` and `prompt` have it."""
+
+    component = "Plan"
+
+    answer: Annotated[SelectionAnswer, SPREAD]
+    decided: Annotated[Decided, SPREAD]
+    mode: ModeChoice
+    search_result: SearchResult
+    state: Annotated[str, Shown(choices=Turn.State.choices)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +305,7 @@ def _store(wanted: Wanted, plan: Plan) -> Plan:
         wanted.asked,
         plan.selection,
         mode=Turn.Mode.ALL if everything_is_offered else Turn.Mode.DISCOVERED,
-        plan=plan_record(wanted, plan),
+        plan=write_answer(plan_record(wanted, plan)),
     )
     now = timezone.now()
     for state in _STATES[plan.state]:
@@ -283,16 +315,16 @@ def _store(wanted: Wanted, plan: Plan) -> Plan:
     return replace(plan, turn_id=turn.pk)
 
 
-def plan_record(wanted: Wanted, plan: Plan) -> dict[str, Any]:
+def plan_record(wanted: Wanted, plan: Plan) -> Decided:
     """Return the plan's decisions, as stored and as answered."""
-    return {
-        "failure_policy": plan.course.policy,
-        "selection_mode": plan.course.mode,
-        "kind": wanted.asked.kind,
-        "retries": settings.PEGBOARD_PLAN_RETRIES,
-        "attempts": plan.attempts,
-        "decision": plan.decision,
-        "adapted": plan.course.window is not None,
-        "injection": plan.injection.choice.mode,
-        "offered": plan.offered,
-    }
+    return Decided(
+        failure_policy=plan.course.policy,
+        selection_mode=plan.course.mode,
+        kind=wanted.asked.kind,
+        retries=settings.PEGBOARD_PLAN_RETRIES,
+        attempts=plan.attempts,
+        decision=plan.decision,
+        adapted=plan.course.window is not None,
+        injection=plan.injection.choice.mode,
+        offered=plan.offered,
+    )

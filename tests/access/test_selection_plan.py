@@ -90,8 +90,8 @@ def plan_of(caller: Caller) -> list[dict[str, Any]]:
     plans: list[dict[str, Any]] = []
     run = candidates._run
 
-    def explained(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        told = run(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)[0][0]
+    def explained(statement: str, parameters: dict[str, Any]) -> candidates.Found:
+        told = run(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).rows[0][0]
         plans.append((json.loads(told) if isinstance(told, str) else told)[0]["Plan"])
         return run(statement, parameters)
 

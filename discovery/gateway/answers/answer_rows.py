@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from catalog.lookups.detail_levels import short_description
+from catalog.lookups.detail_levels import access_of, short_description
 from catalog.tokens import estimate_tokens
 from discovery.select.selection import Selected
 
@@ -27,11 +27,6 @@ def search_row(item: Selected) -> dict[str, Any]:
         "access": access_of(item.asks_first),
         "score": round(item.score, 2),
     }
-
-
-def access_of(asks_first: bool) -> str:
-    """Return "asks first" if a person must approve each call, otherwise "runs"."""
-    return "asks first" if asks_first else "runs"
 
 
 def fit_to_budget(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ from django.conf import settings
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups.catalog_queries import describe_disconnected
-from catalog.lookups.detail_levels import short_description
+from catalog.lookups.detail_levels import access_of, short_description
 from catalog.models import Capability, Integration
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.gateway.answers.answer_rows import access_of, search_row, without_empty
+from discovery.gateway.answers.answer_rows import search_row, without_empty
 from discovery.gateway.answers.metatool_call import MetaCall
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.parameters import EVERY_KIND

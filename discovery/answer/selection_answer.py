@@ -1,0 +1,139 @@
+"""The answers of select: a selection, and what goes to the model for it.
+
+The fields of a selection itself are in `discovery/select/selection.py`.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from acl.platform.answer_model import SPREAD, Answer, Shown, write_answer
+from catalog.lookups.detail_levels import Detail
+from catalog.tokens import estimate_tokens
+from discovery.answer.formats.provider_formats import renamed
+from discovery.answer.injection import Injection
+from discovery.answer.modes import ModeChoice
+from discovery.select.selection import Selected, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedEntry(Answer):
+    """One selected capability and the reasons for it."""
+
+    component = "Selected"
+
+    item: Annotated[Selected, SPREAD]
+    tokens: Annotated[
+        int, Shown("What this entry costs a model that reads it as it is here, estimated.")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(Answer):
+    """Estimates: everything the caller may use, what was selected, the difference."""
+
+    all: int
+    selected: int
+    saved: int
+    injected: Annotated[int, Shown("What `prompt` and `tools` cost as they are written.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed(Answer):
+    """A name and arguments that a provider wants written in another way than the catalogue."""
+
+    full_name: str
+    arguments: Annotated[dict[str, str], Shown("The arguments' own names by the others.")]
+
+
+Renames = Annotated[
+    dict[str, Any],
+    Shown(
+        "By names in `tools`: what to call instead. Most have no entry.", type=dict[str, Renamed]
+    ),
+]
+SearchResult = Annotated[
+    Any,
+    Shown(
+        "With `defer_loading`: what answers the model's search, in its provider's form.",
+        optional=True,
+    ),
+]
+Timings = Annotated[dict[str, float], Shown("Milliseconds by part.")]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionAnswer(Answer):
+    """The answer to a message."""
+
+    component = "Selection"
+
+    selected: Annotated[list[dict[str, Any]], Shown(type=list[SelectedEntry])]
+    selection: Annotated[Selection, SPREAD]
+    tokens: Tokens
+    prompt: str
+    tools: list[dict[str, Any]] | None
+    renamed: Renames
+    timings: Timings
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAnswer(Answer):
+    """The answer to a message, in the mode that was asked for."""
+
+    component = "SelectionInMode"
+
+    answer: Annotated[SelectionAnswer, SPREAD]
+    mode: ModeChoice
+    search_result: SearchResult
+
+
+def answer_selection(
+    selection: Selection,
+    *,
+    injection: Injection,
+    provider: str,
+    detail: Detail,
+    explain: bool,
+    started: float | None = None,
+) -> SelectionAnswer:
+    """Build the answer to a message; `injection` is what goes to the model.
+
+    The time that writing took is part of the timings, since `started` where that began before.
+    """
+    started = started or time.perf_counter()
+    parts = frozenset({detail, "explain"} if explain else {detail})
+    return SelectionAnswer(
+        selected=[_entry(item, parts) for item in selection.selected],
+        selection=selection,
+        tokens=_tokens(selection, injection),
+        prompt=injection.prompt,
+        tools=injection.written,
+        renamed=renamed(injection.tools, provider),
+        timings=_timings(selection, (time.perf_counter() - started) * 1000),
+    )
+
+
+def _entry(item: Selected, parts: frozenset[str]) -> dict[str, Any]:
+    body = write_answer(item, parts)
+    body["tokens"] = estimate_tokens(body)
+    return body
+
+
+def _tokens(selection: Selection, injection: Injection) -> Tokens:
+    """Count what was selected, or everything that goes to the model in its place."""
+    is_selection = injection.choice.mode == "selected"
+    after = selection.tokens_selected if is_selection else injection.tokens
+    return Tokens(
+        all=selection.tokens_all,
+        selected=after,
+        saved=max(0, selection.tokens_all - after),
+        injected=injection.tokens,
+    )
+
+
+def _timings(selection: Selection, rendering: float) -> dict[str, float]:
+    timings = dict(selection.timings)
+    for part in ("rendering", "total"):
+        timings[part] = timings.get(part, 0.0) + rendering
+    return {part: round(milliseconds, 3) for part, milliseconds in timings.items()}

@@ -1,0 +1,78 @@
+"""Answers as dataclasses: what is written, and how OpenAPI describes it."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from acl.http.answer_serializer import serializer_for
+from acl.platform.answer_model import SPREAD, Answer, Shown, fields_of, write_answer
+from discovery.answer.selection_answer import SelectAnswer
+from discovery.select.candidates import Candidate, _reader
+from discovery.select.selection import Selected
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool."""
+
+    secret: str
+    name: Annotated[str, Shown("Its name.", name="full_name")]
+    text: Annotated[str, Shown(parts=frozenset({"long"}))] = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Answer):
+    """A tool that was found, with others."""
+
+    tool: Annotated[Tool, SPREAD]
+    others: tuple[Tool, ...]
+    best: Tool | None
+    hint: Annotated[str, Shown(optional=True)]
+
+
+def test_only_fields_that_are_shown_are_written() -> None:
+    tool = Tool("hidden", "gmail__send")
+
+    answer = write_answer(Found(tool, (tool,), None, hint=""))
+
+    assert answer == {
+        "full_name": "gmail__send",
+        "others": [{"full_name": "gmail__send"}],
+        "best": None,
+    }
+
+
+def test_part_is_written_where_it_is_wanted() -> None:
+    answer = write_answer(Tool("hidden", "gmail__send"), frozenset({"long"}))
+
+    assert answer == {"full_name": "gmail__send", "text": "word"}
+
+
+def test_serializer_describes_the_same_fields() -> None:
+    described = serializer_for(Found)().fields
+
+    assert list(described) == ["full_name", "text", "others", "best", "hint"]
+    assert described["full_name"].help_text == "Its name."
+    assert described["best"].allow_null
+    assert not described["text"].required
+    assert not described["hint"].required
+
+
+@pytest.mark.parametrize("model", [Selected, SelectAnswer])
+def test_fields_of_an_answer_are_described_once(model: type) -> None:
+    names = [field.name for field in fields_of(model)]
+
+    assert len(names) == len(set(names))
+    assert {"pk", "noted", "workings", "needed_by"}.isdisjoint(names)
+
+
+def test_candidates_are_read_by_the_names_of_columns() -> None:
+    columns = ("usable_tokens", "usable", *reversed(Candidate._fields))
+    row = (700, 7, *reversed(range(len(Candidate._fields))))
+
+    reader = _reader(columns)
+
+    assert reader.totals(row) == (7, 700)
+    assert reader.candidate(row) == tuple(range(len(Candidate._fields)))
+    assert reader.related is None
