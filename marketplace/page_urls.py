@@ -1,4 +1,4 @@
-"""Where the pages of the marketplace live."""
+"""URLs of the marketplace pages."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

@@ -1,4 +1,4 @@
-"""What the embedding worker does for the marketplace."""
+"""Celery tasks of the embedding worker for listings."""
 
 from celery import shared_task
 

@@ -15,7 +15,7 @@ app.autodiscover_tasks(["catalog", "discovery", "marketplace"])
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _set_up_logging(**_: object) -> None:
-    """Without a receiver, Celery gives the log of tasks a text format of its own."""
+    """Use our logging configuration; without a receiver Celery installs its own."""
     from django.conf import settings  # the settings' place is named above
 
     dictConfig(settings.LOGGING)

@@ -1,5 +1,7 @@
-"""The Celery app of the process that keeps connections to MCP servers: the only one that loads the
-tasks that go out, and with them the SDK, which costs a second and thirty megabytes."""
+"""Celery app of the outgoing worker, which keeps connections to MCP servers.
+
+Only this process loads tasks that go out, and with them the MCP SDK (1 s, 30 MB).
+"""
 
 from marketplace.config.celery import app
 

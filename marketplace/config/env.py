@@ -1,7 +1,6 @@
-"""Every setting that a deployment may change: its name, type, default, bounds and meaning.
+"""Settings of a deployment: name, type, default, bounds and meaning.
 
-The table is read once at start. A wrong value stops the start with one line that names the setting;
-`docs/settings.md` is generated from this table.
+The table is read once at startup. Invalid values stop the start, with one line for each setting.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +22,14 @@ from marketplace.config.url_checks import (
 
 
 class SettingsError(Exception):
-    """One or more environment variables have values that Pegboard cannot use."""
+    """Invalid environment variables, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting read from the environment variable `name`.
+    """A setting, read from the environment variable `name`.
 
-    `least` and `most` bound numbers; `wrong` says what is wrong with a text, or nothing.
+    `least` and `most` bound numbers. `wrong` returns an error message for a text, or "".
     """
 
     name: str
@@ -42,8 +41,7 @@ class Setting:
     wrong: Callable[[str], str] = lambda text: ""
 
     def read(self, environ: Mapping[str, str]) -> Any:
-        """The value from `environ`, or the default; raises ValueError saying what would be
-        right."""
+        """Return the value from `environ`, or the default; ValueError says what is allowed."""
         text = environ.get(self.name, "").strip()
         if not text:
             return self.default
@@ -585,7 +583,7 @@ SETTINGS = (
 
 
 def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    """All settings by name; raises SettingsError naming every wrong one, a line each."""
+    """Return all settings by name; SettingsError names every invalid one."""
     values: dict[str, Any] = {}
     problems = []
     for setting in SETTINGS:
@@ -603,7 +601,7 @@ def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def separated(text: str, *, by: str) -> tuple[str, ...]:
-    """The parts of a text, without blanks around them; empty ones count for nothing."""
+    """Split a text and strip its parts, leaving out empty ones."""
     return tuple(part.strip() for part in text.split(by) if part.strip())
 
 

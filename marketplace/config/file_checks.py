@@ -1,8 +1,8 @@
-"""What is wrong with the path of a file, in words that end "PEGBOARD_… must be"."""
+"""Checks of file paths in settings. They return the end of "PEGBOARD_… must be", or ""."""
 
 from pathlib import Path
 
 
 def no_file(text: str) -> str:
-    """Nothing where `text` is a file that can be seen; else what it must be."""
+    """Return "" if `text` is an existing file, else an error message."""
     return "" if Path(text).is_file() else f"must be a file that exists, not {text}"

@@ -1,7 +1,7 @@
-"""Whether Pegboard lives, and whether each part that it stands on does.
+"""Health endpoints: liveness, and readiness of each part.
 
-Anybody may see which part is missing. Figures, and reasons in full, are for those who may read the
-metrics: a count of the whole catalogue would tell of what a caller cannot see.
+Anybody may see which part has a problem. Details need the right to read metrics, because counts
+of the whole catalogue disclose entries that a caller may not see.
 """
 
 import shutil
@@ -28,25 +28,25 @@ from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
 from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
-# Postgres needs some of it to end what it has begun: a segment of its log alone has 16 MB.
+# Postgres needs free space to finish its work: one WAL segment alone has 16 MB.
 LEAST_FREE_BYTES = 200 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: what is missing, in words, or nothing; and figures."""
+    """State of a part: its problem as a sentence, or "", and figures."""
 
     problem: str = ""
     figures: dict[str, int] = field(default_factory=dict)
 
     def shown(self, *, in_full: bool) -> dict[str, Any]:
-        """As the answer has it."""
+        """Return the part as JSON, with details if `in_full`."""
         state: dict[str, Any] = {"ok": not self.problem}
         return state | {"problem": self.problem, **self.figures} if in_full else state
 
 
 def alive(request: HttpRequest) -> HttpResponse:
-    """GET /healthz and /livez: the process answers, and asks nobody else."""
+    """GET /healthz and /livez: the process answers, without asking other services."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -58,7 +58,7 @@ class ReadyView(APIView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        """What works, and whether answers are degraded."""
+        """Return the state of each part, and which parts are degraded."""
         parts = {name: check() for name, check in _CHECKS.items()}
         in_full = MayReadMetrics().has_permission(request, self)
         available = not parts["database"].problem

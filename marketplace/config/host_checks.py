@@ -1,16 +1,16 @@
-"""Hosts with or without a port, as settings name them."""
+"""Parsing hosts with optional ports in settings."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 
 def hosts_with_ports(texts: Iterable[str]) -> tuple[tuple[str, int | None], ...]:
-    """`mcp.internal`, `10.0.0.5:8080` and `[::1]:8080` as host and port; None is any port."""
+    """Split `mcp.internal`, `10.0.0.5:8080` or `[::1]:8080`; port None means any port."""
     return tuple(_split(text) for text in texts)
 
 
 def no_hosts(text: str) -> str:
-    """Nothing where `text` is host, host:port; else what it must be."""
+    """Return "" if `text` lists hosts or host:port, else an error message."""
     try:
         pairs = hosts_with_ports(part.strip() for part in text.split(",") if part.strip())
     except ValueError:

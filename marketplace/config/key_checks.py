@@ -1,11 +1,11 @@
-"""What is wrong with keys that secrets are sealed by; no answer repeats one."""
+"""Checks of encryption keys in settings. Messages never contain a key."""
 
 import base64
 import binascii
 
 
 def no_encryption_keys(text: str) -> str:
-    """Nothing where `text` is keys by comma; else what they must be."""
+    """Return "" if `text` lists valid keys, else an error message."""
     if all(_is_key(part.strip()) for part in text.split(",") if part.strip()):
         return ""
     return "must be keys of 32 bytes each, in URL-safe base64"

@@ -1,21 +1,21 @@
-"""Logs: one line is one JSON object, so that nothing in a name can forge a second line."""
+"""Structured logs: each line is a JSON object, so that no value can forge another line."""
 
 import re
 from typing import Any
 
 import structlog
 
-# Everything a terminal or a reader of lines may act on: C0, C1, and Unicode's own line ends.
+# Characters that terminals or line readers act on: C0, C1, and Unicode line separators.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TRACEBACKS = {"exception", "stack"}
-# A server or a client may send a megabyte, and log collectors drop or split longer lines.
+# Log collectors drop or split long lines, and servers or clients may send a megabyte.
 LONGEST_TEXT = 8_000
-# These bring handlers of their own, with text that nothing escapes.
+# These loggers have handlers of their own, which escape nothing.
 _HANDED_ON = ("gunicorn.access", "gunicorn.error")
 
 
 def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Write out the control characters of every text. Only tracebacks keep their line feeds."""
+    """Escape control characters in every text. Tracebacks keep their line feeds."""
     return {
         key: _escape(value, kept="\n" if key in _TRACEBACKS else "")
         if isinstance(value, str)
@@ -25,7 +25,7 @@ def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlo
 
 
 def shorten_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Cut the middle out of every text that is too long, so that one line stays one line."""
+    """Shorten long texts by cutting out their middle."""
     return {
         key: _shorten(value) if isinstance(value, str) else value for key, value in event.items()
     }
@@ -44,7 +44,7 @@ def _shorten(text: str) -> str:
 
 
 def logging_config(level: str, style: str) -> dict[str, Any]:
-    """The dictConfig for the standard library's loggers, rendered by structlog."""
+    """Return the dictConfig: standard loggers, rendered by structlog."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -76,7 +76,7 @@ def logging_config(level: str, style: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"structured": formatter},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
-        # These tell whole addresses and messages, with the secrets and arguments inside them.
+        # These loggers write whole URLs and messages, including secrets and arguments.
         "loggers": {
             name: {"level": "CRITICAL"} for name in ("client", "httpcore2", "httpx2", "mcp")
         }

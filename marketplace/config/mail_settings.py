@@ -1,4 +1,4 @@
-"""The mail server's address as Django's settings."""
+"""Django's mail settings from PEGBOARD_EMAIL_URL."""
 
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -7,9 +7,9 @@ PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 
 
 def mail_settings(url: str) -> dict[str, Any]:
-    """Django's settings for `url`; without one, mails are written where the process writes.
+    """Return mail settings for `url`. Without one, mails are written to the console.
 
-    smtp+tls changes to TLS once it is connected, smtps begins with it; plain smtp does neither.
+    smtp+tls uses STARTTLS, smtps uses TLS from the start, and smtp neither.
     """
     if not url:
         return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}

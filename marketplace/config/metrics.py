@@ -1,8 +1,7 @@
-"""GET /metrics for Prometheus, and the counting of requests.
+"""GET /metrics for Prometheus, and request metrics.
 
-Open to the machine itself, to staff, and to keys with the scope `admin`. With
-PROMETHEUS_MULTIPROC_DIR set, one answer covers all web processes; without it, each answers for
-itself.
+Open to the machine itself, to staff, and to admin keys of staff. With PROMETHEUS_MULTIPROC_DIR one
+answer covers all web processes; without it, each process reports only itself.
 """
 
 import os
@@ -47,7 +46,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class MetricsMiddleware:
-    """Counts requests by route: names of routes are few, paths are not."""
+    """Counts requests by route name, since paths would create too many label values."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -64,11 +63,10 @@ class MetricsMiddleware:
 
 
 class StateCollector(Collector):
-    """What is read from the database at the moment of asking."""
+    """Gauges that are read from the database at scrape time."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Pending and failed embeddings, what of the audit log is noted nowhere else, and whether
-        Redis is being left alone."""
+        """Yield gauges of embeddings, the audit anchor and the Redis circuit breaker."""
         yield GaugeMetricFamily(
             "pegboard_redis_failing", "1 while Redis does not answer.", int(redis_circuit.failing)
         )
@@ -87,7 +85,7 @@ class StateCollector(Collector):
 
 
 class MayReadMetrics(BasePermission):
-    """The machine itself, staff, and admin keys of staff: the figures are the installation's."""
+    """Permission for the machine itself, staff, and admin keys of staff."""
 
     message = HasScope.message
 
@@ -98,7 +96,7 @@ class MayReadMetrics(BasePermission):
 
 
 class MetricsView(APIView):
-    """Prometheus' text format."""
+    """Metrics in Prometheus' text format."""
 
     required_scope = ApiKey.Scope.ADMIN
     permission_classes = [MayReadMetrics]
@@ -106,12 +104,12 @@ class MetricsView(APIView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
-        """Counters of the web processes, then the state of the database."""
+        """Return the counters of the web processes, and gauges of the database."""
         return HttpResponse(_counters() + _state(), content_type=CONTENT_TYPE_LATEST)
 
 
 def embedding_counts() -> dict[str, int]:
-    """How many vectors of the active model are embedded, pending, and failed for good."""
+    """Count the active model's vectors: embedded, pending, and failed for good."""
     current = Q(vector_hash=F("text_hash"))
     given_up = Q(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS)
     counts: dict[str, int] = Embedding.objects.filter(model__active=True).aggregate(
@@ -123,7 +121,7 @@ def embedding_counts() -> dict[str, int]:
 
 
 def from_this_machine(request: HttpRequest) -> bool:
-    """Whether nobody stands between the request and the loopback interface or a local socket."""
+    """Return True for a direct request over loopback or a local socket, without a proxy."""
     forwarded = {"X-Forwarded-For", "Forwarded", "X-Real-IP"} & set(request.headers)
     return request.META.get("REMOTE_ADDR", "") in {"127.0.0.1", "::1", ""} and not forwarded
 

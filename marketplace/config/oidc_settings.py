@@ -1,4 +1,4 @@
-"""Signing in with an OpenID Connect provider: our settings, as those of django-allauth."""
+"""django-allauth's settings for the OpenID Connect provider."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,14 +7,13 @@ from acl.accounts.oidc import PROVIDER
 
 
 def group_mapping(pairs: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Values of the claim with the group that each means. Of several "=" the last one parts them:
-    values of directories have some, names of groups rarely."""
+    """Split `value=group` pairs at the last "=": values may contain one, group names rarely do."""
     split = (pair.rpartition("=") for pair in pairs)
     return tuple((value.strip(), group.strip()) for value, _, group in split)
 
 
 def no_group_mapping(text: str) -> str:
-    """Nothing where `text` is value=group, value=group; else what it must be."""
+    """Return "" if `text` lists value=group pairs, else an error message."""
     pairs = group_mapping(part for part in text.split(",") if part.strip())
     if all(value and group for value, group in pairs):
         return ""
@@ -22,7 +21,7 @@ def no_group_mapping(text: str) -> str:
 
 
 def providers(env: Mapping[str, Any]) -> dict[str, Any]:
-    """allauth's description of the provider; empty where none is set."""
+    """Return allauth's provider configuration, or {} if no provider is set."""
     if not env["PEGBOARD_OIDC_ISSUER"]:
         return {}
     app = {

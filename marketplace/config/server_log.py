@@ -1,4 +1,4 @@
-"""gunicorn's own log in the form of the application's, so that no address forges a line."""
+"""gunicorn's log, in the format of the application's."""
 
 import os
 from logging.config import dictConfig
@@ -10,11 +10,11 @@ from marketplace.config.logs import logging_config
 
 
 class ServerLog(Logger):  # type: ignore[misc]
-    """Formats from the first line on; Django sets up the same once it is loaded."""
+    """Uses our format from the first line on, before Django is loaded."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
-        # Not `logconfig_dict`: gunicorn would write an access log wherever that is set.
+        # Not `logconfig_dict`, which would make gunicorn write an access log.
         read = os.environ.get
         dictConfig(
             logging_config(read("PEGBOARD_LOG_LEVEL", "INFO"), read("PEGBOARD_LOG_FORMAT", "json"))

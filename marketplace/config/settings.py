@@ -1,4 +1,4 @@
-"""Django's settings, put together from the table in `env.py`."""
+"""Django settings, built from the table in `env.py`."""
 
 import os
 import sys
@@ -128,7 +128,7 @@ def _secret_key() -> str:
     return ""
 
 
-# Empty is refused by Django at the first use; `manage.py up` writes the file.
+# Django refuses an empty key at its first use; `manage.py up` creates the file.
 SECRET_KEY = _secret_key()
 DEBUG = _env["PEGBOARD_DEBUG"]
 ALLOWED_HOSTS = list(_env["PEGBOARD_ALLOWED_HOSTS"])
@@ -210,18 +210,18 @@ DATABASES = {
         conn_health_checks=True,
     )
 }
-# The selection statement is prepared once a connection and then always runs on its generic plan:
-# planning it anew costs half of its time at 500 capabilities. JIT never pays for statements of a
-# few milliseconds.
+# The selection statement is prepared once per connection and uses a generic plan: planning it
+# each time takes half of its time with 500 capabilities. JIT costs more than it saves for
+# statements of a few milliseconds.
 DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
     "options": "-c plan_cache_mode=force_generic_plan -c jit=off",
-    # Django's own statements are never prepared; the selection asks for it.
+    # Django's statements are never prepared automatically; the selection asks for it.
     "prepare_threshold": 1_000_000,
 }
 DATABASE_URL: str = _env["DATABASE_URL"]
 DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
-# The role that owns the tables, for migrations, backup and restore; empty where one role does
-# everything (marketplace/operate/roles/owner_role.py).
+# The role that owns the tables, for migrations, backup and restore; empty if there is only one
+# role (marketplace/operate/roles/owner_role.py).
 DATABASE_OWNER_URL: str = _env["DATABASE_OWNER_URL"]
 if not DATABASE_OWNER_URL and not DATABASE_URL:
     DATABASE_OWNER_URL = known_database_url(PEGBOARD_DATA_DIR, OWNER)
@@ -234,7 +234,7 @@ CACHES = {
     "default": {
         "BACKEND": "acl.platform.redis_cache.PatientCache",
         "LOCATION": REDIS_URL,
-        # Without `retry` the client would try ten more times, with pauses, while Redis is away.
+        # By default the client retries ten times with pauses while Redis is down.
         "OPTIONS": {
             "socket_timeout": _redis_seconds,
             "socket_connect_timeout": _redis_seconds,
@@ -246,7 +246,7 @@ CACHES = {
 
 
 def _broker(url: str) -> str:
-    """Celery names a socket redis+socket://, redis-py names it unix://; and the database there."""
+    """Convert a redis-py URL (unix://) to Celery's notation (redis+socket://)."""
     parts = urlsplit(url)
     if parts.scheme != "unix":
         return url
@@ -268,14 +268,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
     "visibility_timeout": 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 1,
-    # A missing broker is found out at once, not after six seconds of trying.
+    # Fail at once if the broker is down, instead of after six seconds.
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0,
     "interval_max": 0,
 }
 CELERY_TASK_PUBLISH_RETRY = False  # the row is the promise: a request never waits for the broker
-# Only the process that keeps connections to servers reads this queue.
+# Only the outgoing worker reads this queue.
 CELERY_TASK_ROUTES = {"servers.*": {"queue": "servers"}}
 
 
@@ -328,7 +328,7 @@ AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
 
-# Accounts are made by invitation only (acl/accounts/invitations.py); allauth signs them in.
+# Accounts are created by invitation only (acl/accounts/invitations.py); allauth signs them in.
 ACCOUNT_ADAPTER = "acl.accounts.adapters.account_adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "acl.accounts.sign_in_forms.SignInForm",
@@ -345,10 +345,9 @@ ACCOUNT_MAX_EMAIL_ADDRESSES = 5
 ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before addresses, codes and connections are changed
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
-# Wrong passwords and wrong codes are counted once, by axes: in the database, where they outlive
-# Redis, and for the account, whichever of its names was typed. allauth's own count of them is off.
-# Its other limits stay: how often one address may try at all (many names, one password each), and
-# how many mails may be asked for.
+# django-axes alone counts wrong passwords and codes: in the database, where counts survive Redis,
+# and per account, whichever of its names was typed. So allauth's own count is off. Its other
+# limits stay: attempts per address, and mails per address.
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
 MFA_ADAPTER = "acl.accounts.adapters.code_adapter.CodesAdapter"
 MFA_FORMS = {
@@ -443,7 +442,7 @@ def _mark(request: HttpRequest) -> str:
     return static("pegboard/mark.svg")
 
 
-# The admin's look: our mark and our green.
+# The admin's theme: our mark and our green.
 UNFOLD = {
     "SITE_TITLE": "Pegboard",
     "SITE_HEADER": "Pegboard",

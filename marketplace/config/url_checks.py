@@ -1,6 +1,6 @@
-"""What is wrong with the address of a server, in words that end "PEGBOARD_… must be".
+"""Checks of URLs in settings. They return the end of "PEGBOARD_… must be", or "".
 
-Passwords are in these addresses: no answer repeats more of one than its scheme.
+URLs may contain passwords, so messages repeat no part of them.
 """
 
 from email.utils import parseaddr
@@ -10,7 +10,7 @@ MAIL_SCHEMES = {"smtp", "smtp+tls", "smtps"}
 
 
 def no_postgres_url(text: str) -> str:
-    """Nothing where `text` is postgresql://user:password@host:5432/name; else what it must be."""
+    """Return "" for postgresql://user:password@host:5432/name, else an error message."""
     parts = _parts(text)
     if parts and parts.scheme in {"postgresql", "postgres"} and len(parts.path) > 1:
         return ""
@@ -18,8 +18,7 @@ def no_postgres_url(text: str) -> str:
 
 
 def no_redis_url(text: str) -> str:
-    """Nothing where `text` is redis://host:6379/0, rediss:// or unix:///path; else what it must
-    be."""
+    """Return "" for redis://host:6379/0, rediss:// or unix:///path, else an error message."""
     parts = _parts(text)
     if parts and parts.scheme in {"redis", "rediss"} and parts.hostname:
         return ""
@@ -29,7 +28,7 @@ def no_redis_url(text: str) -> str:
 
 
 def no_web_url(text: str) -> str:
-    """Nothing where `text` is https://host/path or http://host/path; else what it must be."""
+    """Return "" for https://host/path or http://host/path, else an error message."""
     parts = _parts(text)
     if parts and parts.scheme in {"https", "http"} and parts.hostname:
         return ""
@@ -37,16 +36,14 @@ def no_web_url(text: str) -> str:
 
 
 def no_anchor(text: str) -> str:
-    """Nothing where `text` is a file's whole path, `syslog` or a web address; else what it must
-    be."""
+    """Return "" for an absolute path, `syslog` or a web address, else an error message."""
     if text == "syslog" or (text.startswith("/") and len(text) > 1) or not no_web_url(text):
         return ""
     return "must be the whole path of a file, syslog, or an address that begins with https://"
 
 
 def no_mail_url(text: str) -> str:
-    """Nothing where `text` is smtp://user:password@host:port, smtp+tls:// or smtps://; else what it
-    must be."""
+    """Return "" for smtp://user:password@host:port, smtp+tls:// or smtps://, else an error."""
     parts = _parts(text)
     if parts and parts.scheme in MAIL_SCHEMES and parts.hostname and not parts.path.strip("/"):
         return ""
@@ -54,7 +51,7 @@ def no_mail_url(text: str) -> str:
 
 
 def no_sender(text: str) -> str:
-    """Nothing where `text` is an address, perhaps with a name before it; else what it must be."""
+    """Return "" for an e-mail address with or without a name, else an error message."""
     name, _, domain = parseaddr(text)[1].rpartition("@")
     if name and domain and "\n" not in text:
         return ""
@@ -62,7 +59,7 @@ def no_sender(text: str) -> str:
 
 
 def _parts(text: str) -> SplitResult | None:
-    """None where it is no address at all, or has an impossible port."""
+    """Split a URL; None if it is invalid or its port is."""
     try:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - it raises

@@ -1,4 +1,4 @@
-"""Where every page and call lives."""
+"""URLs of all pages and endpoints."""
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path

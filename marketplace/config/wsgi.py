@@ -1,4 +1,4 @@
-"""The WSGI application that gunicorn serves."""
+"""WSGI application, served by gunicorn."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The history of a server's health as bars: pure, for a small drawing beside its table."""
+"""Bar chart of a server's health checks: pure geometry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One look, the oldest on the left; `told` is for those who point at it."""
+    """A bar for one check, oldest on the left. `told` is its tooltip."""
 
     x: float
     y: float
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The bars, and what labels say: how many looks went well, and the longest time."""
+    """The bars, the number of passed checks, and the longest duration in milliseconds."""
 
     bars: tuple[Bar, ...]
     well: int
@@ -31,12 +31,12 @@ class Chart:
 
     @property
     def count(self) -> int:
-        """How many looks there are."""
+        """Number of checks."""
         return len(self.bars)
 
 
 def chart_of(checks: Sequence[HealthCheck]) -> Chart:
-    """The checks, given newest first. A failure is as high as the drawing, whatever it took."""
+    """Build the chart from checks, newest first. Failures have the full height."""
     longest = max((check.milliseconds or 0 for check in checks if not check.reason), default=0)
     step = WIDTH / max(len(checks), 24)
     bars = []

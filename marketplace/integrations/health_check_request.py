@@ -1,4 +1,4 @@
-"""Asking the process that goes out to look at a server now."""
+"""Requesting a health check from the outgoing worker."""
 
 from django.contrib.auth.models import User
 
@@ -9,7 +9,7 @@ from catalog.models import Integration
 
 
 def check_now(*, by: User, integration: Integration) -> bool:
-    """Whether somebody could be asked. What comes of it is in the integration's history."""
+    """Queue a health check. Return False if the queue is down or the integration unconfirmed."""
     if integration.unconfirmed:
         return False
     asked = send_now(CHECK_INTEGRATION, integration.pk)

@@ -1,4 +1,4 @@
-"""Confirming what was imported: until then, nothing is sent to it and nothing of it is started."""
+"""Confirming imported integrations. Until then none is contacted or started."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ from marketplace.installs.install_requests import NotPermittedError
 
 
 class OtherTargetError(Exception):
-    """The integration reaches or starts something else than the person was shown."""
+    """Changed target: it differs from the one shown to the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Everything that a confirmation is bound to, to be shown in full."""
+    """Target of a confirmation, to be shown in full."""
 
     transport: str
     endpoint: str
@@ -40,7 +40,7 @@ class Target:
 
 
 def target_to_confirm(integration: Integration) -> Target:
-    """Return what would be reached or started, and the digest that says that it was seen."""
+    """Return the target of an integration with its digest."""
     found = connection_facts(integration)
     return Target(
         transport=integration.transport,
@@ -55,9 +55,9 @@ def target_to_confirm(integration: Integration) -> Target:
 
 @transaction.atomic
 def confirm_integration(*, by: User, integration: Integration, confirmed: str) -> bool:
-    """Let an imported integration be reached or started; False where it was confirmed already.
+    """Confirm an imported integration. Return False if it is confirmed already.
 
-    Raises OtherTargetError where `confirmed` is not the digest of what it reaches now,
+    Raises OtherTargetError if `confirmed` is not the digest of its current target,
     NotPermittedError for programs without the permission to install them, CommandNotAllowedError
     and EndpointNotAllowedError.
     """

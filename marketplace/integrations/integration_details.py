@@ -1,4 +1,4 @@
-"""One integration as an admin sees it: its health, its tools, who has it, and what happened."""
+"""Details of an integration for admins: health, tools, access and history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,7 +35,7 @@ _LOOKS, _TABLE, _PROBLEMS, _EVENTS, _SYNCS, _PEOPLE = 60, 20, 5, 60, 20, 30
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of failure: what it means and what to do, and what the server said last."""
+    """A type of failure: its meaning and remedy, and the server's last output."""
 
     title: str
     words: str
@@ -46,7 +46,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The history: a drawing, the newest looks, and what went wrong."""
+    """Health history: chart, latest checks, and problems."""
 
     chart: Chart
     checks: tuple[HealthCheck, ...]
@@ -56,7 +56,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who was given it, as stored; what somebody may do in the end, the Access pages say."""
+    """Stored grants and rules. The Access pages show the effective rights."""
 
     groups: tuple[Group, ...]
     open_groups: int
@@ -67,7 +67,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What the page shows."""
+    """Contents of the page of an integration."""
 
     integration: Integration
     standing: Standing
@@ -88,7 +88,7 @@ class Details:
 
 
 def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
-    """All of it; None where there is no such integration."""
+    """Return the details of an integration, or None."""
     row = with_installations(Integration.objects.filter(slug=slug)).first()
     if row is None:
         return None
@@ -115,14 +115,14 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
 
 
 def health_of(integration: Integration) -> Health:
-    """How its server has been doing."""
+    """Return the health history of its server."""
     checks = list(integration.checks.order_by("-checked_at", "-pk")[:_LOOKS])
     newest = checks[0].pk if checks else 0
     return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks), newest)
 
 
 def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
-    """The kinds of failure among the checks, the latest first."""
+    """Group failed checks by reason, latest first."""
     by_reason: dict[str, list[HealthCheck]] = {}
     for check in checks:
         if check.reason:
@@ -152,7 +152,7 @@ def _people_with_own(integration: Integration) -> int:
 
 
 def _client_id(integration: Integration) -> str:
-    """As an admin has set it; what was registered by itself nobody has to know."""
+    """Return the client id that an admin entered; automatically registered ones are not shown."""
     rows = OAuthClient.objects.filter(integration=integration, by_hand=True)
     return rows.values_list("client_id", flat=True).first() or ""
 

@@ -1,4 +1,4 @@
-"""The integrations as admins see them in a list: how each stands, what it has, who has it."""
+"""List of integrations for admins, with status, tools and access."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _WORKING = [state.value for state in Installation.WORKING]
 
 @dataclass(frozen=True, slots=True)
 class WantedIntegrations:
-    """The filters; the empty value of each means all."""
+    """Filters of the list. An empty value does not filter."""
 
     words: str = ""
     kind: str = ""
@@ -25,7 +25,7 @@ class WantedIntegrations:
 
 @dataclass(frozen=True, slots=True)
 class IntegrationRow:
-    """One line of the list."""
+    """A row of the list."""
 
     integration: Integration
     standing: Standing
@@ -36,7 +36,7 @@ class IntegrationRow:
 
 
 def list_integrations(wanted: WantedIntegrations) -> "QuerySet[Integration]":
-    """Those that fit, by title."""
+    """Return matching integrations by title."""
     fitting = with_installations(Integration.objects.all())
     if wanted.kind:
         fitting = fitting.filter(kind=wanted.kind)
@@ -50,7 +50,7 @@ def list_integrations(wanted: WantedIntegrations) -> "QuerySet[Integration]":
 
 
 def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integration]":
-    """With the last installation's state and words, and the version that the listing has now."""
+    """Annotate the state and message of the last installation, and the listing's version."""
     last = Installation.objects.filter(integration=OuterRef("pk")).order_by("-created_at", "-pk")
     listed = Listing.objects.filter(slug=OuterRef("listing")).exclude(version="").order_by("pk")
     return integrations.annotate(
@@ -61,7 +61,7 @@ def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integ
 
 
 def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
-    """Their lines, in two statements however many they are."""
+    """Build the rows, with two statements for any number of integrations."""
     keys = [integration.pk for integration in integrations]
     groups, people = _groups(keys), _people(keys)
     return [
@@ -78,12 +78,12 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
 
 
 def standing_of_row(integration: Integration) -> Standing:
-    """How a row that came `with_installations` stands."""
+    """Return the status of an integration annotated by `with_installations`."""
     return standing_of(integration, integration.install_state, integration.install_message)  # type: ignore[attr-defined]
 
 
 def update_of(integration: Integration) -> str:
-    """The version that its listing has and it has not; empty where there is none."""
+    """Return the newer version that the listing offers, or ""."""
     listed = str(integration.listed_version)  # type: ignore[attr-defined]
     return listed if listed != integration.version else ""
 

@@ -1,4 +1,4 @@
-"""How an integration stands, in plain words: pure, from its row and its last installation."""
+"""Status of an integration: pure, from its row and its last installation."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from marketplace.models import Installation
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`label` for a badge, `words` for a sentence, `tone` and `icon` for the eye."""
+    """A status: `label` for the badge, `words` as a sentence, `tone` and `icon` for display."""
 
     label: str
     words: str
@@ -18,7 +18,7 @@ class Standing:
 
 
 def standing_of(integration: Integration, install_state: str, install_message: str) -> Standing:
-    """The first thing that keeps it from working; or that it works."""
+    """Return the first problem that keeps it from working, or that it works."""
     if install_state in Installation.WORKING:
         return Standing("installing", install_message, "note", "refresh-cw")
     if integration.state != ReviewState.APPROVED:

@@ -1,4 +1,4 @@
-"""What admins decide about definitions that wait, and about installations that wait for them."""
+"""Reviews of definitions, and of installations that wait for them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ SHOWN = (*Definition.WAITING, Standing.GONE, Standing.REJECTED)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One tool as the page shows it."""
+    """A tool's change, as the page shows it."""
 
     name: str
     standing: str
@@ -48,24 +48,24 @@ class Change:
 
     @property
     def came_from(self) -> str:
-        """Where the definition came from, in words."""
+        """Origin of the definition, as text."""
         words = str(Definition.Origin(self.origin).label)
         return f"{words} ({self.source})" if self.source else words
 
     @property
     def is_serious(self) -> bool:
-        """Whether something in it should make one hesitate."""
+        """True if a finding has high severity."""
         return any(finding.severity == "high" for finding in self.findings)
 
     @property
     def changed_fields(self) -> list[str]:
-        """The labels of what is different."""
+        """Labels of the changed fields."""
         return [one.label.lower() for one in self.fields if one.is_changed]
 
 
 @dataclass(frozen=True, slots=True)
 class ToReview:
-    """What there is to look at, each compared only when it is shown; `waiting` needs a word."""
+    """Changes to review, each compared only when shown. `waiting` counts those to decide."""
 
     changes: list[Callable[[], Change]]
     waiting: int
@@ -73,7 +73,7 @@ class ToReview:
 
 
 def to_review(integration: Integration, installation: Installation | None) -> ToReview:
-    """What waits first, then what is gone and what was kept out; or what an update would change."""
+    """Return pending changes first, then removed and rejected ones; or those of an update."""
     if _is_update(installation) and installation.changes:
         changes = changes_of_update(installation)
         return ToReview(changes, len(changes), is_update=True)
@@ -89,10 +89,10 @@ def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
 
 
 def change_of(row: Definition) -> Change:
-    """A definition beside the one that was approved."""
+    """Compare a definition with the approved one."""
     before, after = parse_definition(row.approved), parse_definition(row.proposed)
     if row.standing in (Standing.GONE, Standing.RETURNED):
-        # It says again what was approved: what it said meanwhile stands on the left.
+        # It matches the approved text again: show the text in between on the left.
         before, after = (after or before), (before if row.standing == Standing.RETURNED else {})
     return Change(
         row.name,
@@ -107,18 +107,18 @@ def change_of(row: Definition) -> Change:
 
 
 def about_server(integration: Integration) -> list[Finding]:
-    """What is to be said about the server itself."""
+    """Return findings about the server itself."""
     return find_namesakes(integration)
 
 
 def waiting_install(integration: Integration) -> Installation | None:
-    """The installation or update that goes on when somebody says so."""
+    """Return the installation or update that waits for approval, if any."""
     waiting = Installation.State.NEEDS_APPROVAL
     return Installation.objects.filter(integration=integration, state=waiting).first()
 
 
 def changes_of_update(installation: Installation) -> list[Callable[[], Change]]:
-    """How an update's tools differ from those in use, with what is found in the new ones."""
+    """Compare an update's tools with those in use, and scan the new ones."""
     new: dict[str, JSONObject] = {
         one["name"]: one["after"] for one in installation.changes if one.get("after")
     }
@@ -138,7 +138,7 @@ def _change_by_update(one: JSONObject, shadows: list[Finding]) -> Change:
 
 
 def seen_of(integration: Integration) -> str:
-    """What names all that waits of it, an update's tools included."""
+    """Return the digest of everything that waits, including an update's tools."""
     installation = waiting_install(integration)
     if installation and installation.kind != Installation.Kind.INSTALL:
         return tools_digest(installation.tools)
@@ -147,14 +147,14 @@ def seen_of(integration: Integration) -> str:
 
 
 def approve(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
-    """Let these be used; an installation that waited for the last of them goes on."""
+    """Approve definitions, and continue an installation that waited for the last of them."""
     names = approve_definitions(by=by, integration=integration, seen=seen)
     _go_on(by, integration)
     return names
 
 
 def keep_out(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
-    """Let these not be used; an installation that waited for the last of them goes on without."""
+    """Reject definitions, and continue an installation that waited for the last of them."""
     names = reject_definitions(by=by, integration=integration, seen=seen)
     _go_on(by, integration)
     return names
@@ -162,7 +162,7 @@ def keep_out(*, by: User, integration: Integration, seen: Mapping[str, str]) -> 
 
 @transaction.atomic
 def approve_all(*, by: User, integration: Integration, seen: str) -> int:
-    """Let all that waits be used. ChangedSinceError where that is not what was looked at."""
+    """Approve everything that waits; ChangedSinceError if it differs from what was seen."""
     lock_definitions(integration.pk)
     if seen != seen_of(integration):
         raise ChangedSinceError
@@ -175,7 +175,7 @@ def approve_all(*, by: User, integration: Integration, seen: str) -> int:
 
 
 def remove(*, by: User, integration: Integration, name: str) -> list[str]:
-    """Remove a tool that its server does not have any longer, with its rights."""
+    """Remove a tool that its server no longer has, with its rights."""
     return forget_gone(by=by, integration=integration, names=[name])
 
 

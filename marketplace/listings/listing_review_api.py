@@ -22,7 +22,7 @@ _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 
 
 
 class SeenSerializer(StrictSerializer):
-    """The texts that were seen."""
+    """Digest of the texts that were reviewed."""
 
     seen = serializers.RegexField(
         r"^[0-9a-f]{64}$", help_text="`review.seen` of the listing, as it was looked up."

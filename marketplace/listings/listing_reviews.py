@@ -1,4 +1,4 @@
-"""What admins decide about listings whose texts the scanner holds."""
+"""Reviews of listings whose texts the scanner holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ListingHeldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ListingReview:
-    """The review of a listing as an admin sees it; `seen` names the texts that it is about."""
+    """A listing's review for admins. `seen` is the digest of the reviewed texts."""
 
     state: str
     seen: str
@@ -51,11 +51,7 @@ def review_of(listing: Listing) -> ListingReview:
 
 @transaction.atomic
 def approve_listing(*, by: User, listing: Listing, seen: str) -> bool:
-    """Let everybody read a held listing; False where it is not held.
-
-    `seen` is the digest of the texts that the admin saw. Raises ChangedSinceError where they are
-    others now.
-    """
+    """Release a held listing. Return False if it is not held."""
     return _decide(by, listing, seen, Review.APPROVED, (Review.HELD, Review.REJECTED))
 
 

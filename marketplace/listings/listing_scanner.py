@@ -73,7 +73,7 @@ def digest_of_listing(row: Listing) -> str:
 
 
 def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:
-    """Everything that is shown of each listing; its names of versions and files, too."""
+    """Yield every text shown of each listing, including names of versions and files."""
     keys = [row.pk for row in rows]
     versions = ListingVersion.objects.filter(listing__in=keys).exclude(version__regex=PLAIN_VERSION)
     named = _by_listing(versions.order_by("version").values_list("listing", "version"))

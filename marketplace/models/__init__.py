@@ -1,4 +1,4 @@
-"""Tables of the shop."""
+"""Models of the marketplace."""
 
 from marketplace.models.audit_anchor import AuditAnchor
 from marketplace.models.installation import Installation, InstallationEvent

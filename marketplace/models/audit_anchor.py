@@ -1,10 +1,10 @@
-"""The head of the audit log that was noted elsewhere last."""
+"""The last recorded anchor of the audit log."""
 
 from django.db import models
 
 
 class AuditAnchor(models.Model):
-    """One row: what was noted, and why the last attempt failed."""
+    """The single row with the last anchor, and the error of the last attempt."""
 
     number = models.BigIntegerField(default=0)
     noted_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Installing as rows: what was asked for, how far it is, and what happened on the way."""
+"""Models of installations: the request, its state, and its progress."""
 
 import uuid
 
@@ -35,7 +35,7 @@ class Installation(JobRow):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
-    # In this order; a worker that takes over begins again at the first that can be repeated.
+    # In this order. A worker that takes over restarts at the first repeatable state.
     WORKING = (
         State.QUEUED,
         State.FETCHING,
@@ -119,17 +119,17 @@ class Installation(JobRow):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The whole command, as it is shown and confirmed; empty for what is no program."""
+        """The whole command to confirm; empty for remote servers."""
         return tuple(self.descriptor.get("command") or ())
 
     @property
     def version(self) -> str:
-        """Of what is installed."""
+        """The version of the descriptor."""
         return str(self.descriptor.get("version") or "")
 
 
 class InstallationEvent(models.Model):
-    """A line of the progress that the page shows."""
+    """A progress event of an installation."""
 
     installation = models.ForeignKey(Installation, models.CASCADE, related_name="events")
     state = models.CharField(max_length=16, choices=Installation.State.choices)

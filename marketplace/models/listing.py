@@ -1,4 +1,4 @@
-"""Something that the marketplace offers, in one or more versions."""
+"""Models of listings and their versions."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,8 +8,10 @@ from marketplace.models.source import Source
 
 
 class Listing(models.Model):
-    """An integration that could be installed, as its source describes it. Its columns are those of
-    its latest version; an installed one names it by `Integration.listing`."""
+    """An installable integration, as its source describes it.
+
+    Its columns come from the latest version. Installed ones refer to it by `Integration.listing`.
+    """
 
     class Review(models.TextChoices):
         UNSCANNED = "unscanned"
@@ -101,7 +103,7 @@ class Listing(models.Model):
 
 
 class ListingVersion(models.Model):
-    """One version of a listing, with all that installing it takes."""
+    """A version of a listing, with everything needed to install it."""
 
     class Status(models.TextChoices):
         ACTIVE = "active"
@@ -126,7 +128,7 @@ class ListingVersion(models.Model):
 
 
 class ListingFile(models.Model):
-    """A file of a skill's folder. Nothing of it is ever executed."""
+    """A file of a skill's folder. It is never executed."""
 
     listing = models.ForeignKey(Listing, models.CASCADE, related_name="files")
     path = models.CharField(max_length=300, help_text="Within the folder, with /.")

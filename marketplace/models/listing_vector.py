@@ -1,7 +1,7 @@
-"""What listings are found by: words at once, vectors as soon as a worker comes to them.
+"""Search data of listings: words, and vectors that a worker adds later.
 
-A `ListingVector` is also the promise that its listing gets embedded, as `Embedding` is for a
-capability: whoever finds `vector_hash` unlike `text_hash` has work to do.
+A `ListingVector` row is also a job, like `Embedding` for a capability: it is pending while
+`vector_hash` differs from `text_hash`.
 """
 
 from django.db import models
@@ -25,14 +25,14 @@ class ListingWords(models.Model):
 
 
 class SignsField(BitField):
-    """Bits, as many as the vector has numbers: that differs between models."""
+    """A bit string with the length of the vector, which differs between models."""
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str:
         return "bit varying"
 
 
 class ListingVector(models.Model):
-    """One listing's vector by one model, or the promise of it."""
+    """A listing's vector by one model, or the pending job for it."""
 
     listing = models.ForeignKey(Listing, models.CASCADE, related_name="vectors")
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""Where listings come from, as rows: what is read, how often, how far it is, and what was wrong."""
+"""Model of the sources of listings."""
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, RegexValidator
@@ -68,17 +68,17 @@ class Source(JobRow):
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder or file of this machine."""
+        """True for a folder or file on this machine."""
         return self.location.startswith("/")
 
     @property
     def is_added(self) -> bool:
-        """Whether somebody has added it, and so may change and remove it."""
+        """True if an admin added it, and may change or remove it."""
         return self.kind in self.ADDED
 
     @property
     def is_under_way(self) -> bool:
-        """Whether it is being read, or about to be."""
+        """True if it is being read, or queued."""
         return self.state in self.UNDER_WAY
 
 

@@ -27,7 +27,7 @@ def _visible(text: str) -> str:
 
 @register.filter
 def seconds(number: float | None) -> str:
-    """How long something took, as people say it."""
+    """Format a duration for people."""
     if number is None:
         return ""
     if number < 10:

@@ -1,4 +1,4 @@
-"""Confirming imported integrations by API: for admins, or by an admin key of one of them."""
+"""REST endpoint for confirming imported integrations, for admins."""
 
 from dataclasses import asdict
 from typing import Any
@@ -27,7 +27,7 @@ _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 
 
 
 class TargetSerializer(serializers.Serializer[Any]):
-    """The address that an integration reaches, or the program that it starts."""
+    """Target of an integration: its address, or the program to start."""
 
     integration = serializers.CharField()
     confirmed = serializers.BooleanField(help_text="Whether an admin has confirmed it.")
@@ -41,13 +41,13 @@ class TargetSerializer(serializers.Serializer[Any]):
 
 
 class ConfirmationSerializer(StrictSerializer):
-    """The digest of the target that was seen."""
+    """Digest of the target that was reviewed."""
 
     digest = Text(max_length=64)
 
 
 class ConfirmView(AdminView):
-    """The target of an integration, and confirming it."""
+    """Target of an integration: look up and confirm."""
 
     @extend_schema(
         operation_id="integration_target",
@@ -56,7 +56,7 @@ class ConfirmView(AdminView):
         responses={200: TargetSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The whole of it, to be looked at before it is confirmed."""
+        """Return the whole target, for review before the confirmation."""
         return Response(_shown(get_object_or_404(Integration, slug=slug)))
 
     @extend_schema(
@@ -67,7 +67,7 @@ class ConfirmView(AdminView):
         responses={200: TargetSerializer, **_PROBLEMS},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """409 where it is confirmed already, or reaches something else by now."""
+        """Confirm the target; 409 if it is confirmed already, or has changed."""
         row = get_object_or_404(Integration, slug=slug)
         wanted = ConfirmationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

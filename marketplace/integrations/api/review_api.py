@@ -1,4 +1,4 @@
-"""Definitions that wait, by API: for admins in a session, or by an admin key of one of them."""
+"""REST endpoints for reviewing definitions, for admins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 
 
 
 class ReviewView(AdminView):
-    """What waits of one integration."""
+    """Pending definitions of an integration."""
 
     @extend_schema(
         operation_id="review_integration",
@@ -33,7 +33,7 @@ class ReviewView(AdminView):
         responses={200: bodies.ReviewSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The first hundred in full; `waiting` counts all."""
+        """Return the first hundred definitions; `waiting` counts all."""
         row = get_object_or_404(Integration, slug=slug)
         found = review_decisions.to_review(row, review_decisions.waiting_install(row))
         told = {
@@ -48,7 +48,7 @@ class ReviewView(AdminView):
 
 
 class ApproveView(AdminView):
-    """Letting them be used."""
+    """Approve definitions."""
 
     @extend_schema(
         operation_id="approve_definitions",
@@ -58,7 +58,7 @@ class ApproveView(AdminView):
         responses={200: bodies.ReviewedSerializer, **_PROBLEMS},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """409 where the server says something else by now; nothing is approved then."""
+        """Approve definitions; 409 and no change if a definition has changed since it was seen."""
         row = get_object_or_404(Integration, slug=slug)
         wanted = _valid(bodies.ApprovalSerializer, request.data)
         by = installation_admin(request)
@@ -72,7 +72,7 @@ class ApproveView(AdminView):
 
 
 class RejectView(AdminView):
-    """Keeping them out."""
+    """Reject definitions."""
 
     @extend_schema(
         operation_id="reject_definitions",

@@ -1,4 +1,4 @@
-"""Definitions that wait, as the API tells them and is told about them."""
+"""Serializers of the review endpoints."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MOST = 1_000
 
 
 class FieldSerializer(serializers.Serializer[Any]):
-    """One field, with hidden characters written out."""
+    """A field, with hidden characters escaped."""
 
     field = serializers.CharField(source="label")
     changed = serializers.BooleanField(source="is_changed")
@@ -21,7 +21,7 @@ class FieldSerializer(serializers.Serializer[Any]):
 
 
 class DefinitionSerializer(serializers.Serializer[Any]):
-    """One tool beside what was approved."""
+    """A tool's definition beside the approved one."""
 
     name = serializers.CharField()
     standing = serializers.ChoiceField(["new", "changed", "returned", "gone", "rejected"])
@@ -38,7 +38,7 @@ class DefinitionSerializer(serializers.Serializer[Any]):
 
 
 class ReviewSerializer(serializers.Serializer[Any]):
-    """What there is to look at of an integration."""
+    """Definitions of an integration to review."""
 
     integration = serializers.CharField()
     waiting = serializers.IntegerField()
@@ -49,7 +49,7 @@ class ReviewSerializer(serializers.Serializer[Any]):
 
 
 class DecisionSerializer(StrictSerializer):
-    """Which definitions, each as it was seen."""
+    """Definitions with the digests that were seen."""
 
     definitions = serializers.DictField(
         child=serializers.RegexField(r"^[0-9a-f]{64}$"),
@@ -59,19 +59,19 @@ class DecisionSerializer(StrictSerializer):
 
 
 class ApprovalSerializer(DecisionSerializer):
-    """Some, or all that wait."""
+    """Definitions to approve: some, or all pending ones."""
 
     seen = Text(max_length=64, required=False, help_text="Of the review: approves all that wait.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One of the two."""
+        """Require exactly one of `definitions` and `seen`."""
         if bool(attrs.get("definitions")) == bool(attrs.get("seen")):
             raise serializers.ValidationError("Give either `definitions` or `seen`.")
         return attrs
 
 
 class RejectionSerializer(DecisionSerializer):
-    """Which are kept out."""
+    """Definitions to reject."""
 
     definitions = serializers.DictField(
         child=serializers.RegexField(r"^[0-9a-f]{64}$"),
@@ -81,7 +81,7 @@ class RejectionSerializer(DecisionSerializer):
 
 
 class ReviewedSerializer(serializers.Serializer[Any]):
-    """What was decided, and what waits still."""
+    """Number of decisions, and of definitions that still wait."""
 
     decided = serializers.IntegerField()
     waiting = serializers.IntegerField()

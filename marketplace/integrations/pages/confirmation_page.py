@@ -1,4 +1,4 @@
-"""The page on which an admin confirms what an imported integration reaches or starts."""
+"""Page for confirming the target of an imported integration."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -21,7 +21,7 @@ from marketplace.integrations.import_confirmation import (
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: PageRequest, slug: str) -> HttpResponse:
-    """Show the whole address or command, and let it be confirmed."""
+    """Show the whole address or command, or confirm it."""
     row = get_object_or_404(Integration, slug=slug)
     problem = ""
     if request.method == "POST":
@@ -41,7 +41,7 @@ def confirm(request: PageRequest, slug: str) -> HttpResponse:
 
 
 def _confirm(request: PageRequest, row: Integration) -> str:
-    """Return why it could not be confirmed; empty where it is."""
+    """Confirm the target. Return an error message, or ""."""
     try:
         done = confirm_integration(
             by=request.user, integration=row, confirmed=request.POST.get("confirmed", "")

@@ -1,4 +1,4 @@
-"""What admins do to an integration: check it now, switch it, update it, take it back, remove it."""
+"""Actions on an integration: check, enable, update, roll back, repair, uninstall."""
 
 from uuid import uuid4
 
@@ -39,7 +39,7 @@ _REFUSED = (
 @admins_only
 @require_POST
 def check(request: PageRequest, slug: str) -> HttpResponse:
-    """Ask for a look at its server; the page shows what came of it."""
+    """Request a health check; the page shows the result."""
     row = get_object_or_404(Integration, slug=slug)
     newest = health_of(row).newest
     if not check_now(by=request.user, integration=row):
@@ -51,7 +51,7 @@ def check(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def switch(request: PageRequest, slug: str) -> HttpResponse:
-    """Let it be used, or keep it from everybody."""
+    """Enable or disable the integration."""
     row = get_object_or_404(Integration, slug=slug)
     on = request.POST.get("enabled") == "on"
     try:
@@ -67,7 +67,7 @@ def switch(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def retry(request: PageRequest, slug: str) -> HttpResponse:
-    """Begin its failed installation again."""
+    """Retry the failed installation."""
     row = get_object_or_404(Integration, slug=slug)
     last = Installation.objects.filter(integration=row).first()
     try:
@@ -85,7 +85,7 @@ def retry(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def update(request: PageRequest, slug: str) -> HttpResponse:
-    """What would change; and then begin it, with the command that was shown."""
+    """Show what the update changes, or start it."""
     row = get_object_or_404(Integration, slug=slug)
     found = integration_management.pending_update(row)
     problem = ""
@@ -120,7 +120,7 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def roll_back(request: PageRequest, slug: str) -> HttpResponse:
-    """Take the last update back."""
+    """Roll back the last update."""
     row = get_object_or_404(Integration, slug=slug)
     try:
         integration_management.roll_back(by=request.user, integration=row)
@@ -134,7 +134,7 @@ def roll_back(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair(request: PageRequest, slug: str) -> HttpResponse:
-    """Says what is put in place again, and begins it."""
+    """Ask for confirmation, or start the repair."""
     row = get_object_or_404(Integration, slug=slug)
     if request.method != "POST":
         context = {"integration": row, "now": integration_management.current_installation(row)}
@@ -151,7 +151,7 @@ def repair(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def uninstall(request: PageRequest, slug: str) -> HttpResponse:
-    """Says what will be lost, asks for the name, and removes it."""
+    """Ask for the integration's name, then uninstall it."""
     row = get_object_or_404(Integration, slug=slug)
     form = UninstallForm(posted(request), integration=row)
     if form.is_bound and form.is_valid():

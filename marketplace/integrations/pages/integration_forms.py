@@ -1,4 +1,4 @@
-"""What admins type and choose about integrations."""
+"""Forms for integrations."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KINDS = [("", "Every kind"), *Integration.Kind.choices]
 
 
 class IntegrationsForm(forms.Form):
-    """The filters of the list. A wrong value in the address counts as none."""
+    """Filters from the query string. Invalid values count as not set."""
 
     q = forms.CharField(required=False, max_length=200)
     kind = forms.ChoiceField(required=False, choices=KINDS)
@@ -27,14 +27,14 @@ class IntegrationsForm(forms.Form):
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     def wanted(self) -> WantedIntegrations:
-        """The filters as the service takes them."""
+        """Return the cleaned values as filters."""
         self.full_clean()
         data = self.cleaned_data
         return WantedIntegrations(data.get("q", ""), data.get("kind", ""), data.get("show", ""))
 
 
 class UninstallForm(forms.Form):
-    """The integration's name, typed: what it takes away does not come back."""
+    """Confirmation by typing the integration's name."""
 
     name = forms.CharField(
         max_length=48, error_messages={"required": "Type its name, so that it is the right one."}
@@ -45,7 +45,7 @@ class UninstallForm(forms.Form):
         self._slug = integration.slug
 
     def clean_name(self) -> str:
-        """Only the very name."""
+        """Accept only the exact name."""
         name = str(self.cleaned_data["name"])
         if name != self._slug:
             raise forms.ValidationError("This is not its name. Type it as it stands above.")
@@ -53,7 +53,7 @@ class UninstallForm(forms.Form):
 
 
 class ClientForm(forms.Form):
-    """Pegboard as an authorization server was told of it, where it does not register by itself."""
+    """OAuth client credentials, for servers without dynamic registration."""
 
     client_id = forms.CharField(
         max_length=500, error_messages={"required": "Type what the server calls Pegboard."}

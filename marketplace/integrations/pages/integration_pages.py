@@ -1,4 +1,4 @@
-"""Integrations, for admins: how each stands, and one of them in full."""
+"""Admin pages of integrations: list and details."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ MOST_LOOKS = 15  # for a new look at the server, two seconds apart
 @admins_only
 @require_GET
 def integrations(request: PageRequest) -> HttpResponse:
-    """All that fit the filters."""
+    """Show integrations that match the filters."""
     form = IntegrationsForm(request.GET)
     found = Paginator(list_integrations(form.wanted()), PAGE)
     page = found.get_page(form.cleaned_data.get("page"))
@@ -38,7 +38,7 @@ def integrations(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_GET
 def integration(request: PageRequest, slug: str) -> HttpResponse:
-    """One of them; for htmx its health alone, as long as a new look at it is awaited."""
+    """Show an integration. While a health check is awaited, htmx requests only its health."""
     return show(request, slug, {"awaited": _awaited(request)}, part="#health")
 
 
@@ -50,7 +50,7 @@ def show(
     part: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The page of an integration, with what a form on it has to say."""
+    """Render the page of an integration, with the errors of a form on it."""
     details = details_or_404(slug, request)
     context = {"details": details, "integration": details.integration, **more}
     context["callback_address"] = request.build_absolute_uri(reverse("account-callback"))
@@ -59,7 +59,7 @@ def show(
 
 
 def details_or_404(slug: str, request: PageRequest) -> Details:
-    """What there is to show of it."""
+    """Return the details of an integration, or raise 404."""
     details = integration_details(slug, page=request.GET.get("page"))
     if details is None:
         raise Http404
@@ -67,7 +67,7 @@ def details_or_404(slug: str, request: PageRequest) -> Details:
 
 
 def _awaited(request: PageRequest) -> dict[str, int] | None:
-    """The newest look that was known when another one was asked for, and how often to ask on."""
+    """Return the last check before the request, and how many polls are left; None otherwise."""
     since, left = (request.GET.get(name, "") for name in ("since", "left"))
     if not since.isdecimal() or len(since) > 12:
         return None

@@ -1,4 +1,4 @@
-"""Where the pages of integrations live."""
+"""URLs of the integration pages."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Looking at what servers say of their tools: what is new or different, and what was found."""
+"""Page for reviewing new and changed tool definitions, with the scanner's findings."""
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -19,14 +19,14 @@ CHANGED = "It has changed since you looked. This is what it says now."
 @admins_only
 @require_GET
 def review(request: PageRequest, slug: str) -> HttpResponse:
-    """All that is to be looked at of one integration, a page at a time."""
+    """Show the definitions of an integration to review."""
     return _show(request, get_object_or_404(Integration, slug=slug))
 
 
 @admins_only
 @require_POST
 def decide(request: PageRequest, slug: str) -> HttpResponse:
-    """One tool is approved, kept out or removed; or all that wait are approved."""
+    """Approve, reject or remove a tool, or approve all pending tools."""
     row = get_object_or_404(Integration, slug=slug)
     try:
         told = _decided(request, row)
@@ -41,7 +41,7 @@ def decide(request: PageRequest, slug: str) -> HttpResponse:
 
 
 def _decided(request: PageRequest, row: Integration) -> str:
-    """What to tell; empty where there was nothing to decide."""
+    """Carry out the decision and return a message, or "" if nothing was pending."""
     decision, name = request.POST.get("decision", ""), request.POST.get("name", "")
     seen, by = request.POST.get("seen", ""), request.user
     if decision == "approve-all":

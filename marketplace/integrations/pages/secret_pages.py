@@ -1,4 +1,4 @@
-"""The secrets of an integration that everybody shares, for admins: set, replaced, forgotten."""
+"""Admin pages for shared secrets of an integration."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -25,7 +25,7 @@ from marketplace.integrations.pages.integration_pages import show
 @admins_only
 @require_POST
 def secrets(request: PageRequest, slug: str) -> HttpResponse:
-    """Set one, replace it, or forget it."""
+    """Set, replace or delete a shared secret."""
     row = get_object_or_404(Integration, slug=slug)
     form = SecretForm(request.POST)
     if form.is_valid():
@@ -48,7 +48,7 @@ def secrets(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def own_secrets(request: PageRequest, slug: str) -> HttpResponse:
-    """Let people use secrets of their own there, or the shared ones only."""
+    """Allow or forbid people to use secrets of their own."""
     row = get_object_or_404(Integration, slug=slug)
     allowed = request.POST.get("own") == "on"
     set_own_secrets(by=request.user, integration=row, allowed=allowed)

@@ -1,4 +1,4 @@
-"""The account that everybody uses at an integration, for admins."""
+"""Admin pages for the shared account of an integration."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -20,7 +20,7 @@ from marketplace.integrations.pages.integration_pages import show
 @admins_only
 @require_POST
 def sign_in(request: PageRequest, slug: str) -> HttpResponse:
-    """Begin to sign in for everybody who may use it."""
+    """Start the sign-in of the shared account."""
     row = get_object_or_404(Integration, slug=slug)
     return sign_in_pages.begin(request, row, None, back=reverse("integration", args=[slug]))
 
@@ -28,7 +28,7 @@ def sign_in(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def sign_out(request: PageRequest, slug: str) -> HttpResponse:
-    """Forget the shared account."""
+    """Delete the shared account."""
     row = get_object_or_404(Integration, slug=slug)
     is_told = forget_account(by=request.user, integration=row, user=None)
     if is_told is not None:
@@ -41,7 +41,7 @@ def sign_out(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def client(request: PageRequest, slug: str) -> HttpResponse:
-    """Say what the authorization server calls Pegboard."""
+    """Set the OAuth client id and secret."""
     row = get_object_or_404(Integration, slug=slug)
     form = ClientForm(request.POST)
     if not form.is_valid():
