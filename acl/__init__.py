@@ -1,1 +1,1 @@
-"""Who may use what: people, groups, spaces, keys, the audit log, and what every request shares."""
+"""Access control: people, groups, spaces, keys, the audit log, and the base of every request."""

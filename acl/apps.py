@@ -1,4 +1,4 @@
-"""The app that answers who may use what."""
+"""Access control: the app of people, rights and the audit log."""
 
 from django.apps import AppConfig
 

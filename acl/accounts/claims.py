@@ -1,4 +1,4 @@
-"""What a provider says of a person at sign-in, as groups and as being an admin.
+"""Claims of a provider at sign-in, mapped to groups and admin status.
 
 Only what the operator mapped is given or taken: everything else a person has stays as it is.
 """
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @transaction.atomic
 def apply_claims(*, person: User, claims: Mapping[str, Any], new: bool = False) -> None:
-    """Add and take away the mapped groups, with an entry in the log where anything changes."""
+    """Apply mapped groups and admin status, with an audit entry for changes."""
     User.objects.select_for_update().get(pk=person.pk)  # two sign-ins at once would mix
     values = claimed_values(claims, settings.PEGBOARD_OIDC_GROUPS_CLAIM)
     added, removed = _map_groups(person, values)
@@ -32,7 +32,7 @@ def apply_claims(*, person: User, claims: Mapping[str, Any], new: bool = False) 
 
 
 def claimed_values(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """The texts in the claim; where no claim has the whole name, its dots lead into objects."""
+    """Return the values of the claim. Dots lead into objects if no claim has the whole name."""
     found: Any = claims.get(name)
     if found is None:
         found = claims
@@ -46,7 +46,7 @@ def claimed_values(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def _map_groups(person: User, values: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Names of the groups that were added, and of those that were taken away."""
+    """Apply the mapped groups. Return the names of added and removed groups."""
     mapping = settings.PEGBOARD_OIDC_GROUPS
     wanted = {group for value, group in mapping if value in values}
     groups = {group.name: group for group in Group.objects.filter(name__in=_names(mapping))}
@@ -65,7 +65,7 @@ def _names(mapping: tuple[tuple[str, str], ...]) -> set[str]:
 
 
 def _map_admin(person: User, values: frozenset[str]) -> bool | None:
-    """Whether the person became an admin, or stopped being one; None where nothing changed."""
+    """Apply the admin mapping. Return True or False if it changed, else None."""
     wanted = settings.PEGBOARD_OIDC_ADMIN_GROUP
     if not wanted or person.is_superuser == (wanted in values):
         return None

@@ -33,8 +33,10 @@ OPEN = Q(accepted_at=None, withdrawn_at=None)
 def invite(
     *, by: User, email: str, groups: Iterable[Group], role: str = Invitation.Role.MEMBER
 ) -> tuple[Invitation, str]:
-    """The invitation and the secret of its link, which is the only time that it can be seen. An
-    earlier one to the same address ends."""
+    """Create an invitation and return it with its link's secret, which is not stored.
+
+    Earlier invitations to the address end.
+    """
     email, chosen = email.strip().lower(), list(groups)
     _check_power(by, role, chosen)
     if is_address_taken(email):
@@ -55,26 +57,26 @@ def invite(
 
 @transaction.atomic
 def withdraw(*, by: User, invitation: Invitation) -> None:
-    """The link opens nothing any longer."""
+    """End an invitation, so that its link no longer works."""
     if Invitation.objects.filter(OPEN, pk=invitation.pk).update(withdrawn_at=Now()):
         record(by=by, action="invitation.withdrawn", target=invitation.email)
 
 
 def list_open() -> QuerySet[Invitation]:
-    """Invitations that nobody has answered; those that are too old have `over`."""
+    """Return open invitations; expired ones have `over`."""
     over = ExpressionWrapper(Q(expires_at__lte=Now()), output_field=BooleanField())
     open_ones = Invitation.objects.filter(OPEN).annotate(over=over)
     return open_ones.select_related("by").prefetch_related("groups")
 
 
 def open_invitation(raw: str) -> Invitation | None:
-    """The invitation of a link, where it can still be accepted."""
+    """Return a link's invitation if it can still be accepted."""
     return _acceptable().filter(digest=digest_of(raw)).first()
 
 
 @transaction.atomic
 def accept(*, raw: str, username: str, password: str) -> User:
-    """The new person. PeopleRefused where the link, the address or the name is gone meanwhile."""
+    """Create the invited person; PeopleRefused if link, address or name is no longer available."""
     invitation = _acceptable().select_for_update(of=("self",)).filter(digest=digest_of(raw)).first()
     if invitation is None or is_address_taken(invitation.email):
         raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
@@ -88,7 +90,7 @@ def accept(*, raw: str, username: str, password: str) -> User:
 
 
 def _may_still_invite(invitation: Invitation) -> bool:
-    """Ask again at acceptance: the sender or the groups may have changed since."""
+    """Check again at acceptance, because the sender or the groups may have changed since."""
     try:
         _check_power(cast(User, invitation.by), invitation.role, invitation.groups.all())
     except PeopleRefused:
@@ -106,7 +108,7 @@ def _check_power(by: User, role: str, groups: Iterable[Group]) -> None:
 
 
 def _acceptable() -> QuerySet[Invitation]:
-    """Open ones, of a person who may still invite. Whoever sent it has vouched for the role."""
+    """Match open invitations whose sender may still invite with that role."""
     sender = Q(by__is_active=True, by__is_staff=True)
     may = Q(role=Invitation.Role.MEMBER) | Q(by__is_superuser=True)
     return Invitation.objects.filter(OPEN, sender, may, expires_at__gt=Now())

@@ -1,10 +1,4 @@
-"""What django-axes counts wrong passwords and wrong codes by.
-
-Passwords: what was typed, and the address of whoever tries. Never the account: if the name and the
-e-mail of one account shared their tries, three wrong ones by each would tell that they are one.
-An account has at most a name and ACCOUNT_MAX_EMAIL_ADDRESSES addresses, and one address may try 30
-times a minute by any name. Codes: the account, since whoever is asked for a code has the password.
-"""
+"""Keys by which django-axes counts wrong passwords and codes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +18,7 @@ MOST_CHARACTERS = 200  # of the column
 
 
 def name_to_lock(request: HttpRequest, credentials: Credentials | None = None) -> str:
-    """Return what was typed, in one spelling, whether or not somebody is called that."""
+    """Return the typed name in one spelling, whether or not an account has it."""
     given = credentials or {}
     if "codes_of" in given:
         return f"codes of {given['codes_of']}"  # with blanks, as nothing typed has any
@@ -34,7 +28,7 @@ def name_to_lock(request: HttpRequest, credentials: Credentials | None = None) -
 
 
 def address_to_lock(request: HttpRequest) -> str | None:
-    """The address of the request; of IPv6 the network, since every customer has a whole one."""
+    """Return the client address; for IPv6 the network, since each customer has a whole one."""
     return network_of(client_address(request)).removesuffix("/64") or None
 
 
@@ -44,14 +38,14 @@ def what_is_locked(_: object, credentials: Credentials | None = None) -> list[An
 
 
 def forget_wrong_passwords(request: HttpRequest, credentials: Credentials) -> None:
-    """After a right one: those of the name that was typed, and of no other of the account."""
+    """Reset the count of the typed name only, not of other names of the account."""
     AxesProxyHandler.reset_attempts(
         username=name_to_lock(request, credentials), ip_address=address_to_lock(request)
     )
 
 
 def codes_are_locked(request: HttpRequest, user: User) -> bool:
-    """Whether too many wrong codes were given; the middleware then answers that it is locked."""
+    """Return True after too many wrong codes; the middleware then answers "locked"."""
     credentials = {"codes_of": user.pk}
     if AxesProxyHandler.is_allowed(request, credentials):
         return False
@@ -66,5 +60,5 @@ def note_wrong_code(request: HttpRequest, user: User) -> None:
 
 
 def forget_wrong_codes(user: User) -> None:
-    """After a right one."""
+    """Reset the count of wrong codes."""
     AxesProxyHandler.reset_attempts(username=f"codes of {user.pk}")

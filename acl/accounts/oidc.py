@@ -1,3 +1,3 @@
-"""The OpenID Connect provider's place in our addresses and settings; there is one."""
+"""The id of the single OpenID Connect provider, in URLs and settings."""
 
 PROVIDER = "oidc"

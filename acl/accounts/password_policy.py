@@ -1,4 +1,4 @@
-"""Who has a password: people."""
+"""Password policy: only people have passwords, service accounts do not."""
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -16,5 +16,5 @@ class PeopleOnly:
             raise ValidationError(self.get_help_text(), code="service_account")
 
     def get_help_text(self) -> str:
-        """A rule of passwords, for whoever sets one."""
+        """Return the rule's help text."""
         return "A service account has no password: it comes in by its keys."

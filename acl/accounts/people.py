@@ -23,12 +23,12 @@ from acl.models import Invitation
 
 
 class PeopleRefused(Exception):
-    """The change is not one that this admin may make."""
+    """Refused change: the admin may not make it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPeople:
-    """What an admin looks for."""
+    """Filters of the list of people."""
 
     words: str = ""
     group: str = ""
@@ -36,7 +36,7 @@ class WantedPeople:
 
 
 def list_people(wanted: WantedPeople) -> QuerySet[User]:
-    """People and programs by name, each with `two_factor` and their groups."""
+    """Return matching people and service accounts by name, with `two_factor` and groups."""
     codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
     found = found.select_related("service_account")
@@ -62,7 +62,7 @@ SHOWN: dict[str, dict[str, object]] = {
 
 
 def is_address_taken(email: str) -> bool:
-    """Whether some account has the address, confirmed or not."""
+    """Return True if an account has the address, confirmed or not."""
     return (
         User.objects.filter(email__iexact=email).exists()
         or EmailAddress.objects.filter(email=email.lower()).exists()
@@ -76,7 +76,7 @@ def is_name_taken(name: str) -> bool:
 
 
 def person_to_link(verified: Iterable[str]) -> User | None:
-    """Whose account a provider may open by these addresses, locked until the transaction's end.
+    """Return the account, locked, that a provider may open by these addresses.
 
     The address must be confirmed here as well, and the account must not be staff's: whoever can
     make an address at the provider would else be an admin here. A program signs in nowhere.
@@ -94,7 +94,7 @@ def person_to_link(verified: Iterable[str]) -> User | None:
 
 @transaction.atomic
 def deactivate(*, by: User, person: User) -> None:
-    """The person cannot sign in, their sessions end, and so do the invitations they sent."""
+    """Deactivate a person: end their sessions and the invitations they sent."""
     if by.pk == person.pk:
         raise PeopleRefused("You cannot deactivate yourself. Ask another admin.")
     _check_power(by, person)
@@ -108,7 +108,7 @@ def deactivate(*, by: User, person: User) -> None:
 
 @transaction.atomic
 def reactivate(*, by: User, person: User) -> None:
-    """The person may sign in again, with the groups that they had."""
+    """Reactivate a person, with the groups that they had."""
     _check_power(by, person)
     if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
         record(by=by, action="person.reactivated", target=person.username)
@@ -116,7 +116,7 @@ def reactivate(*, by: User, person: User) -> None:
 
 @transaction.atomic
 def add_to_group(*, by: User, person: User, group: Group) -> None:
-    """The group's rights are the person's from the next request on."""
+    """Add a person to a group, with effect from the next request."""
     _check_power(by, person, joins=[group])
     if not person.groups.filter(pk=group.pk).exists():
         person.groups.add(group)
@@ -125,7 +125,7 @@ def add_to_group(*, by: User, person: User, group: Group) -> None:
 
 @transaction.atomic
 def take_out_of_group(*, by: User, person: User, group: Group) -> None:
-    """The group's rights are gone from the next request on."""
+    """Remove a person from a group, with effect from the next request."""
     _check_power(by, person)
     if person.groups.filter(pk=group.pk).exists():
         person.groups.remove(group)
@@ -134,8 +134,10 @@ def take_out_of_group(*, by: User, person: User, group: Group) -> None:
 
 @transaction.atomic
 def turn_codes_off(*, by: User | None, person: User) -> None:
-    """For somebody who has lost both their phone and their recovery codes. `by` is None for the
-    command, which is there for when that was the only admin."""
+    """Turn off the codes of a person who lost phone and recovery codes.
+
+    `by` is None for the command, which is for the case that the only admin lost theirs.
+    """
     if by is not None:
         if by.pk == person.pk:
             raise PeopleRefused("Turn your own codes off under Your account.")
@@ -146,8 +148,10 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
 
 
 def end_sessions(person: User) -> int:
-    """How many sessions were removed. Whose a session is stands inside it, so all are read; people
-    are deactivated rarely."""
+    """Delete all sessions of a person, and return their number.
+
+    The user id is inside the session data, so all sessions are read. Deactivation is rare.
+    """
     running = Session.objects.filter(expire_date__gt=Now()).iterator()
     theirs = [
         session.pk
@@ -159,7 +163,7 @@ def end_sessions(person: User) -> int:
 
 
 def _check_power(by: User, person: User, *, joins: Iterable[Group] = ()) -> None:
-    """Nobody changes a person who may do more than they, or gives away more than they have."""
+    """Raise PeopleRefused if the person has more power than `by`, or would gain more."""
     try:
         check_person(by, person)
         check_groups(by, joins)

@@ -1,4 +1,4 @@
-"""Service accounts: users that are programs."""
+"""Service accounts: users that are programs, without a sign-in."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,14 +16,14 @@ from acl.visible_text.plain_names import check_plain_name
 
 
 class ServiceAccountRefused(Exception):
-    """There cannot be a service account of this name."""
+    """Refused name of a service account."""
 
 
 @transaction.atomic
 def create_service_account(
     *, by: Actor, name: str, groups: Sequence[Group], description: str = ""
 ) -> User:
-    """Create a user of the groups that keys can belong to, and that nobody can sign in as.
+    """Create a service account in the groups. Nobody can sign in as it.
 
     Raises DelegationRefused where membership would bring power that `by` does not have.
     """
@@ -61,7 +61,7 @@ def create_account_with_key(
     acts_for_users: bool = False,
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """Create a service account and its first key, with the key's text; or neither."""
+    """Create a service account and its first key together; return the key and its text."""
     owner = create_service_account(by=by, name=account, groups=groups, description=description)
     return create_key(
         by=by,

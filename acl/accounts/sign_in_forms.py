@@ -1,4 +1,4 @@
-"""The forms of signing in: allauth's, with wrong codes counted in the database."""
+"""Sign-in forms: allauth's, with wrong codes counted in the database."""
 
 from allauth.account.forms import LoginForm, ResetPasswordForm
 from allauth.core import context
@@ -15,7 +15,7 @@ SECONDS_OF_A_CODE = 120
 
 
 class ForgottenForm(ResetPasswordForm):  # type: ignore[misc]  # allauth has no types
-    """The address to send a link to. As many statements whether somebody has it or not."""
+    """Form for a reset link. Known and unknown addresses cost the same number of statements."""
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
@@ -25,17 +25,19 @@ class ForgottenForm(ResetPasswordForm):  # type: ignore[misc]  # allauth has no 
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
-    """Name or address, and password."""
+    """Sign-in with name or address, and password."""
 
     def user_credentials(self) -> dict[str, str]:
-        """As a name only, which allauth looks for among addresses, too. It would try an address as
-        both, and so take twice as long for those that somebody has."""
+        """Return the credentials as a user name only.
+
+        For an address, allauth would try both and take twice as long if somebody has it.
+        """
         data = self.cleaned_data
         return {"username": data["login"], "password": data["password"]}
 
 
 class CountedCodeMixin(BaseAuthenticateForm):  # type: ignore[misc]  # allauth has no types
-    """Asks the count before a code is looked at, and never takes a code twice."""
+    """Checks the count of wrong codes first, and accepts no code twice."""
 
     def clean_code(self) -> str:
         if codes_are_locked(context.request, self.user):
@@ -55,8 +57,8 @@ class CountedCodeMixin(BaseAuthenticateForm):  # type: ignore[misc]  # allauth h
 
 
 class SignInCodeForm(CountedCodeMixin, AuthenticateForm):  # type: ignore[misc]
-    """At sign-in."""
+    """Code form at sign-in."""
 
 
 class ConfirmingCodeForm(CountedCodeMixin, ReauthenticateForm):  # type: ignore[misc]
-    """Before something important is changed."""
+    """Code form before important changes."""

@@ -21,12 +21,12 @@ LONGEST_NAME, LONGEST_SLUG = 120, 60
 
 
 class SpaceRefused(Exception):
-    """The tree would break, or the name says nothing."""
+    """Refused change of a space: it would break the tree, or the name is unusable."""
 
 
 @transaction.atomic
 def create_space(*, by: User | None, group: Group, parent: Space | None, name: str) -> Space:
-    """A new space below `parent`, which inherits its rules; without one, below the root."""
+    """Create a space below `parent`, whose rules it inherits, or below the root."""
     _lock(group)
     parent = _place(group, parent or ensure_root(group))
     _check_depth(parent, below=1)
@@ -40,7 +40,7 @@ def create_space(*, by: User | None, group: Group, parent: Space | None, name: s
 
 @transaction.atomic
 def rename_space(*, by: User | None, space: Space, name: str) -> Space:
-    """Another name. The slug stays: requests name the space by it."""
+    """Rename a space. Its slug stays, because requests use it."""
     before, space.name = space.name, _checked(name)
     if before != space.name:
         space.save(update_fields=["name"])
@@ -51,7 +51,7 @@ def rename_space(*, by: User | None, space: Space, name: str) -> Space:
 
 @transaction.atomic
 def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
-    """Hang the space, with all that is below it and all their rules, under another parent."""
+    """Move a space with its descendants and rules below another parent."""
     _lock(space.group)
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     parent = _place(space.group, parent)
@@ -70,7 +70,7 @@ def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
 
 @transaction.atomic
 def delete_space(*, by: User | None, space: Space) -> None:
-    """Remove the space and its own rules; what was below it moves up to its parent."""
+    """Delete a space with its own rules. Its children move up to its parent."""
     _lock(space.group)
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     if space.parent is None:
@@ -88,7 +88,7 @@ def delete_space(*, by: User | None, space: Space) -> None:
 
 
 def ensure_root(group: Group) -> Space:
-    """The group's root space and its policy, made where they are missing."""
+    """Return the group's root space; create it and the policy if they are missing."""
     GroupPolicy.objects.get_or_create(group=group)
     root = Space.objects.filter(group=group, parent=None).first()
     if root is not None:
@@ -103,7 +103,7 @@ def ensure_root(group: Group) -> Space:
 
 @transaction.atomic
 def set_open(*, by: User | None, group: Group, is_open: bool) -> bool:
-    """Let members use what is not restricted, or only what was given; whether that changed."""
+    """Set whether members may use unrestricted tools by default; False if nothing changes."""
     policy, _ = GroupPolicy.objects.select_for_update().get_or_create(group=group)
     if policy.open_default == is_open:
         return False
@@ -118,7 +118,7 @@ def _lock(group: Group) -> None:
 
 
 def _place(group: Group, parent: Space) -> Space:
-    """The parent as it is now; it must be one of the group's."""
+    """Reload the parent, which must belong to the group."""
     found = Space.objects.filter(pk=parent.pk, group=group).first()
     if found is None:
         raise SpaceRefused(f"The parent must be a space of {group}.")
@@ -126,7 +126,7 @@ def _place(group: Group, parent: Space) -> Space:
 
 
 def _up_from(space: Space) -> list[int]:
-    """The space and those above it."""
+    """Return the ids of the space and its ancestors."""
     parents = dict(Space.objects.filter(group=space.group_id).values_list("pk", "parent_id"))
     above: list[int] = []
     place: int | None = space.pk
@@ -137,7 +137,7 @@ def _up_from(space: Space) -> list[int]:
 
 
 def _height(space: Space) -> int:
-    """How many levels the space and what is below it take."""
+    """Return the height of the subtree, including the space."""
     levels, row = 0, [space.pk]
     while row and levels <= DEEPEST:
         levels += 1
@@ -162,7 +162,7 @@ def _checked(name: str) -> str:
 
 
 def _free_slug(group: Group, name: str) -> str:
-    """Made from the name; with a number where the group has it already."""
+    """Derive a slug from the name, with a number if the group has it already."""
     stem = slugify(name)[:LONGEST_SLUG].strip("-_") or "space"
     taken = set(Space.objects.filter(group=group).values_list("slug", flat=True))
     slug, number = stem, 1

@@ -1,3 +1,3 @@
-"""The chain behind an act: who acts, with which credential, and for whom."""
+"""Chain of an act: the actor, the credential, and the subject."""
 
 __all__ = ["chain", "request_context"]

@@ -20,7 +20,7 @@ SESSION = Credential(CredentialKind.SESSION)
 
 
 class ShownKey(Protocol):
-    """The key that a request has shown, as far as the chain needs it."""
+    """Details of the request's key, as far as the chain needs them."""
 
     @property
     def key_id(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What the admin's pages share."""
+"""Base classes of the admin."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -12,7 +12,7 @@ from acl.audit.recorder import record
 
 
 class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """To look at: nothing is added, changed or removed by hand."""
+    """Read-only admin."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -25,7 +25,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 class AuditedAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Whatever is changed here, rights and people above all, leaves an entry in the audit log."""
+    """Admin with an audit entry for every change, above all of rights and people."""
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         self._record(request, "add", obj, message)
@@ -50,7 +50,7 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 def _plain(message: Any) -> Any:
-    """The admin's own account of a change; its names of fields are lazy texts."""
+    """Convert the admin's change message, whose field names are lazy, to plain text."""
     if isinstance(message, dict):
         return {str(key): _plain(value) for key, value in message.items()}
     if isinstance(message, Iterable) and not isinstance(message, str):

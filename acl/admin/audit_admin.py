@@ -1,4 +1,4 @@
-"""The audit log, to read."""
+"""Read-only admin of the audit log."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Who was invited. Inviting and withdrawing are on the People page, where the link is shown."""
+"""Read-only admin of invitations. The People page creates and withdraws them, showing the link."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""API keys: made, replaced and withdrawn through the service; the key itself is shown once."""
+"""Admin of API keys, through the service. The key's text is shown once."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from acl.models import ApiKey
 
 
 class ApiKeyForm(forms.ModelForm):
-    """A new key. It needs somebody to act for."""
+    """Form for a new key, which needs somebody to act for."""
 
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices,
@@ -36,7 +36,7 @@ class ApiKeyForm(forms.ModelForm):
     by: User  # who fills in the form; the admin's class sets it
 
     def clean(self) -> dict[str, Any]:
-        """Say beside the field what the service would refuse."""
+        """Show refusals of the service beside their fields."""
         data = super().clean() or {}
         if not self.errors:
             self._check(data)
@@ -71,13 +71,13 @@ class ApiKeyAdmin(AuditedAdmin):
         return ApiKeyForm.Meta.fields + (MADE if obj else ())
 
     def get_form(self, request: HttpRequest, obj: ApiKey | None = None, **kwargs: Any) -> Any:
-        """The form knows who fills it in."""
+        """Pass the current user to the form."""
         form = super().get_form(request, obj, **kwargs)
         form.by = cast(User, request.user)
         return form
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        """With the groups, which the list names."""
+        """Prefetch the groups for the list."""
         keys: QuerySet[ApiKey] = super().get_queryset(request)
         return keys.prefetch_related("groups")
 
@@ -85,21 +85,21 @@ class ApiKeyAdmin(AuditedAdmin):
         return self.get_fields(request, obj) if obj else ()
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """A key is replaced, not changed; the list's actions need the right without a key."""
+        """Allow the list's actions, but no changes: a key is replaced instead."""
         return obj is None and super().has_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        """Through the service, which also writes the audit entry."""
+        """Create the key through the service, which writes the audit entry."""
         data = {name: form.cleaned_data[name] for name in ApiKeyForm.Meta.fields}
         key, raw = create_key(by=cast(User, request.user), **data)
         obj.pk, obj.prefix, obj.digest = key.pk, key.prefix, key.digest
         request.new_keys = [(key, raw)]  # type: ignore[attr-defined]
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """The service has recorded it: only Django's own history is left."""
+        """Keep only Django's own history: the service has written the audit entry."""
         return super(AuditedAdmin, self).log_addition(request, obj, message)
 
     def response_add(
@@ -130,7 +130,7 @@ class ApiKeyAdmin(AuditedAdmin):
         return f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "never"
 
     def _show_once(self, request: HttpRequest, keys: list[tuple[ApiKey, str]]) -> HttpResponse:
-        """In this one answer, and in no message, cookie or session."""
+        """Show the key's text in this response only, not in a message, cookie or session."""
         context = {**self.admin_site.each_context(request), "title": "New API key", "keys": keys}
         response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
         patch_cache_control(response, no_store=True)

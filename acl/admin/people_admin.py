@@ -31,7 +31,7 @@ for theirs in (Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToke
 
 @admin.register(User)
 class UserAdmin(AuditedAdmin, DjangoUserAdmin):
-    """Nobody changes here who may do more than they, or gives anybody more than they have."""
+    """Admin of users. Nobody may change people with more power, or grant more than they have."""
 
     form = PersonPowerForm
     add_form = NewPersonForm
@@ -46,14 +46,16 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):
     def get_form(
         self, request: HttpRequest, obj: User | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        """The form knows who fills it in."""
+        """Pass the current user to the form."""
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.by = request.user
         return form
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """A password or an address that one sets is an account that one has. The People page has
-        what does not need that."""
+        """Allow only superiors: setting somebody's password or address takes over the account.
+
+        The People page has the changes that do not need this.
+        """
         allowed = super().has_change_permission(request, obj)
         return allowed and (obj is None or may_act_as(cast(User, request.user), obj))
 
@@ -62,7 +64,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):
         return allowed and (obj is None or may_change_person(cast(User, request.user), obj))
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Whoever is deactivated here is signed out for good, as on the People page."""
+        """Save the user. Deactivation ends all sessions, as on the People page."""
         super().save_model(request, obj, form, change)
         if not obj.is_active:
             end_sessions(obj)
@@ -77,7 +79,7 @@ class PermissionAdmin(ReadOnlyAdmin):
 
 @admin.register(ServiceAccount)
 class ServiceAccountAdmin(ReadOnlyAdmin):
-    """They are made beside their first key."""
+    """Read-only admin of service accounts, which are created with their first key."""
 
     list_display = ("user", "description", "created_at")
     list_select_related = ("user",)
@@ -89,7 +91,7 @@ class PolicyInline(StackedInline):  # type: ignore[misc]  # unfold has no types
 
 
 class SpaceInline(TabularInline):  # type: ignore[misc]  # unfold has no types
-    """To look at: the tree is changed on a space's own page, through the service."""
+    """Read-only inline of spaces. A space's own page changes the tree, through the service."""
 
     model = Space
     extra = 0
@@ -116,13 +118,13 @@ class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
     def get_form(
         self, request: HttpRequest, obj: Group | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        """The form knows who fills it in."""
+        """Pass the current user to the form."""
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.by = request.user
         return form
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
-        """Members lose what the group brings: only who has it may take it away."""
+        """Require the group's power, because members lose what it brings."""
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or _has_all_of(request, obj))
 

@@ -1,4 +1,4 @@
-"""What people have asked for. Answers are given on the Access page, with what is granted."""
+"""Read-only admin of access requests. The Access page answers them."""
 
 from django.contrib import admin
 from django.db.models import Model

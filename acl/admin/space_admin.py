@@ -1,4 +1,4 @@
-"""Spaces, made, changed and removed through the service, and group policies."""
+"""Admin of spaces, through the service, and of group policies."""
 
 from typing import Any, cast
 
@@ -15,10 +15,10 @@ from acl.models import GroupPolicy, Space
 
 
 class SpaceForm(forms.ModelForm):
-    """Name and place of a space."""
+    """Form for the name and parent of a space."""
 
     def clean(self) -> dict[str, Any]:
-        """Say what the service would refuse: the tree is tried, and left as it was."""
+        """Try the change in a savepoint, to show what the service would refuse."""
         data = super().clean() or {}
         if not self.errors:
             with transaction.atomic():
@@ -31,11 +31,11 @@ class SpaceForm(forms.ModelForm):
         return data
 
     def _post_clean(self) -> None:
-        """The service stores it, and makes the slug."""
+        """Skip model validation: the service stores the space and makes its slug."""
 
 
 def store(space: Space, wanted: dict[str, Any], *, by: User | None) -> Space:
-    """The space as the form has it: new, or with another name and place."""
+    """Create, rename or move the space through the service."""
     if space._state.adding:
         group, parent = wanted["group"], wanted.get("parent")
         return create_space(by=by, group=group, parent=parent, name=wanted["name"])
@@ -71,16 +71,18 @@ class SpaceAdmin(AuditedAdmin):
         return cast(Space, form.instance)
 
     def save_model(self, request: HttpRequest, obj: Space, form: Any, change: bool) -> None:
-        """Through the service, which records it."""
+        """Save through the service, which records the change."""
         stored = store(obj, form.cleaned_data, by=cast(User, request.user))
         obj.__dict__.update(stored.__dict__)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing hangs on a space."""
+        """Do nothing: a space has no related forms."""
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes with the spaces. What is below them stays: `request.spaces_that_stay`. A root
-        is protected here and not by a permission, which would protect its group as well."""
+        """Return what is deleted with the spaces; `request.spaces_that_stay` are their children.
+
+        A root is protected here and not by a permission, which would protect its group as well.
+        """
         going = list(objs)
         if roots := [str(space) for space in going if space.parent_id is None]:
             return [], {}, set(), roots

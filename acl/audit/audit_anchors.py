@@ -17,7 +17,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class NoAnchorError(ValueError):
-    """A line that is no anchor."""
+    """Line without a valid anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class Anchor:
     digest: str
 
     def values(self, at: str) -> dict[str, str | int]:
-        """As it is noted."""
+        """Return the anchor as JSON values."""
         return {"at": at, "digest": self.digest, "number": self.number}
 
     def line(self, at: str) -> str:
-        """The same as a line of text."""
+        """Return the anchor as a line of JSON."""
         return json.dumps(self.values(at))
 
 
 def read_anchors(lines: Iterable[str]) -> Iterator[Anchor]:
-    """Each anchor in the order of the lines; raises NoAnchorError with the number of a line."""
+    """Yield the anchors in order; NoAnchorError contains the line number."""
     for place, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -52,7 +52,7 @@ def read_anchors(lines: Iterable[str]) -> Iterator[Anchor]:
 
 
 def compare_with_anchors(anchors: Iterable[Anchor]) -> Fault | None:
-    """The first entry that is not what was noted; for a log whose own chain is sound.
+    """Return the first fault between a log with a sound chain and its anchors, if any.
 
     A log that was written anew is sound in itself. The first anchor that does not fit, and the one
     before it that does, enclose the first entry that was altered.

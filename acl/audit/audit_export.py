@@ -15,12 +15,12 @@ COLUMNS = (
 
 
 def csv_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
-    """A line of names, then one for each entry."""
+    """Yield a header line, then a CSV line for each entry."""
     return lines_of(COLUMNS, map(_row, entries))
 
 
 def json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
-    """One object a line."""
+    """Yield a JSON object per line."""
     for entry in entries:
         yield write_json(_fields(entry), ensure_ascii=False, compact=False) + "\n"
 

@@ -24,7 +24,7 @@ NOBODY = {
 
 @dataclass(frozen=True, slots=True)
 class WantedEntries:
-    """What an admin looks for; days are whole days of UTC."""
+    """Filters of the audit log; days are whole days in UTC."""
 
     by: str = ""  # or on whose behalf
     action: str = ""
@@ -35,7 +35,7 @@ class WantedEntries:
 
 @dataclass(frozen=True, slots=True)
 class EntryPage:
-    """Entries, the newest first, and the ids from which the pages beside this one begin."""
+    """A page of entries, newest first, with the ids at which its neighbours begin."""
 
     entries: tuple[AuditEntry, ...]
     newer: int | None
@@ -43,7 +43,7 @@ class EntryPage:
 
 
 def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
-    """All entries that fit, in no order yet."""
+    """Return matching entries, unordered."""
     found = AuditEntry.objects.all()
     if wanted.by:
         kinds = NOBODY.get(wanted.by)
@@ -64,7 +64,7 @@ def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
 def page_of_entries(
     wanted: WantedEntries, *, before: int | None = None, after: int | None = None
 ) -> EntryPage:
-    """The newest entries, or those next to the entry with this id: pages far back are as quick."""
+    """Return the newest entries, or those beside an id; keyset paging keeps old pages fast."""
     found = list_entries(wanted)
     if after is not None:
         rows = list(found.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
@@ -79,19 +79,19 @@ def page_of_entries(
 
 
 def count_entries(wanted: WantedEntries) -> int:
-    """How many fit, counted up to one more than MOST_COUNTED; all of them are in the head."""
+    """Count matching entries, up to MOST_COUNTED + 1. Without filters the head knows the number."""
     if wanted == WantedEntries() and (head := log_head()) is not None:
         return head.number
     return list_entries(wanted).order_by("pk")[: MOST_COUNTED + 1].count()
 
 
 def log_head() -> AuditHead | None:
-    """Where the log ends; None as long as nothing was ever recorded."""
+    """Return the head of the log; None before the first entry."""
     return AuditHead.objects.order_by("pk").first()
 
 
 def stream_entries(wanted: WantedEntries) -> Iterator[AuditEntry]:
-    """Everything that fits, the oldest first, in portions."""
+    """Yield matching entries in portions, oldest first."""
     found, last = list_entries(wanted).order_by("pk"), 0
     while portion := list(found.filter(pk__gt=last)[:AT_ONCE]):
         yield from portion
@@ -99,18 +99,18 @@ def stream_entries(wanted: WantedEntries) -> Iterator[AuditEntry]:
 
 
 def recorded_actions() -> tuple[str, ...]:
-    """Every action that the log has, by name."""
+    """Return all recorded actions, by name."""
     return _distinct("action")
 
 
 def recorded_names() -> tuple[str, ...]:
-    """Who is in the log, by name: the first of them, to suggest."""
+    """Return the first recorded names, as suggestions."""
     names = _distinct("by_name")
     return (*NOBODY, *(name for name in names if name)) if "" in names else names
 
 
 def _distinct(column: str) -> tuple[str, ...]:
-    """From one value to the next in the index, and not through all entries."""
+    """Return distinct values by skipping through the index, without reading all entries."""
     with connection.cursor() as cursor:
         cursor.execute(_NEXT.format(column=column), [MOST_CHOICES])
         return tuple(row[0] for row in cursor.fetchall())

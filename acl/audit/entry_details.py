@@ -1,4 +1,4 @@
-"""The details of an audit entry as rows to read, with what was before and after."""
+"""Details of an audit entry as rows, with values before and after."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SIDES = (("before", "after"), ("from", "to"), ("old", "new"))
 
 @dataclass(frozen=True, slots=True)
 class DetailRow:
-    """One line: a label, and either a value or the two sides of a change."""
+    """A row: a label, and a value or the two sides of a change."""
 
     label: str
     value: str = ""
@@ -26,7 +26,7 @@ class DetailRow:
 
 
 def rows_of(details: Any) -> list[DetailRow]:
-    """The rows of an entry's details, whatever shape they have."""
+    """Build the rows of an entry's details, whatever their shape."""
     if not isinstance(details, dict):
         return [DetailRow("details", _text(details))] if details else []
     return list(_rows(details))
@@ -52,7 +52,7 @@ def _sides_of(details: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _compared(label: str, before: Any, after: Any) -> Iterator[DetailRow]:
-    """One row, or for two objects a row for each of their fields that differs."""
+    """Return one row, or for two objects a row per changed field."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         yield DetailRow(label or "change", before=_text(before), after=_text(after), changed=True)
         return
@@ -65,7 +65,7 @@ def _compared(label: str, before: Any, after: Any) -> Iterator[DetailRow]:
 
 
 def _text(value: Any) -> str:
-    """Moments and nothing in words, everything else in the canonical rendering."""
+    """Format times and missing values as words, other values canonically."""
     match value:
         case None:
             return "none"

@@ -18,7 +18,7 @@ AT_ONCE = 2000
 
 
 class Link(NamedTuple):
-    """An entry as the check reads it, beside the head."""
+    """An entry with the columns to verify, beside the head."""
 
     head_number: int | None
     head_digest: str | None
@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first thing that is wrong: where, of which kind, and in a sentence."""
+    """First fault of the log: its position, its kind, and a sentence."""
 
     number: int
     entry: int | None
@@ -41,7 +41,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How far the log is sound: from entry `first` to entry `number`, whose digest is `digest`."""
+    """Verified range of the log, from entry `first` to `number` with its `digest`."""
 
     first: int
     number: int
@@ -50,7 +50,7 @@ class Checked:
 
     @property
     def entries(self) -> int:
-        """How many entries were found sound."""
+        """Number of verified entries."""
         return max(0, self.number - self.first + 1)
 
 
@@ -95,7 +95,7 @@ def _check(
 
 
 def _fault_of(link: Link, number: int, digest: str) -> Fault | None:
-    """What is wrong with the entry that follows entry `number`."""
+    """Return the fault of the entry after entry `number`, if any."""
     wanted = number + 1
     if link.number is None:
         return Fault(
@@ -122,7 +122,7 @@ def _fault_of(link: Link, number: int, digest: str) -> Fault | None:
 
 
 def _fault_of_end(number: int, digest: str, head: tuple[int | None, str | None]) -> Fault | None:
-    """What the head knows beyond the last entry."""
+    """Return the fault between the last entry and the head, if any."""
     head_number, head_digest = head
     if head_number is None:
         if number == 0:
@@ -154,7 +154,7 @@ def _digest_of(link: Link) -> str:
 
 
 def _links(most: int | None) -> Generator[Link]:
-    """Each entry in the order of the chain, with the head as it was at the same moment."""
+    """Yield entries in the order of the chain, with the head from the same snapshot."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(_CHAIN, {"most": most})
         while rows := cursor.fetchmany(AT_ONCE):

@@ -1,4 +1,4 @@
-"""Looks: recording that somebody looked at what another person may use."""
+"""Recording that an admin looked at what another person may use."""
 
 from datetime import timedelta
 

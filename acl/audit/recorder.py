@@ -1,4 +1,4 @@
-"""The audit log: entries are added, never changed."""
+"""Writing audit entries."""
 
 from dataclasses import replace
 from typing import Any

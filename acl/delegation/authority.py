@@ -1,8 +1,4 @@
-"""The power that an actor holds at this moment, as a point in a lattice.
-
-Every part is ordered by itself: more scopes, a higher rank, more permissions, more groups, acting
-for others, a later end. One authority includes another if it does so in every part.
-"""
+"""Power of an actor at this moment, as a point in a lattice."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -30,8 +30,7 @@ class DelegationRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedKey:
-    """The power of a key that is to be created or rotated. `groups` is None for all groups of
-    whoever the key acts for."""
+    """Power of a key to create or rotate. `groups` is None for all groups of its subject."""
 
     scopes: frozenset[str]
     groups: frozenset[int] | None

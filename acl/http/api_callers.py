@@ -1,4 +1,4 @@
-"""Whom a question about rights is about. An admin may ask about people who may do nothing, too."""
+"""Callers in questions about rights. Admins may also ask about people without any rights."""
 
 from django.contrib.auth.models import Group, User
 from django.db.models import Q
@@ -14,7 +14,7 @@ from acl.rights.caller_lookup import CallerRefused
 
 
 def is_admin(request: Request) -> bool:
-    """Staff, or a key with the scope."""
+    """Return True for staff, and for keys with the scope."""
     return has_scope(request.user, ApiKey.Scope.ADMIN)
 
 
@@ -43,8 +43,10 @@ def groups_known(request: Request, field: str = "group") -> Q:
 
 
 def asked_about(request: Request, *, user: str, group: str, space: str) -> Caller:
-    """The caller that the question names: somebody whom the sender may act for, or, to an admin,
-    anybody whom they may know of."""
+    """Return the caller named by the question.
+
+    That is somebody the sender may act for, or, for admins, anybody they may know of.
+    """
     if not user or not is_admin(request):
         caller = caller_of(request, user=user or None, group=group or None, space=space or None)
         if caller.is_united:

@@ -1,4 +1,4 @@
-"""Who sends the request: the holder of a key."""
+"""Authentication by API key."""
 
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import BaseAuthentication
@@ -29,5 +29,5 @@ class KeyAuthentication(BaseAuthentication):
         return holder, holder
 
     def authenticate_header(self, request: Request) -> str:
-        """What a 401 answers in WWW-Authenticate."""
+        """Return the WWW-Authenticate header of a 401."""
         return 'Bearer realm="pegboard"'

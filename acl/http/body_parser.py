@@ -1,4 +1,4 @@
-"""Request bodies: JSON within bounds, and nothing that the database or a model could not take."""
+"""Request bodies: bounded JSON, without values that the database could not store."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -13,7 +13,7 @@ __all__ = ["DEEPEST", "BodyTooLarge", "BoundedJSONParser"]
 
 
 class BodyTooLarge(APIException):
-    """The body has more bytes than the deployment reads."""
+    """Body larger than the deployment accepts."""
 
     status_code = 413
     default_code = "too_large"

@@ -1,10 +1,10 @@
-"""The caller that a request asks for: a person, one of their groups, and a space of it."""
+"""Caller of a request: a person, one of their groups, and one of its spaces."""
 
 from acl.http.strict_serializer import StrictSerializer, Text
 
 
 class CallerSerializer(StrictSerializer):
-    """Whom a question is asked for."""
+    """Caller named in a request."""
 
     user = Text(
         max_length=150,

@@ -1,4 +1,4 @@
-"""The base of views that answer for a caller."""
+"""Base class of views that answer for a caller."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from acl.rights.caller import Caller
 
 
 class CallerView(APIView):
-    """A view that answers for a caller, whom the query or the body names."""
+    """View for a caller named in the query or the body."""
 
     required_scope: str | dict[str, str] = ApiKey.Scope.DISCOVER
 
     def asked(
         self, request: Request, data: Any, form: type[CallerSerializer]
     ) -> tuple[Caller, dict[str, Any]]:
-        """The caller, and what else the request says; refuses what the form refuses."""
+        """Return the caller and the other validated parameters."""
         serializer = form(data=data)
         serializer.is_valid(raise_exception=True)
         wanted = dict(serializer.validated_data)

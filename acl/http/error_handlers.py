@@ -1,4 +1,4 @@
-"""Answers for what goes wrong before or outside the REST framework's views."""
+"""Error responses outside of the REST framework's views."""
 
 import sys
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class FailureMiddleware:
         return self._get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """For pages: the REST framework's views have turned theirs into problems already."""
+        """Handle errors of pages; the REST framework's views have problems of their own."""
         if isinstance(error, DataError):
             logger.warning("a value has no place in the database", exc_info=error)
             return bad_request(request, error)

@@ -1,4 +1,4 @@
-"""Keys by API: an admin key sees and changes those within its own groups, staff all of them."""
+"""REST endpoints of keys. Admin keys manage those within their groups, staff manage all."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ MOST_GROUPS = 200
 
 
 class KeySerializer(serializers.ModelSerializer[ApiKey]):
-    """A key as it can be seen: never the key itself."""
+    """A key without its text."""
 
     group = serializers.SerializerMethodField(help_text="The first of its groups.")
     groups = serializers.SerializerMethodField()
@@ -51,7 +51,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
         read_only_fields = fields
 
     def get_groups(self, key: ApiKey) -> list[str]:
-        """Return the names of the groups that it was made for."""
+        """Return the names of the key's groups."""
         return sorted(group.name for group in key.groups.all())
 
     def get_group(self, key: ApiKey) -> str | None:
@@ -60,7 +60,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
 
 
 class NewKeySerializer(KeySerializer):
-    """A key with its raw text, which is told this once."""
+    """A new key with its text, which is returned only once."""
 
     key = serializers.CharField(read_only=True)
 
@@ -69,7 +69,7 @@ class NewKeySerializer(KeySerializer):
 
 
 class CreateKeySerializer(StrictSerializer):
-    """The power of a new key: its scopes, its groups, and for whom it acts."""
+    """Parameters of a new key: scopes, groups, and whom it acts for."""
 
     name = Text(max_length=120)
     group = Text(
@@ -90,7 +90,7 @@ class CreateKeySerializer(StrictSerializer):
 
 
 class RotateKeySerializer(StrictSerializer):
-    """How long the old key goes on."""
+    """Parameters of a rotation: how long the old key stays valid."""
 
     overlap_minutes = Number(
         min_value=0, max_value=MOST_OVERLAP, default=OVERLAP // timedelta(minutes=1)
@@ -98,7 +98,7 @@ class RotateKeySerializer(StrictSerializer):
 
 
 class KeysView(APIView):
-    """All keys, and new ones."""
+    """Keys: list and create."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -109,7 +109,7 @@ class KeysView(APIView):
         responses={200: KeySerializer(many=True)},
     )
     def get(self, request: Request) -> Response:
-        """The newest first."""
+        """Return keys, newest first."""
         return Response(KeySerializer(_keys(request), many=True).data)
 
     @extend_schema(
@@ -140,7 +140,7 @@ class KeysView(APIView):
 
 
 class KeyView(APIView):
-    """One key."""
+    """A key."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -148,13 +148,13 @@ class KeyView(APIView):
         operation_id="revoke_key", tags=["Keys"], summary="Revoke a key", responses={204: None}
     )
     def delete(self, request: Request, pk: int) -> Response:
-        """From the next request on it is refused."""
+        """Revoke a key, with effect from the next request."""
         revoke_key(by=principal_of(request), key=get_object_or_404(_keys(request), pk=pk))
         return Response(status=204)
 
 
 class RotateKeyView(APIView):
-    """A key's successor."""
+    """Rotation of a key."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -166,7 +166,7 @@ class RotateKeyView(APIView):
         responses={201: NewKeySerializer},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """A new key with the same rights; the old one goes on for a day, or as long as is said."""
+        """Create a key with the same rights. The old one stays valid for a day, or as requested."""
         serializer = RotateKeySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         overlap = timedelta(minutes=serializer.validated_data["overlap_minutes"])

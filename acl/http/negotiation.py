@@ -1,4 +1,4 @@
-"""The API speaks JSON only, whatever a client says it would like best."""
+"""Content negotiation: JSON only, whatever the client accepts."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,10 @@ from rest_framework.utils.mediatypes import media_type_matches
 
 
 class AlwaysJSON(BaseContentNegotiation):
-    """Takes the first renderer; problems, too, can then always be told."""
+    """Selects the first renderer, so that errors can always be rendered."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
-        """The parser for the body's content type, if there is one."""
+        """Return the parser for the body's content type, if any."""
         for parser in parsers:
             if media_type_matches(str(parser.media_type), str(request.content_type)):
                 return parser
@@ -25,6 +25,6 @@ class AlwaysJSON(BaseContentNegotiation):
         renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
-        """The first, and its media type."""
+        """Return the first renderer and its media type."""
         first = next(iter(renderers))
         return first, str(first.media_type)

@@ -1,4 +1,4 @@
-"""How OpenAPI describes what all calls have in common: the key, and the problems."""
+"""OpenAPI extensions shared by all calls: the key and the problems."""
 
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
 
 
 class PegboardSchema(AutoSchema):
-    """Adds to each call the problems that it can answer."""
+    """Adds the possible problems to each call."""
 
     def _get_response_bodies(
         self, direction: Literal["request", "response"] = "response"
@@ -47,13 +47,13 @@ class PegboardSchema(AutoSchema):
         return dict(sorted(bodies.items()))
 
     def get_description(self) -> str:  # type: ignore[override]  # as drf-spectacular does
-        """Say which scope a key needs, after what the call does."""
+        """Append the required scopes to the description."""
         needed = scopes_of(self.view, self.method)
         words = " or ".join(f"`{scope}`" for scope in needed)
         return "\n\n".join(filter(None, (super().get_description(), words and f"Scope: {words}.")))
 
     def get_extensions(self) -> dict[str, Any]:
-        """The same for programs: any of these scopes is enough."""
+        """Return the required scopes as an extension, any of which is enough."""
         needed = scopes_of(self.view, self.method)
         scopes = {"x-required-scopes": [str(scope) for scope in needed]} if needed else {}
         return {**super().get_extensions(), **scopes}

@@ -1,4 +1,4 @@
-"""The schema and its pages, open to everybody: they tell how to ask, not what there is."""
+"""The OpenAPI schema and its pages, open to everybody because they contain no data."""
 
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation

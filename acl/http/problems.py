@@ -1,4 +1,4 @@
-"""Every refusal and failure as a problem (RFC 9457): what happened, where, and in which request."""
+"""Errors as problem documents (RFC 9457): what happened, where, and in which request."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -52,7 +52,7 @@ class NoRoom(exceptions.APIException):
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The REST framework's exception handler; None leaves what nobody expected to Django's own."""
+    """Convert exceptions of the REST framework; None leaves unexpected ones to Django."""
     known = _as_api_exception(error)
     if isinstance(known, exceptions.NotAuthenticated):
         known = _limited(known, context)
@@ -76,7 +76,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 def problem(
     status: int, *, detail: str = "", errors: list[dict[str, str]] | None = None
 ) -> dict[str, Any]:
-    """The body of a problem; with one wrong field, `field` names it."""
+    """Build the body of a problem. With one wrong field, `field` names it."""
     kind, title = TITLES.get(status, TITLES[400 if status < 500 else 500])
     body: dict[str, Any] = {"type": TYPE + kind, "title": title, "status": status}
     body["detail"] = detail or title + "."
@@ -102,7 +102,7 @@ def database_problem(error: Exception) -> JsonResponse:
 
 
 def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResponse:
-    """A problem from outside the REST framework: middleware, unknown routes."""
+    """Build a problem outside the REST framework: for middleware and unknown routes."""
     errors = [{"field": field[:64], "reason": detail}] if field else None
     response = JsonResponse(
         problem(status, detail=detail, errors=errors), status=status, content_type=CONTENT_TYPE
@@ -113,7 +113,7 @@ def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResp
 
 
 def wants_problem(request: HttpRequest) -> bool:
-    """Whether a program asks, so that a page of HTML would be no answer."""
+    """Return True for programs, which get a problem document instead of an HTML page."""
     return request.path.startswith(("/api/", "/v0.1/")) or request.path == "/mcp"
 
 
@@ -170,7 +170,7 @@ def _detail(error: exceptions.APIException) -> dict[str, Any]:
 
 
 def _fields(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
-    """Each wrong field with its reason; nested ones by their path, `history.0`."""
+    """Return invalid fields with reasons; nested ones by path, such as `history.0`."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
             at = "body" if name == "non_field_errors" else str(name)[:64]

@@ -104,8 +104,11 @@ def seconds_over_budget(payer: str, limit: int) -> tuple[int, float]:
 
 
 def _share_of(limit: int) -> int:
-    """What one process allows by itself: together they stay within twice the limit, and who always
-    meets the same process still gets something."""
+    """Return the share of one process.
+
+    Together all processes stay within twice the limit, and a client that always meets the same
+    process still gets some requests.
+    """
     return min(limit, ceil(2 * limit / max(1, settings.WEB_PROCESSES)))
 
 

@@ -1,4 +1,4 @@
-"""Limits by the minute: for each key, person or address, and for wrong keys."""
+"""Rate limits per minute: for keys, people and addresses, and for wrong keys."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the framework imports this module while it makes APIView
 
 
 class KeyThrottle(BaseThrottle):
-    """How often a key or a person may ask, or an address that shows neither."""
+    """Rate limit of a key or person, or of an address that shows neither."""
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         self._wait = seconds_over(*_who(request))
@@ -26,7 +26,7 @@ class KeyThrottle(BaseThrottle):
         return not self._wait
 
     def wait(self) -> float:
-        """Seconds until a request has a place again, for Retry-After."""
+        """Return the seconds until the next request is allowed, for Retry-After."""
         return self._wait
 
 
@@ -51,7 +51,7 @@ def check_wrong_key(request: Request) -> None:
 
 
 def _who(request: Request) -> tuple[str, int]:
-    """The counter, and its limit."""
+    """Return the counter's name and its limit."""
     if isinstance(request.auth, KeyHolder):
         return f"key{request.auth.key_id}", settings.PEGBOARD_RATE_PER_KEY
     person = getattr(request.user, "pk", None)

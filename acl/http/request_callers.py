@@ -16,7 +16,7 @@ SESSION_GROUP = "group"  # the group that a person works in at the moment, by na
 
 
 def principal_of(request: Request) -> KeyHolder | User:
-    """Who sent the request; `HasScope` has made sure that somebody did."""
+    """Return the sender of the request; `HasScope` has made sure that there is one."""
     sender = request.auth or request.user
     if not isinstance(sender, KeyHolder | User):
         raise NotAuthenticated

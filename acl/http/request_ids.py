@@ -1,6 +1,4 @@
-"""Gives each request an id, which is in every log line, every problem and the answer's headers,
-and writes one line for it.
-"""
+"""Request ids: in every log line, problem and response header, with one log line per request."""
 
 import re
 import time
@@ -20,7 +18,7 @@ _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIdMiddleware:
-    """Takes the id that a proxy or client sent, if it is harmless, or makes one."""
+    """Uses a harmless id from a proxy or client, or creates one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -60,5 +58,5 @@ def _told(request: HttpRequest) -> str:
 
 
 def current_request_id() -> str:
-    """The id of the request at hand; empty outside of one."""
+    """Return the id of the current request, or ""."""
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))

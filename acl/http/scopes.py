@@ -1,4 +1,4 @@
-"""What a key or a person may do: each view names the scope that it requires."""
+"""Scopes of keys and people, as required by each view."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the framework imports this module while it makes APIView
 
 
 def has_scope(principal: KeyHolder | User | AnonymousUser | None, scope: str) -> bool:
-    """A key has the scopes it was given, none implying another; a person may act for themselves."""
+    """Return True if the key or person has the scope. No scope implies another."""
     if isinstance(principal, KeyHolder):
         return scope in principal.scopes
     if principal is None or not principal.is_active:

@@ -1,4 +1,4 @@
-"""A serializer that refuses what it does not know, and fields that take only their own type."""
+"""Strict serializer fields: unknown fields are refused, and each field takes only its own type."""
 
 from typing import Any
 
@@ -58,14 +58,14 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class ProblemErrorSerializer(serializers.Serializer[Any]):
-    """One field that is wrong."""
+    """An invalid field with its reason."""
 
     field = serializers.CharField(help_text="Its name, nested ones by path: `history.0`.")
     reason = serializers.CharField()
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """What every 4xx and 5xx answers (RFC 9457)."""
+    """Body of every 4xx and 5xx response (RFC 9457)."""
 
     type = serializers.CharField(help_text="Names the kind of problem, for programs.")
     title = serializers.CharField()

@@ -1,4 +1,4 @@
-"""The keys that there are, and how each of them stands."""
+"""List of keys with their status."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,7 +33,7 @@ USABLE = ("active", "ending")
 
 @dataclass(frozen=True, slots=True)
 class WantedKeys:
-    """What an admin looks for."""
+    """Filters of the list of keys."""
 
     words: str = ""
     group: str = ""
@@ -41,7 +41,7 @@ class WantedKeys:
 
 
 def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
-    """Keys with their `standing`; those that can be used come first, then the newest."""
+    """Return matching keys with their `standing`: usable ones first, then the newest."""
     standing = Case(
         *(When(condition, then=Value(state)) for state, condition in STATES.items()),
         default=Value("active"),
@@ -65,5 +65,5 @@ def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
 
 
 def usable_keys() -> QuerySet[ApiKey]:
-    """Keys that are let in at the moment."""
+    """Return the keys that are valid now."""
     return list_keys(WantedKeys(show="usable"))

@@ -1,4 +1,4 @@
-"""A person asks for something that they may not use yet."""
+"""Requests for access."""
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -7,8 +7,7 @@ from django.db.models import Q
 
 
 class AccessRequest(models.Model):
-    """What a person wrote when they missed a tool. It names no capability: they cannot see what
-    is hidden."""
+    """A request for a missing tool. It names no capability: the person cannot see hidden ones."""
 
     class State(models.TextChoices):
         OPEN = "open"

@@ -9,8 +9,10 @@ from acl.models.rank import Rank
 
 
 class ApiKey(models.Model):
-    """A key that works in some groups, or in all groups of whoever it acts for: its owner or,
-    where allowed, any user that a request names."""
+    """An API key for some groups, or for all groups of its subject.
+
+    The subject is its owner or, if allowed, any user that a request names.
+    """
 
     class Scope(models.TextChoices):
         SELECT = "select"

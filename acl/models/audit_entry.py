@@ -1,4 +1,4 @@
-"""What was changed, by whom. Rows are added, never changed, and each is chained to the one before.
+"""The audit log. Rows are only added, and each is chained to the one before.
 
 The database does it, so that no code can forget it: at commit a trigger gives the entry its number,
 the digest of the entry before it and its own; others refuse to change, remove or empty the table.
@@ -12,8 +12,7 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class AuditEntry(models.Model):
-    """One change to rights, keys, installs or approvals, written in the transaction of the
-    change."""
+    """An audit entry, written in the transaction of the change."""
 
     at = models.DateTimeField(auto_now_add=True)
     # The log outlives people: their name stays, and so does the id, which is never given again.

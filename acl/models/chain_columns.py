@@ -10,10 +10,10 @@ from acl.actor.request_context import current_chain
 
 
 class ChainColumns(models.Model):
-    """The actor and the credential of the act that a row records.
+    """Actor and credential of an act.
 
-    They outlive the user and the key, whose ids are never given again: without a constraint, a
-    dangling id still says that it was not the row's own user.
+    The ids have no constraint and are never reused, so they outlive the user and the key: a
+    dangling id still shows that it was not the row's own user.
     """
 
     actor = models.ForeignKey(

@@ -8,7 +8,7 @@ from django.db.models.functions import Lower
 
 
 class Invitation(models.Model):
-    """Who is invited, into which groups, and how it ended."""
+    """An invitation with its groups and its outcome."""
 
     class Role(models.TextChoices):
         MEMBER = "member"

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Look(models.Model):
-    """A look that the audit log has: one for each viewer, subject, kind and hour.
+    """A recorded look: one for each viewer, subject, kind and hour.
 
     The constraint lets one of many requests at once write the entry. Rows are of no use after their
     hour, and the next look removes them.

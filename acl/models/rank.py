@@ -5,7 +5,7 @@ from django.db import models
 
 
 class Rank(models.IntegerChoices):
-    """A credential keeps the rank that it was given: its owner's promotion does not raise it."""
+    """Ranks. A credential keeps its rank: a promotion of its owner does not raise it."""
 
     MEMBER = 0, "member"
     STAFF = 1, "admin"

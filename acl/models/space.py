@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 class GroupPolicy(models.Model):
-    """Whether a group without a rule or a grant may use what is not restricted."""
+    """A group's default: members may use unrestricted tools without a rule or grant."""
 
     group = models.OneToOneField(Group, models.CASCADE, related_name="policy")
     open_default = models.BooleanField(
@@ -47,7 +47,7 @@ class Space(models.Model):
         return f"{self.group}/{self.slug}"
 
     def clean(self) -> None:
-        """What no constraint can say, for forms: the parent is of the same group, and not below."""
+        """Check the parent for forms: it must be of the same group, and not below the space."""
         place, seen = self.parent, {self.pk} - {None}
         if place is not None and place.group_id != self.group_id:
             raise ValidationError({"parent": "The parent must be a space of the same group."})

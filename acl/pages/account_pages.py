@@ -38,7 +38,7 @@ class InFrame:
         return {**context, "frame": frame_of(self.request)}
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
-        """Never kept: secrets and codes are on these pages."""
+        """Forbid caching: these pages show secrets and codes."""
         form = context.get("form")
         status = 422 if isinstance(form, BaseForm) and form.errors else 200
         response: HttpResponse = super().render_to_response(  # type: ignore[misc]
@@ -54,7 +54,7 @@ class InFrame:
 
 
 class Recorded(InFrame):
-    """A form that leaves an entry in the audit log."""
+    """Mixin for forms that write an audit entry."""
 
     action: str
 
@@ -68,7 +68,7 @@ class Recorded(InFrame):
 @login_required
 @require_GET
 def account(request: PageRequest) -> HttpResponse:
-    """All of it on one page."""
+    """Show the account on one page."""
     codes = Authenticator.objects.filter(user=request.user, type=Authenticator.Type.TOTP)
     context = {
         "addresses": EmailAddress.objects.filter(user=request.user).order_by("-primary", "email"),

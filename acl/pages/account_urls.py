@@ -1,7 +1,7 @@
-"""Where signing in and one's own account live: allauth's pages that we want, at our addresses.
+"""URLs of sign-in and account pages: the wanted ones of allauth.
 
-The names are the ones that allauth looks for. Its other pages are not here, so they do not exist:
-no sign-up, no sign-in by mailed code, no keys, no confirming of addresses by code.
+The names are those that allauth looks up. Its other pages have no URL, so they do not exist:
+no sign-up, no sign-in by mail.
 """
 
 from allauth.account import views as allauth_account

@@ -8,7 +8,7 @@ DAY = {"required": False, "error_messages": {"invalid": "Write a day as 2026-11-
 
 
 class AuditForm(forms.Form):
-    """What is looked for. A wrong day is told; any other wrong value counts as none."""
+    """Filters of the audit log. An invalid day is an error; other invalid values do not filter."""
 
     by = forms.CharField(required=False, max_length=150)
     action = forms.CharField(required=False, max_length=60)

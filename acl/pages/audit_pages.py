@@ -34,7 +34,7 @@ EXPORTS: dict[str, tuple[str, Lines]] = {
 @admins_only
 @require_GET
 def audit(request: PageRequest) -> HttpResponse:
-    """The newest entries that fit the filters; htmx takes only them."""
+    """Show the newest matching entries; htmx requests only these."""
     return _page(request, part="#found")
 
 
@@ -48,7 +48,7 @@ def check(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_GET
 def export(request: PageRequest, kind: str) -> StreamingHttpResponse:
-    """Everything that fits the filters, the oldest first, as it is read."""
+    """Stream all matching entries, oldest first."""
     form = AuditForm(request.GET)
     wanted = form.wanted()
     if form.errors:

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(slots=True)
 class Extensions:
-    """Everything that is registered; `extensions` is the only object of it."""
+    """Registry of extensions; `extensions` is its only instance."""
 
     places: tuple[Place, ...] = ()
     count_waiting: Counts = lambda _user: {}

@@ -1,4 +1,4 @@
-"""What surrounds every page: where one can go, and in which group one is."""
+"""The frame of every page: navigation, and the person's current group."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ SESSION_GROUP = "group"
 
 
 class PageRequest(HttpRequest):
-    """A request of somebody who signed in, seen by the middleware."""
+    """Request of a signed-in person, after our middleware."""
 
     user: User
     htmx: HtmxDetails
@@ -24,9 +24,7 @@ class PageRequest(HttpRequest):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The groups of the person who looks at the page, and the one that they chose.
-
-    `waiting` says at which places of the rail something waits, and how much."""
+    """Groups of the viewer, and the one that they chose."""
 
     user_id: int
     groups: tuple[Group, ...]
@@ -36,7 +34,7 @@ class Frame:
 
     @property
     def caller(self) -> Caller | None:
-        """Whom the page is for; nobody while the person is in no group."""
+        """The caller of the page; None if the person is in no group."""
         return Caller(self.user_id, self.group.pk) if self.group else None
 
 

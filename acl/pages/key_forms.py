@@ -1,4 +1,4 @@
-"""What admins type and choose about keys."""
+"""Forms for keys."""
 
 from datetime import timedelta
 from typing import Any
@@ -101,7 +101,7 @@ class NewKeyForm(forms.Form):
 
     @property
     def makes_account(self) -> bool:
-        """Whether the key comes with a new service account."""
+        """True if a new service account is created with the key."""
         return bool(self.cleaned_data["whom"] == "account")
 
     def key(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ _FIELD_OF = {"acts_for_users": "whom", "expires_at": "lifetime"}
 
 
 class ReplaceForm(forms.Form):
-    """How long the old key goes on, and how long the new one lasts."""
+    """Form for rotating a key: overlap, and lifetime of the new one."""
 
     overlap = forms.ChoiceField(choices=OVERLAPS, initial="1440")
     lifetime = forms.ChoiceField(choices=RENEWALS, required=False)

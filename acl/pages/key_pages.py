@@ -112,7 +112,7 @@ def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> Http
 
 
 def _chosen(form: NewKeyForm) -> dict[str, object]:
-    """What is checked when the form is shown: what was sent, or what is usual."""
+    """Return the selected values: those submitted, or the defaults."""
     names = ("scopes", "whom", "lifetime", "all_groups")
     groups = {str(pk) for pk in form["groups"].value() or ()}
     return {**{name: form[name].value() for name in names}, "groups": groups}

@@ -1,4 +1,4 @@
-"""A skill's Markdown as HTML that cannot do harm: no raw HTML, no pictures, few kinds of links."""
+"""Markdown rendered to safe HTML: no raw HTML, no images, few kinds of links."""
 
 import nh3
 from django.utils.html import format_html

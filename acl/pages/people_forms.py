@@ -1,4 +1,4 @@
-"""What admins type about people, and what an invited person types."""
+"""Forms for people and invitations."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ class PeopleForm(forms.Form):
         return WantedPeople(data.get("q", ""), data.get("group", ""), data.get("show", ""))
 
     def page_number(self) -> int:
-        """Which page; call `wanted` first."""
+        """Return the page number; call `wanted` first."""
         return self.cleaned_data.get("page") or 1
 
 
 class InviteForm(forms.Form):
-    """Whom, into which groups, and as what."""
+    """Form for an invitation: address, groups and role."""
 
     email = forms.EmailField(
         error_messages={
@@ -55,7 +55,7 @@ class InviteForm(forms.Form):
 
 
 class GroupForm(forms.Form):
-    """One group."""
+    """Form for a group."""
 
     group = forms.ModelChoiceField(Group.objects.all())
 

@@ -47,7 +47,7 @@ def people_list(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_GET
 def person(request: PageRequest, pk: int) -> HttpResponse:
-    """One person, and what can be done."""
+    """Show a person, with the possible actions."""
     return _person_page(request, _find(pk), GroupForm())
 
 
@@ -82,7 +82,7 @@ def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def deactivate(request: PageRequest, pk: int) -> HttpResponse:
-    """What will happen, and on a POST it does."""
+    """Ask for confirmation, or carry out the action."""
     one = _find(pk)
     if request.method != "POST":
         context = {"person": one}
@@ -96,7 +96,7 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_POST
 def reactivate(request: PageRequest, pk: int) -> HttpResponse:
-    """Let the person sign in again."""
+    """Reactivate a person."""
     one = _find(pk)
     told = "The keys of {} work again." if _is_program(one) else "{} may sign in again."
     done = told.format(one.username)

@@ -1,4 +1,4 @@
-"""Where the pages about people live, for admins."""
+"""URLs of the pages about people, for admins."""
 
 from django.urls import path
 

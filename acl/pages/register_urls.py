@@ -1,4 +1,4 @@
-"""Where the pages about keys and the audit log live, for admins."""
+"""URLs of the pages about keys and the audit log, for admins."""
 
 from django.urls import path
 

@@ -19,7 +19,7 @@ from acl.pages.frame import SESSION_GROUP, PageRequest
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
-    """The first page that anybody sees."""
+    """The sign-in page, which everybody sees first."""
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """The page; htmx, sent here because the session has ended, loads its own page anew."""
@@ -74,7 +74,7 @@ def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def provider_name() -> str:
-    """What the provider is called; nothing where there is none."""
+    """Return the provider's name, or ""."""
     return settings.PEGBOARD_OIDC_NAME if settings.PEGBOARD_OIDC_ISSUER else ""
 
 

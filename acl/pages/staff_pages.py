@@ -1,4 +1,4 @@
-"""What the Access pages share: who sees them, and what surrounds them."""
+"""Base of the admin pages: access check and navigation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ UNDO = "access_undo"
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One of the pages that stand side by side."""
+    """A tab of the admin pages."""
 
     name: str
     url_name: str
@@ -66,5 +66,5 @@ def part_of(request: PageRequest, template: str, part: str) -> str:
 
 
 def posted(request: PageRequest) -> QueryDict | None:
-    """What a form is bound to: nothing, or what was sent, which may be nothing, too."""
+    """Return the submitted data, or None on GET. Submitted data may be empty."""
     return request.POST if request.method == "POST" else None

@@ -1,8 +1,4 @@
-"""From which address a request comes.
-
-Anyone can write X-Forwarded-For. It is believed only where PEGBOARD_TRUST_PROXY says that a proxy
-stands in front, and of it only the last address, which is the one that this proxy has added itself.
-"""
+"""Client addresses of requests."""
 
 from ipaddress import IPv6Address, ip_address
 
@@ -11,7 +7,7 @@ from django.http import HttpRequest
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address in its usual spelling; empty where there is none, as over a socket."""
+    """Return the address in canonical form; "" if there is none, as over a socket."""
     if settings.PEGBOARD_TRUST_PROXY:
         last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2]
         if address := _plain(last):
@@ -20,7 +16,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(address: str) -> str:
-    """What one customer of a provider has to themselves: an IPv4 address, or an IPv6 /64."""
+    """Return the IPv4 address or IPv6 /64 that one customer of a provider has."""
     if ":" not in address:
         return address
     return str(IPv6Address(int(IPv6Address(address)) >> 64 << 64)) + "/64"

@@ -1,7 +1,4 @@
-"""The one clock that ends of keys and the like are reckoned by: the database's.
-
-The clocks of the machines that web and workers run on may differ, or jump.
-"""
+"""The database's clock, by which expiry is decided."""
 
 from datetime import datetime
 
@@ -9,7 +6,7 @@ from django.db import connection
 
 
 def database_now() -> datetime:
-    """What time it is there; within a transaction the time when it began."""
+    """Return the database's time; within a transaction the time of its start."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT now()")
         now: datetime = cursor.fetchone()[0]

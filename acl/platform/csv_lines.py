@@ -26,7 +26,7 @@ def harmless(value: Any) -> Any:
 
 
 class _Line:
-    """What csv writes into: it gives the line back."""
+    """File-like object for `csv.writer` that returns the line."""
 
     def write(self, line: str) -> str:
         return line

@@ -1,9 +1,4 @@
-"""A database that has no room to write: it goes on reading, and recovers once space is freed.
-
-Postgres answers a statement that needs more disk or memory with an error of class 53 and keeps the
-connection (https://www.postgresql.org/docs/current/errcodes-appendix.html). Whatever must be stored
-is refused as a whole. What an answer can do without, such as counters, is left out instead.
-"""
+"""Full disks of the database: reading goes on, and writing recovers once space is freed."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,5 +1,4 @@
-"""Whether a worker lives: it says so in Redis every few seconds, and in a file for the health
-check of containers (docker/entrypoint.sh)."""
+"""Heartbeat of workers, in Redis, and in a file for the container's health check."""
 
 import os
 from pathlib import Path
@@ -25,5 +24,5 @@ def note_heartbeat(sender: object = None, **_: object) -> None:
 
 
 def worker_lives() -> bool:
-    """Whether a worker has been heard of lately; False too where Redis is away."""
+    """Return True if a worker was alive recently. False if Redis is down."""
     return attempt(lambda redis: bool(redis.exists(KEY)), default=False)

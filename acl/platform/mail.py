@@ -38,7 +38,7 @@ def _enqueue(message: Message) -> None:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """One for the process, made after gunicorn's fork."""
+    """Return the process's mail thread pool, created after gunicorn's fork."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mail")
 
 

@@ -28,7 +28,7 @@ class RedisCircuit:
         self._lock = threading.Lock()
 
     def attempt(self, call: Callable[[Redis], Answer], *, default: Answer) -> Answer:
-        """What `call` returns, or `default` where Redis is away or was so a moment ago."""
+        """Return the result of `call`, or `default` if Redis is down, or was a moment ago."""
         if not self._may_try():
             return default
         try:
@@ -41,7 +41,7 @@ class RedisCircuit:
 
     @property
     def failing(self) -> bool:
-        """Whether the last call that was tried failed."""
+        """True if the last attempted call failed."""
         return self._failures > 0
 
     def close(self) -> None:

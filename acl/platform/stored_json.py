@@ -1,4 +1,4 @@
-"""A JSON column of which one bad row does not keep a list from its other rows."""
+"""JSON field that tolerates unreadable rows, so that one does not break a whole list."""
 
 import json
 import math
@@ -33,7 +33,7 @@ class StoredJSONField(models.JSONField):
             return self._instead(str(problem)[:200])
 
     def deconstruct(self) -> Any:
-        """Let migrations see Django's field: the column is the same."""
+        """Deconstruct as Django's JSONField: the column is the same."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
 

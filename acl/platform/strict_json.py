@@ -103,7 +103,7 @@ def write_json(
 
 
 def _walk(value: Any) -> Iterator[tuple[str, Any, int]]:
-    """Every value with its path and depth, names included; without recursion."""
+    """Yield every value with path and depth, including names, without recursion."""
     waiting: list[tuple[str, Any, int]] = [("", value, 1)]
     while waiting:
         path, inner, depth = waiting.pop()
@@ -181,7 +181,7 @@ def _decode(body: bytes) -> str:
 
 
 def _check_depth(text: str, max_depth: int) -> None:
-    """Before parsing, which recurses."""
+    """Check the depth before parsing, which is recursive."""
     if text.count("[") + text.count("{") <= max_depth:
         return
     depth = 0
@@ -198,7 +198,7 @@ def _check_depth(text: str, max_depth: int) -> None:
 
 
 def _located(text: str, refused: _RefusedNumber) -> StrictJSONError:
-    """The parser's hooks are not told where they are: look for the first such literal."""
+    """Return the error with the position of the literal, which the parser's hooks do not get."""
     for match in _TOKEN.finditer(text):
         if match[0] == refused.literal:
             line, column = _place(text, match.start())

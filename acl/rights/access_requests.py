@@ -1,4 +1,4 @@
-"""What people ask for when they miss a tool, and what an admin answers."""
+"""Requests for missing tools, and admins' answers."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,7 +12,7 @@ MOST_OPEN = 20
 
 
 class TooManyRequests(Exception):
-    """The person has as many open requests as anyone may have."""
+    """Too many open requests of one person."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class TooManyRequests(Exception):
 
 
 class RequestAnswered(Exception):
-    """Somebody else was quicker."""
+    """The request has an answer already."""
 
     def __init__(self, request: AccessRequest) -> None:
         super().__init__(f"This request has been {request.state} already.")
@@ -29,7 +29,7 @@ class RequestAnswered(Exception):
 
 @transaction.atomic
 def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
-    """Keep a wish for an admin to look at; the same wish twice is one request."""
+    """Store a request for an admin. The same request twice counts once."""
     mine = AccessRequest.objects.filter(
         user=by, group=caller.group_id, state=AccessRequest.State.OPEN
     )
@@ -43,12 +43,12 @@ def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
 
 
 def grant_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:
-    """Tell the person yes. What they get is given apart from this, in the same transaction."""
+    """Approve a request. The grant itself is made separately, in the same transaction."""
     return _answer(request, AccessRequest.State.GRANTED, by=by, note=note)
 
 
 def decline_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:
-    """Tell the person no, and why."""
+    """Decline a request, with the reason."""
     return _answer(request, AccessRequest.State.DECLINED, by=by, note=note)
 
 
@@ -56,7 +56,7 @@ def decline_request(*, by: User, request: AccessRequest, note: str = "") -> Acce
 def _answer(
     request: AccessRequest, state: AccessRequest.State, *, by: User, note: str
 ) -> AccessRequest:
-    """The request with its answer; one that has an answer keeps it."""
+    """Store the answer; RequestAnswered if there is one already."""
     stored = AccessRequest.objects.select_for_update().get(pk=request.pk)
     if stored.state != AccessRequest.State.OPEN:
         raise RequestAnswered(stored)

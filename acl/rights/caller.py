@@ -1,4 +1,4 @@
-"""Callers: for whom a question is asked."""
+"""Callers of a question."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Caller:
 
     @property
     def group_ids(self) -> tuple[int, ...]:
-        """All groups in which the question is asked."""
+        """Ids of all groups in which the question is asked."""
         return (self.group_id, *self.other_groups)
 
     @property

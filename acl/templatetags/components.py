@@ -1,4 +1,4 @@
-"""The pieces of pages that have room inside; what they look like is in templates/_components/."""
+"""Template components with a body; their markup is in templates/_components/."""
 
 from django import template
 from django.template.loader import render_to_string
@@ -21,7 +21,7 @@ def filters(
     target: str = "#found",
     name: str = "q",
 ) -> SafeString:
-    """A search that renews `target` as one types or chooses; inside stand its further fields."""
+    """Render a search form that updates `target` while typing; the body has further fields."""
     return _component(
         context,
         "filters",
@@ -38,7 +38,7 @@ def filters(
 def nothing_here(
     context: template.Context, content: SafeString, title: str = "", *, small: bool = False
 ) -> SafeString:
-    """Nothing is here: what that means, and the next step inside."""
+    """Render an empty state: its meaning, and the next step in the body."""
     return _component(context, "nothing_here", slot=content, title=title, small=small)
 
 
@@ -52,7 +52,7 @@ def confirm(
     keep_label: str = "Leave it as it is",
     action: str = "",
 ) -> SafeString:
-    """The last step before something is lost: what else is asked for stands inside."""
+    """Render a confirmation before something is lost; the body has further fields."""
     return _component(
         context,
         "confirm",
@@ -66,11 +66,11 @@ def confirm(
 
 @register.simple_tag
 def badge(tone: str, drawing: str, label: str) -> SafeString:
-    """A state in one word, beside its drawing; `tone` is good, note, caution, danger or nothing."""
+    """Render a status badge; `tone` is good, note, caution, danger or ""."""
     return format_html('<span class="badge {}">{}{}</span>', tone, icon(drawing), label)
 
 
 def _component(context: template.Context, piece: str, /, **fields: object) -> SafeString:
-    """The piece's own template, with the request of the page around it."""
+    """Render the component's template, with the request of the page."""
     around = {key: context.get(key) for key in ("request", "csrf_token")}
     return render_to_string(f"_components/{piece}.html", {**around, **fields})

@@ -1,4 +1,4 @@
-"""Small words and drawings that several pages share."""
+"""Filters and tags shared by pages."""
 
 from functools import lru_cache
 from urllib.parse import urlencode
@@ -36,7 +36,7 @@ _SHORT = {"ai", "api", "mcp"}
 
 @register.simple_tag
 def icon(name: str, size: int = 16) -> SafeString:
-    """A drawing beside words; it says nothing by itself."""
+    """Render an icon, hidden from screen readers."""
     return _drawing(storages["staticfiles"], name, size)
 
 
@@ -54,32 +54,32 @@ def _drawing(_stored: Storage, name: str, size: int) -> SafeString:
 
 @register.filter
 def category_icon(category: str, kind: str = "tool") -> str:
-    """The icon's name: for the kind where it is not a tool, otherwise for the category."""
+    """Return the icon's name: by kind for other kinds than tools, else by category."""
     return _KIND_ICONS.get(kind) or _CATEGORY_ICONS.get(category, "wrench")
 
 
 @register.filter
 def category_label(category: str) -> str:
-    """A category as people write it: `developer-tools` is Developer tools."""
+    """Format a category: `developer-tools` is Developer tools."""
     words = category.replace("-", " ").replace("_", " ").strip() or "other"
     return words.upper() if words in _SHORT else words[:1].upper() + words[1:]
 
 
 @register.filter
 def kind_label(kind: str) -> str:
-    """A kind in plain words."""
+    """Return the label of a kind."""
     return kind.replace("-", " ")
 
 
 @register.filter
 def grouped(number: int) -> str:
-    """A number with its thousands apart."""
+    """Format a number with thousands separators."""
     return f"{number:,}"
 
 
 @register.simple_tag(takes_context=True)
 def query_with(context: template.Context, **changes: object) -> str:
-    """The address's query with some fields changed; empty ones are dropped, and so is the page."""
+    """Return the query string with changed fields, without empty ones and the page."""
     left_out = {"page", *changes}
     fields = {name: all_ for name, all_ in context["request"].GET.lists() if name not in left_out}
     fields |= {name: [str(value)] for name, value in changes.items() if value not in ("", None)}
@@ -88,17 +88,17 @@ def query_with(context: template.Context, **changes: object) -> str:
 
 @register.simple_tag(takes_context=True)
 def filter_with(context: template.Context, name: str, value: object) -> str:
-    """The same with the one field that a variable names."""
+    """Return the query string with one changed field, named by a variable."""
     return query_with(context, **{name: value})
 
 
 @register.filter
 def add_text(before: str, after: object) -> str:
-    """One text after the other, whatever the second one is."""
+    """Concatenate two values as text."""
     return f"{before}{after}"
 
 
 @register.filter
 def begins(text: str, start: str) -> bool:
-    """Whether the text begins so."""
+    """Return True if the text starts with the prefix."""
     return text.startswith(start)

@@ -29,7 +29,7 @@ WORDS: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One value, or the head of an object or a list, whose parts follow one level deeper."""
+    """A value, or the head of an object or list whose parts follow one level deeper."""
 
     depth: int
     name: tuple[Piece, ...]  # empty for the items of a list
@@ -73,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument: its name, the meaning that the tool's schema gives it, and its lines."""
+    """An argument with its name, its meaning from the tool's schema, and its lines."""
 
     key: str
     meaning: tuple[Piece, ...]
@@ -97,7 +97,7 @@ class Argument:
 
     @property
     def size(self) -> int:
-        """Of its JSON, in characters."""
+        """Length of its JSON in characters."""
         return len(self.source)
 
     @property

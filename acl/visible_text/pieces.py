@@ -132,7 +132,7 @@ def _foreign_mark(letters: str) -> str:
 
 
 def _decoded_labels(text: str) -> Iterator[tuple[int, str]]:
-    """Where each label in Punycode ends, and what it stands for."""
+    """Return the end of each Punycode label, with the decoded text."""
     for match in _PUNYCODE.finditer(text):
         try:
             label = match[0][4:].encode("ascii").decode("punycode")

@@ -109,7 +109,7 @@ def _folded(token: str) -> str:
 
 
 def _odd_letters(word: _Word) -> Iterator[int]:
-    """Of a word in several scripts, the letters that are not of its main one."""
+    """Return the letters of a mixed-script word that are not of its main script."""
     scripts = word.scripts
     if len(scripts) < 2 or (scripts - {"LATIN"} <= _EAST_ASIAN and not word.address):
         return

@@ -1,4 +1,4 @@
-"""How accounts work here: by invitation, in our words, with mails that nobody waits for."""
+"""Account rules for django-allauth: invitation only, our texts, mails sent in the background."""
 
 from functools import partial
 from typing import Any
@@ -63,7 +63,7 @@ WRONG = "Name and password do not belong together."
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """django-allauth's questions about accounts, answered."""
+    """Adapter for allauth's accounts."""
 
     error_messages = {
         **DefaultAccountAdapter.error_messages,
@@ -81,19 +81,19 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """People are invited."""
+        """Return False: people need an invitation."""
         return False
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Our pages are pages, whatever a client says that it accepts."""
+        """Return False: our pages always answer with HTML, whatever the client accepts."""
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """As for every other limit; a socket has no address, and that is no reason to refuse."""
+        """Return the address for allauth's limits; a socket has none."""
         return client_address(request) or "unknown"
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Who has this name and password. Somebody deactivated is told what a stranger is told."""
+        """Authenticate by name and password. A deactivated person is answered like a stranger."""
         user = super().authenticate(request, **credentials)
         if not isinstance(user, User) or not user.is_active:
             return None
@@ -104,16 +104,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return reverse("account")
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Who comes by a provider and is deactivated here is told what a stranger is told."""
+        """Answer a deactivated person who signs in by a provider like a stranger."""
         return render(request, "account/signup_closed.html", status=403)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Write the mail now, send it beside the request."""
+        """Write the mail now, and send it in the background."""
         host = current.request.get_host()
         send_later(self.render_mail(template_prefix, email, {"host": host, **context}))
 
     def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
-        """Write the mail beside the request, too: for a stranger's address none is written."""
+        """Write and send the mail in the background: timing must not tell who has an account."""
         facts = {
             "username": user.get_username(),
             "host": current.request.get_host(),
@@ -128,7 +128,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Write the change into the audit log, and to its owner."""
+        """Record the change in the audit log, and notify the owner."""
         action, sentence = CHANGES[template_prefix]
         if action:
             record(by=user, action=action, target=user.get_username())
@@ -145,6 +145,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         extra_tags: str = "",
         message: str | None = None,
     ) -> None:
-        """Say it in our words, or not at all."""
+        """Show our own text for a message, or none."""
         if sentence := message or SENTENCES.get(message_template or ""):
             messages.add_message(request, level, sentence, extra_tags=extra_tags)

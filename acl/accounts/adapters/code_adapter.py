@@ -1,4 +1,4 @@
-"""How codes at sign-in work here: their secrets are not readable in the database."""
+"""Two-factor codes for django-allauth, with their secrets encrypted in the database."""
 
 from base64 import b32encode, urlsafe_b64encode
 from hashlib import sha256
@@ -12,7 +12,7 @@ from django.utils.encoding import force_bytes
 
 
 class CodesAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
-    """django-allauth's questions about codes, answered."""
+    """Adapter for allauth's codes."""
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
@@ -21,16 +21,19 @@ class CodesAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no t
     }
 
     def get_totp_label(self, user: User) -> str:
-        """Whose codes these are, in the app that shows them."""
+        """Return the account's label for authenticator apps."""
         return user.get_username()
 
     def encrypt(self, text: str) -> str:
-        """The secret as it is stored."""
+        """Encrypt a secret for storage."""
         return _box().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """The secret again. After PEGBOARD_SECRET_KEY has changed no code fits any longer: an
-        admin turns codes off, and the person on again."""
+        """Decrypt a secret.
+
+        After a change of PEGBOARD_SECRET_KEY no code matches: an admin must turn the codes off, and
+        the person must turn them on again.
+        """
         try:
             return _box().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:

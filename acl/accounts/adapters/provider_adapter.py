@@ -1,4 +1,4 @@
-"""How signing in with an OpenID Connect provider works here.
+"""Sign-in with an OpenID Connect provider.
 
 It talks to the provider of PEGBOARD_OIDC_ISSUER, which the operator chose. What the provider says
 of a person is believed as far as docs/people.md says, and no further: above all, an address that
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no types
-    """django-allauth's questions about providers, answered."""
+    """Adapter for allauth's providers."""
 
     error_messages = {
         **DefaultSocialAccountAdapter.error_messages,
@@ -34,12 +34,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
     }
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Where the operator says so, and never beside an account that has the address already."""
+        """Allow sign-up if the operator enabled it and no account has the address."""
         addresses = [address.email for address in sociallogin.email_addresses]
         return settings.PEGBOARD_OIDC_SIGN_UP and not any(map(is_address_taken, addresses))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Find the account, and give it the groups that the provider says."""
+        """Link the provider's login to an account, and apply its groups."""
         if _of_two_people(sociallogin):
             raise ImmediateHttpResponse(
                 render(request, "socialaccount/authentication_error.html", status=401)
@@ -58,7 +58,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
     def save_user(
         self, request: HttpRequest, sociallogin: SocialLogin, form: object = None
     ) -> User:
-        """A new person, with their groups."""
+        """Create the person with the groups from the provider."""
         user: User = super().save_user(request, sociallogin, form)
         apply_claims(person=user, claims=_claims(sociallogin), new=True)
         return user
@@ -71,7 +71,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
         exception: Exception | None = None,
         extra_context: dict[str, Any] | None = None,
     ) -> None:
-        """The page says little; the log says why."""
+        """Log the details; the page shows only a general message."""
         logger.warning("Signing in with the provider failed: %s", exception or error)
 
     def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
@@ -79,7 +79,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
 
 
 def _link(request: HttpRequest, sociallogin: SocialLogin) -> None:
-    """Connect the account that has one of the verified addresses, where it is verified here too."""
+    """Link the account with one of the verified addresses, if it is verified here too."""
     verified = [address.email for address in sociallogin.email_addresses if address.verified]
     person = person_to_link(verified)
     if person is not None:
@@ -87,14 +87,13 @@ def _link(request: HttpRequest, sociallogin: SocialLogin) -> None:
 
 
 def _claims(sociallogin: SocialLogin) -> dict[str, Any]:
-    """All that the provider said, the freshest last."""
+    """Merge the provider's claims; the latest win."""
     said = sociallogin.account.extra_data
     return {**(said.get("id_token") or {}), **(said.get("userinfo") or {})}
 
 
 def _of_two_people(sociallogin: SocialLogin) -> bool:
-    """Whether the provider's two answers are about different people, which the standard forbids to
-    accept."""
+    """Return True if ID token and user info have different subjects, which the standard forbids."""
     said = sociallogin.account.extra_data
     subjects = {part["sub"] for part in said.values() if isinstance(part, dict) and "sub" in part}
     return len(subjects) > 1
