@@ -13,8 +13,10 @@ from catalog.models import Integration
 
 
 class Installation(JobRow):
-    """One integration on its way into the catalogue. It moves by conditional updates only: of two
-    workers, one moves it."""
+    """An installation, update or rollback of an integration.
+
+    Its state changes only by compare-and-set: of two workers, one moves it.
+    """
 
     class Kind(models.TextChoices):
         INSTALL = "install"

@@ -9,7 +9,7 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class Source(JobRow):
-    """A place that offers listings. Workers read it; the web only asks for it, by `queued`."""
+    """A source of listings. Workers read it; the web only queues it."""
 
     class Kind(models.TextChoices):
         STARTER = "starter", "Comes with Pegboard"
