@@ -1,4 +1,5 @@
 # make run    starts Pegboard with its own Postgres and Redis
+# make check  runs what is worth running before each commit, in about a minute
 # make test   runs everything that checks it
 # Both make what they need in .venv first, and again only when a lock file has changed.
 PORT ?= 8000
@@ -12,7 +13,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run test pytest lint bench screenshots soak load operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run check test pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -23,6 +24,22 @@ run: install
 # The linters run beside the tests, which often wait.
 test: install-tests chromium
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+# Lint of what differs from SINCE, types of all, and tests that start no browser and no process.
+SINCE ?= HEAD
+check: install-tests
+	@$(MAKE) --no-print-directory --jobs 2 quick-lint quick-tests
+
+quick-tests: install-tests
+	$(BIN)/python -m pytest --quiet --quick --numprocesses 2 $(PYTEST_ARGS)
+
+CHANGED = { git diff --name-only --diff-filter=d $(SINCE) -- $(1); git ls-files --others --exclude-standard -- $(1); }
+quick-lint: install-tests
+	@$(call CHANGED,'*.py') | xargs --no-run-if-empty $(BIN)/python -m ruff check --force-exclude
+	@$(call CHANGED,'*.py') | xargs --no-run-if-empty $(BIN)/python -m ruff format --check --force-exclude
+	@$(call CHANGED,templates) | xargs --no-run-if-empty $(BIN)/python -m djlint --quiet --check --lint
+	$(BIN)/python -m mypy .
+	$(BIN)/python $(BIN)/lint-imports
 
 pytest: install-tests
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)

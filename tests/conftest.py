@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from django.test import override_settings
+from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
 
@@ -27,20 +28,6 @@ from tests.databases import django_db_modify_db_settings as django_db_modify_db_
 
 # Debian's Chromium packages. The headless shell has no windows, and takes a third less CPU time.
 CHROMIUM = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
-LONGEST = (
-    "catalog/test_processes.py",
-    "operations/test_under_load.py",
-    "hostile/test_every_route.py",
-    "hostile/test_forgery.py",
-    "screens/test_every_page.py",
-    "manifests/test_watching.py",
-    "access/test_who_sees_what.py",
-    "embedded/test_up.py",
-    "installing/test_real_servers.py",
-    "docker/test_entrypoint.py",
-    "api/test_schema.py",
-    "operations/test_migrations.py",
-)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -53,7 +40,14 @@ FLAGS = [
 
 # Deterministic examples: a rare finding must not block somebody else's commit. For random ones set
 # HYPOTHESIS_PROFILE=default.
-examples.register_profile("same", derandomize=True)
+# No example has a time of its own, and generating them may be slow: other processes run beside.
+examples.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 examples.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
@@ -110,13 +104,6 @@ def _same_text_is_embedded_once() -> Iterator[None]:
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget which model answers, which a process caches for some seconds."""
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest files first, so that no process waits for another at the end."""
-    places = {name: place for place, name in enumerate(LONGEST)}
-    last = len(LONGEST)
-    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), last))
 
 
 def pytest_collection_finish() -> None:

@@ -7,5 +7,5 @@ before a release.
 import os
 
 _WANTED = os.environ.get("PEGBOARD_TEST_EXAMPLES", "")
-EXAMPLES = int(_WANTED or 25)
+EXAMPLES = int(_WANTED or 12)
 EXAMPLES_OF_PAGES = int(_WANTED or 8)  # each takes every page and call twice

@@ -16,6 +16,7 @@ from acl.audit.log_verification import Checked, check_log
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import revoke_key
 from acl.models import ApiKey, AuditEntry, AuditHead
+from tests.access.audit_log import commit, tamper
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.databases import as_superuser
@@ -27,22 +28,6 @@ def write(*targets: str, by: User | None = None) -> None:
     for target in targets:
         record(by=by, action="test.change", target=target, details={"before": 1.50, "after": "ß"})
         commit()
-
-
-def commit() -> None:
-    """Run what a commit does to this transaction's entries."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-
-
-def tamper(statement: str) -> None:
-    """Change the log as only a superuser can, with its triggers disabled."""
-    as_superuser(
-        "SET LOCAL session_replication_role = replica",
-        statement,
-        "SET LOCAL session_replication_role = origin",
-    )
 
 
 @pytest.fixture

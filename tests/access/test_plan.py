@@ -1,32 +1,16 @@
 """Query plan of the rights statement: rights are computed once, not per capability."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from acl.rights.caller import Caller
 from catalog.models import Capability
+from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 CAPABILITIES = 400
-WORKED_OUT_ONCE = {
-    "auth_user",
-    "catalog_rule",
-    "catalog_integration",
-    "catalog_integrationuserpermission",
-    "catalog_integrationgrouppermission",
-    "catalog_capabilityuserpermission",
-    "catalog_capabilitygrouppermission",
-}
-
-
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from nodes(inner)
 
 
 @pytest.mark.django_db
@@ -57,7 +41,3 @@ def test_rights_are_read_once_and_not_for_each_capability(with_access: bool) -> 
     }
     assert {loops[name] for name in WORKED_OUT_ONCE & loops.keys()} == {1}
     assert not [node for node in plan if is_asked_for_each_row(node)]
-
-
-def is_asked_for_each_row(node: dict[str, Any]) -> bool:
-    return str(node.get("Subplan Name", "")).startswith("SubPlan") and node["Actual Loops"] > 1

@@ -19,7 +19,7 @@ from catalog.access import change_preview as previewing
 from catalog.access.change_preview import Change, ChangeRefused, Shift, apply, preview
 from catalog.models import Capability, Integration, IntegrationGroupPermission, Rule
 from tests.access.people import People
-from tests.access.test_random_worlds import random_target, random_world
+from tests.access.random_worlds import random_target, random_world
 from tests.access.worlds import store, usable
 from tests.factories import CapabilityFactory, UserFactory
 from tests.oracle import EFFECTS, GrantFacts, IntegrationFacts, RuleFacts, World

@@ -8,85 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.rights.caller import Caller
+from tests.access.random_worlds import (
+    CAPABILITIES,
+    GROUPS,
+    SPACES,
+    USERS,
+    callers_of,
+    random_world,
+)
 from tests.access.worlds import decided, expected_holders, explained, store, stored_holders, usable
-from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
-
-USERS, GROUPS, SPACES = range(1, 5), range(1, 4), range(1, 9)
-INTEGRATIONS, CAPABILITIES = range(1, 5), range(1, 13)
-
-
-def random_world(random: Random) -> World:
-    """Draw a small, dense world, so that rules and grants interact; most things are active."""
-
-    def mostly() -> bool:
-        return random.random() < 0.85
-
-    return World(
-        users={user: mostly() for user in USERS},
-        groups={group: random.random() < 0.4 for group in GROUPS},
-        members={(user, group) for user in USERS for group in GROUPS if random.random() < 0.6},
-        spaces=random_spaces(random),
-        integrations={
-            pk: IntegrationFacts(mostly(), mostly(), random.random() < 0.5) for pk in INTEGRATIONS
-        },
-        capabilities={
-            pk: CapabilityFacts(
-                random.choice(INTEGRATIONS), mostly(), mostly(), random.choice(AI_ACCESS)
-            )
-            for pk in CAPABILITIES
-        },
-        rules={random_rule(random) for _ in range(random.randrange(25))},
-        grants={random_grant(random) for _ in range(random.randrange(10))},
-    )
-
-
-AI_ACCESS = ["execute"] * 6 + ["propose", "blocked"]
-
-
-def random_spaces(random: Random) -> dict[int, tuple[int, int | None]]:
-    """Draw spaces; rarely with a parent of another group, which must have no effect."""
-    spaces: dict[int, tuple[int, int | None]] = {}
-    for pk in SPACES:
-        group = random.choice(GROUPS)
-        above = [other for other in spaces if spaces[other][0] == group or random.random() < 0.05]
-        spaces[pk] = (group, random.choice(above) if above else None)
-    return spaces
-
-
-def random_rule(random: Random) -> RuleFacts:
-    subject = random.choice(
-        [{}, {}, {"user": random.choice(USERS)}, {"group": random.choice(GROUPS)}]
-    )
-    return RuleFacts(random.choice(SPACES), random.randrange(3), **subject, **random_target(random))
-
-
-def random_grant(random: Random) -> GrantFacts:
-    subject = random.choice([{"user": random.choice(USERS)}, {"group": random.choice(GROUPS)}])
-    return GrantFacts(**subject, **random_target(random))
-
-
-def random_target(random: Random) -> dict[str, int]:
-    return random.choice(
-        [{"integration": random.choice(INTEGRATIONS)}, {"capability": random.choice(CAPABILITIES)}]
-    )
-
-
-def callers_of(world: World, random: Random) -> list[Caller]:
-    """Return members in spaces and in the root, and some callers who should get nothing."""
-    insiders = [
-        Caller(user, group, space)
-        for user, group in sorted(world.members)
-        for space in (None, *(pk for pk, facts in world.spaces.items() if facts[0] == group))
-    ]
-    strangers = [
-        Caller(
-            random.choice([*USERS, 99]),
-            random.choice([*GROUPS, 99]),
-            random.choice([None, *SPACES]),
-        )
-        for _ in range(4)
-    ]
-    return random.sample(insiders, min(12, len(insiders))) + strangers
 
 
 def united_callers(random: Random) -> list[Caller]:

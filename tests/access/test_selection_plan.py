@@ -16,7 +16,7 @@ from acl.rights.caller import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Embedding, EmbeddingModel, LexicalVector
 from discovery.select import candidates
-from tests.access.test_plan import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
+from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
 from tests.databases import as_superuser
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World

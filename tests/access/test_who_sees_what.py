@@ -1,17 +1,13 @@
 """All entry points, and what each reveals to whom. New entry points need a row in `WAYS`."""
 
-import json
-import re
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import pytest
 from django.conf import settings as configured
 from django.db import connection, transaction
-from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -20,13 +16,11 @@ from hypothesis import strategies as st
 
 from acl.models import Space
 from catalog.lookups.catalog_queries import list_names
-from catalog.models import Capability, Rule
+from catalog.models import Rule
 from tests.access.people import People, client_of
+from tests.access.ways import WAYS, Way, change, hide_something, told
 from tests.examples import EXAMPLES
 from tests.factories import (
-    CapabilityFactory,
-    IntegrationFactory,
-    give,
     lay_down,
     remember,
     take_away,
@@ -37,77 +31,8 @@ WITHOUT_HASHES = {
     **configured.STORAGES,
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-MESSAGE = "send an email, search the pages, pay the salaries"
-META_CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("list_categories", {}),
-    ("browse_category", {"category": "communication", "limit": 1}),
-    ("search_tools", {"query": MESSAGE, "limit": 2}),
-    ("get_tool", {"name": "NAME"}),
-    ("execute_tool", {"name": "NAME"}),
-    ("discover_capabilities", {"query": MESSAGE, "kind": "tool"}),
-    ("tool_discovery__find", {"query": MESSAGE}),
-    ("tool_discovery__list_all", {}),
-    ("tool_discovery__describe", {"tool_name": "NAME"}),
-    ("mcp__list_servers", {}),
-]
 
 
-@dataclass(frozen=True)
-class Way:
-    """A call on behalf of a user; `names_one` if it takes the name of a capability."""
-
-    route: str
-    path: str
-    body: dict[str, Any] | None = None
-    query: dict[str, Any] = field(default_factory=dict)
-    names_one: bool = False
-
-    def ask(self, client: Client, user: str, name: str = "gmail__send_email") -> Any:
-        at = "" if self.path.startswith("/") else "/api/v1/"
-        path = at + self.path.replace("NAME", name)
-        if self.body is None:
-            query = {key: name if value == "NAME" else value for key, value in self.query.items()}
-            return client.get(path, {"user": user, **query})
-        body = json.dumps({"user": user, **self.body}).replace("NAME", name)
-        return client.post(path, body, content_type="application/json")
-
-
-WAYS = [
-    Way("api-capabilities", "capabilities"),
-    Way("api-capabilities", "capabilities", query={"detail": "full_schema", "limit": 2}),
-    Way("api-capabilities", "capabilities", query={"query": "page", "category": "other"}),
-    Way("api-capability", "capabilities/NAME", names_one=True),
-    Way("api-capabilities-batch", "capabilities/batch", {"names": ["NAME"]}, names_one=True),
-    Way("api-categories", "categories"),
-    Way("api-tree", "tree"),
-    Way("api-names", "names"),
-    Way("api-stats", "stats"),
-    Way("api-listings", "listings", query={"query": "mail"}),
-    Way("api-graph", "graph/NAME", names_one=True),
-    Way("api-graph", "graph/NAME", query={"type": "TAGGED_WITH"}, names_one=True),
-    Way("api-select", "select", {"message": MESSAGE}),
-    Way("api-select", "select", {"message": MESSAGE, "mode": "compact_direct"}),
-    Way("api-discover", "discover", {"message": MESSAGE, "relevance": 0, "format": "gemini"}),
-    Way("api-learning", "learning"),
-    Way("api-plan", "plan", {"message": MESSAGE}),
-    Way("api-plan", "plan", {"message": MESSAGE, "selection_mode": "all"}),
-    *(
-        Way(
-            "api-meta-tool",
-            f"meta/{name}",
-            {"arguments": arguments},
-            names_one="NAME" in str(arguments),
-        )
-        for name, arguments in META_CALLS
-    ),
-    Way("api-execute", "execute", {"name": "NAME"}, names_one=True),
-    Way("api-access-explain", "access/explain", query={"capability": "NAME"}, names_one=True),
-    Way("api-access-reach", "access/reach"),
-    Way("registry-servers", "/v0.1/servers"),
-    Way("registry-servers", "/v0.1/servers", query={"limit": 1, "version": "latest"}),
-    Way("registry-versions", "/v0.1/servers/pegboard%2Fgmail/versions"),
-    Way("registry-version", "/v0.1/servers/pegboard%2Fgmail/versions/latest"),
-]
 # Entry points for admins only, which have tests of their own.
 OTHERS = {
     "api-listing",  # tests/browsing/test_api.py
@@ -161,19 +86,6 @@ OTHERS |= {"api-meta"}  # the same for everybody
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")
 
 
-def told(response: HttpResponse, *names: str) -> tuple[int, str, dict[str, str]]:
-    """Return status, body and headers, without changing values and the names that were sent."""
-    sent = response.content.decode()
-    body = re.sub(r'"(turn_id|call_id)":"[^"]*"', r'"\1":""', sent)
-    body = re.sub(r'"timings":\{[^}]*\}', '"timings":{}', body)
-    for name in names:
-        body = body.replace(name, "NAME")
-    headers = dict(response.headers)
-    if body != sent:
-        del headers["Content-Length"]
-    return response.status_code, body, headers
-
-
 @pytest.fixture
 def people(invited: People, db: None) -> People:
     """The people, rolled back after each test: creating them takes longer than the requests."""
@@ -207,39 +119,6 @@ def test_key_of_another_group_speaks_for_nobody_of_this_one(people: People, way:
     response = way.ask(client_of(people.finance), "alice")
 
     assert response.status_code == 403
-
-
-def hide_something(people: People, random: Random) -> None:
-    """Create another forbidden capability, with names and words similar to alice's."""
-    action = f"send_email_{random.randrange(10**6)}"
-    words = {"action": action, "description": f"{MESSAGE} {action}", "vector": [1, 0, 0]}
-    words["category"] = random.choice(["communication", "other", "payments"])
-    words["required_tools"] = ["gmail__send_email", "gmail__search"]
-    match random.randrange(7):
-        case 0:
-            CapabilityFactory.create(integration=people.payroll, **words)
-        case 1:
-            CapabilityFactory.create(integration=people.wiki, **words)
-        case 2:
-            CapabilityFactory.create(integration=people.gmail, state="quarantined", **words)
-        case 3:
-            CapabilityFactory.create(integration=people.gmail, ai_access="blocked", **words)
-        case 4:
-            denied = CapabilityFactory.create(integration=people.gmail, core=True, **words)
-            root = Space.objects.get(group=people.support, parent=None)
-            lay_down(Rule.Effect.DENY, denied, root)
-        case 5:
-            off = IntegrationFactory.create(
-                slug=f"a-{action}", enabled=False, connection="disconnected"
-            )
-            give(off, people.support)
-            CapabilityFactory.create(integration=off, pinned=True, **words)
-        case 6:
-            away = IntegrationFactory.create(slug=f"b-{action}", connection="disconnected")
-            CapabilityFactory.create(integration=away, core=True, **words)
-    hidden = Capability.objects.latest("pk")
-    for user in (people.bob, people.alice):
-        remember(hidden, user, people.support)
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -288,10 +167,6 @@ LOSSES: dict[str, Callable[[People], object]] = {
     "alice is deactivated": lambda people: change(people.alice, is_active=False),
     "the group is removed": lambda people: people.support.delete(),
 }
-
-
-def change(row: Any, **values: Any) -> None:
-    type(row).objects.filter(pk=row.pk).update(**values)
 
 
 @every_way

@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.access.people import People
 from tests.api.conftest import new_key
+from tests.examples import EXAMPLES_OF_PAGES
 
 CHECKS = [
     not_a_server_error,
@@ -41,7 +42,10 @@ def ask(operation: APIOperation, headers: dict[str, str]) -> None:
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=EXAMPLES_OF_PAGES,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
     )
     def answers_as_described(case: schemathesis.Case) -> None:
         case.call_and_validate(headers=headers, checks=CHECKS)

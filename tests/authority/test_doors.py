@@ -63,7 +63,7 @@ from tests.hostile.forms import post_forms
 from tests.hostile.places import EVERY
 from tests.hostile.routes import DJANGO_ADMIN, Row, named_by
 from tests.hostile.world import World, build
-from tests.mcp_client.test_stdio import EVIL
+from tests.mcp_client.evil_server import EVIL
 from tests.normalizing.folders import SAMPLES
 
 REMOTE = "https://mail.imported.example/mcp"

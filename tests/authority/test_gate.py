@@ -2,12 +2,9 @@
 
 import ast
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -265,51 +262,6 @@ def test_the_review_page_says_where_a_definition_came_from(
     assert "an import" in page
     assert "tools.json" in page
     assert told["definitions"][0]["origin"] == "import"
-
-
-SNIPPET = """
-from catalog.formats.descriptors import Descriptor
-from catalog.models import Integration
-from catalog.registration.descriptor_rows import store_capabilities
-from catalog.trust.gate import Origin, UnreviewedDefinition, admit, review
-from catalog.trust.reviewed_texts import trust_own_text
-from discovery.answer.formats.format_base import Tool
-
-
-def forgetful(one: Descriptor, integration: Integration) -> None:
-    store_capabilities([one], {"a": integration}, state="approved")
-
-
-def hasty(one: UnreviewedDefinition, integration: Integration) -> None:
-    store_capabilities([one], {"a": integration}, state="approved")
-
-
-def careless(one: UnreviewedDefinition, integration: Integration) -> None:
-    store_capabilities([review(one)], {"a": integration}, state="approved")
-
-
-def right(one: UnreviewedDefinition, integration: Integration) -> None:
-    store_capabilities([admit(one, pinned="x")], {"a": integration}, state="approved")
-
-
-def shown(one: UnreviewedDefinition) -> Tool:
-    return Tool("x", one.descriptor.display_name, trust_own_text("ours"))
-
-
-def ours() -> Tool:
-    return Tool("x", trust_own_text("ours"), trust_own_text("ours"))
-"""
-
-
-def test_forgetting_the_review_is_a_type_error(tmp_path: Path) -> None:
-    path = tmp_path / "snippet.py"
-    path.write_text(dedent(SNIPPET))
-    command = [sys.executable, "-m", "mypy", "--no-error-summary", str(path)]
-
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-
-    lines = [line for line in run.stdout.splitlines() if "snippet.py" in line and "error" in line]
-    assert [int(line.split(":")[1]) for line in lines] == [11, 15, 19, 27], run.stdout + run.stderr
 
 
 def test_nobody_but_the_gate_makes_a_reviewed_definition() -> None:

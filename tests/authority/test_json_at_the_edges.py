@@ -13,8 +13,7 @@ from django.test import Client
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
-from tests.mcp.asking import send
-from tests.mcp.test_protocol import error
+from tests.mcp.asking import error, send
 
 pytestmark = pytest.mark.django_db
 SAMPLES = Path(__file__).parents[1] / "normalizing" / "samples"

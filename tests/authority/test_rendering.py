@@ -40,11 +40,7 @@ values = st.recursive(
 arguments = st.dictionaries(texts | nasty, values, max_size=4)
 
 # Ignored by renderers, by Unicode's property Default_Ignorable; some of each plane.
-IGNORABLE = [
-    chr(code)
-    for code in range(0x110000)
-    if regex.match(r"\p{Default_Ignorable_Code_Point}", chr(code))
-]
+IGNORABLE = regex.findall(r"\p{Default_Ignorable_Code_Point}", "".join(map(chr, range(0x110000))))
 
 
 def shown(value: Any) -> str:

@@ -16,8 +16,8 @@ from acl.platform.stored_json import StoredJSONField
 from catalog.models import Definition
 from catalog.registration.definition_review import store_definitions
 from discovery.models import Outcome, Turn
+from tests.access.audit_log import commit
 from tests.access.people import People, invite
-from tests.access.test_audit import commit
 from tests.factories import CapabilityFactory, ListingFactory, SourceFactory, UserFactory
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 

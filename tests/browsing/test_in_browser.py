@@ -13,7 +13,7 @@ from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
 from tests.pages.conftest import sign_in
 from tests.pages.pictures import keep_picture
-from tests.people.test_in_browser import troubles
+from tests.screens.looking import troubles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 State = Installation.State

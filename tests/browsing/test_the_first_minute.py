@@ -32,7 +32,7 @@ from discovery.calls import call_listener, call_state
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
-from tests.mcp_client.test_stdio import EVIL
+from tests.mcp_client.evil_server import EVIL
 from tests.pages.conftest import sign_in
 from tests.pages.pictures import keep_picture
 

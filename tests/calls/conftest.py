@@ -18,7 +18,7 @@ from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
-from tests.mcp_client.test_stdio import EVIL, QUICK
+from tests.mcp_client.evil_server import EVIL, QUICK
 
 SCHEMA = {
     "type": "object",

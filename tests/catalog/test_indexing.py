@@ -1,14 +1,12 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.embedding.document_vectors import embed_documents
 from catalog.embedding.embedder import TextRefused, Vectors
 from catalog.embedding.embedding_jobs import (
     CRASHED,
@@ -19,28 +17,12 @@ from catalog.embedding.embedding_jobs import (
     pending_embeddings,
     record_crashes,
 )
-from catalog.embedding.embedding_text import embedding_text
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
+from tests.catalog.vectors import assert_every_vector_is_of_its_text, ids
 
 pytestmark = pytest.mark.django_db
-
-
-def ids() -> list[int]:
-    return list(Capability.objects.order_by("pk").values_list("pk", flat=True))
-
-
-def expected(capability: Capability) -> list[float]:
-    vector: list[float] = embed_documents(WordyEmbedder(), [embedding_text(capability)])[0].tolist()
-    return vector
-
-
-def assert_every_vector_is_of_its_text() -> None:
-    for row in Embedding.objects.select_related("capability__integration"):
-        assert row.vector_hash == row.text_hash
-        assert row.vector is not None
-        assert np.allclose(row.vector, expected(row.capability), atol=1e-5)
 
 
 class ChangingEmbedder(WordyEmbedder):

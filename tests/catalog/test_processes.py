@@ -19,7 +19,7 @@ from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool
 from tests.catalog.processes import PATIENCE, Deployment, wait_for
-from tests.catalog.test_indexing import assert_every_vector_is_of_its_text, ids
+from tests.catalog.vectors import assert_every_vector_is_of_its_text, ids
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}

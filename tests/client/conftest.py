@@ -29,7 +29,7 @@ from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
-from tests.mcp_client.test_stdio import EVIL, QUICK
+from tests.mcp_client.evil_server import EVIL, QUICK
 
 AT_ONCE = Retries(first_pause=0)
 SCHEMA = {

@@ -23,7 +23,7 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.secret_store import set_secret
 from catalog.servers.tasks import check_integration
 from tests.factories import IntegrationFactory, UserFactory
-from tests.mcp_client.test_stdio import EVIL, QUICK, text_of
+from tests.mcp_client.evil_server import EVIL, QUICK, text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
 from catalog.servers.connections.session_pool import Connections, close_idle_forever
-from tests.mcp_client.test_stdio import QUICK, server, text_of
+from tests.mcp_client.evil_server import QUICK, server, text_of
 
 IMPATIENT = Policy(
     failures=3, rest_seconds=60, turn_seconds=0.05, first_pause=0.001, longest_pause=0.002

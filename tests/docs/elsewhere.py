@@ -32,7 +32,9 @@ ELSEWHERE = (
         "::test_roles_and_database_are_made_and_making_them_again_changes_nothing",
     ),
     Elsewhere(
-        r"make (test|lint)", "it runs this test", "tests/docs/test_papers.py::test_commands_exist"
+        r"make (check|test|lint)",
+        "it runs this test",
+        "tests/docs/test_papers.py::test_commands_exist",
     ),
     Elsewhere(
         r"make bench", "it takes minutes, and measures", f"{_HERE}::test_programs_that_are_named"

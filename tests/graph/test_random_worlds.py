@@ -12,7 +12,7 @@ from acl.rights.caller import Caller
 from catalog.graph.neighbours import count_edges, load_neighbours
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Edge
-from tests.access.test_random_worlds import CAPABILITIES, callers_of, random_world
+from tests.access.random_worlds import CAPABILITIES, callers_of, random_world
 from tests.access.worlds import store
 from tests.oracle import World
 

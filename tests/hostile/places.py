@@ -1,11 +1,12 @@
 """All routes with a row, grouped by test: a route of ours, or a table of Django's admin."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from tests.hostile.routes import DJANGO_ADMIN, Row, rows_of
+from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, GROUPS_PAGE, OWN_PAGE, PAGE, Row, rows_of
 from tests.hostile.urlconf import all_routes
 
 
@@ -35,3 +36,12 @@ def places_where(wanted: Callable[[Row], object]) -> pytest.MarkDecorator:
 
 EVERY = [row for place in _places() for row in place.rows]
 each_place = places_where(lambda row: True)
+
+
+PAGES = [
+    row
+    for row in EVERY
+    if row.door in (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, DJANGO_ADMIN)
+    and "GET" in row.methods
+    and not re.search(r"export|csv|autocomplete|jsi18n|password_change", row.route)
+]

@@ -16,6 +16,7 @@ from tests.hostile.routes import (
     NOWHERE,
     OPEN,
     ROUTES,
+    SCOPES,
     TOLD_NOTHING,
     Row,
     methods_of,
@@ -28,6 +29,10 @@ from tests.hostile.world import UNKNOWN, World
 
 pytestmark = pytest.mark.usefixtures("logs_are_short")
 LET_IN = {TOLD_NOTHING, NOTHING_PRIVATE}
+CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
+# A key is checked before the method. The row's own methods, HEAD and OPTIONS show that these are
+# refused; the methods that it does not have are tried by sessions and by the other keys.
+REFUSED_AT_THE_DOOR = {"revoked key", "expired key", *(f"{scope} key" for scope in SCOPES)}
 MEMBERS = {
     "alice",
     "own key",
@@ -70,6 +75,8 @@ def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
     parts, expected = parts_of(world, row), row.door.knocking[who]
     wrong, sent = [], words_of(parts)
     for method in methods_of(row):
+        if method in CHANGING - set(row.methods.split()) and who in REFUSED_AT_THE_DOOR:
+            continue
         outcomes = outcomes_of(send(client, row, method, parts), sent)
         if not outcomes & accepted(row, method, expected):
             wrong.append(f"{row.route}: {who} {method}: {outcomes}, not {expected}")

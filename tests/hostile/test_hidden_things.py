@@ -27,7 +27,7 @@ from catalog.embedding import configured_embedder
 from catalog.models import CatalogVersion, Rule
 from discovery.select import selector
 from tests.access.people import People
-from tests.access.test_who_sees_what import change, hide_something
+from tests.access.ways import change, hide_something
 from tests.examples import EXAMPLES_OF_PAGES
 from tests.factories import GroupFactory, UserFactory, lay_down, take_away
 from tests.hostile.asking import ask, outcomes_of, parts_of, said, words_of

@@ -15,8 +15,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.hostile.asking import parts_of
 from tests.hostile.payloads import PAYLOADS, some_more, spread
+from tests.hostile.places import PAGES
 from tests.hostile.routes import DJANGO_ADMIN, Row
-from tests.hostile.test_payloads import PAGES
 from tests.hostile.urlconf import path_of
 from tests.hostile.world import World, build
 from tests.pages.conftest import sign_in

@@ -29,7 +29,7 @@ from tests.hostile.asking import ask
 from tests.hostile.routes import ROUTES, Row
 from tests.hostile.tables import undone
 from tests.hostile.world import World
-from tests.mcp_client.test_stdio import EVIL, QUICK
+from tests.mcp_client.evil_server import EVIL, QUICK
 
 CANARY = "kumquat-Vb83"
 ABOUT = (

@@ -11,7 +11,7 @@ from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.factories import give, take_away
 from tests.insights.conftest import NOW, SEARCH, SEND
-from tests.insights.test_pages import client_of, table
+from tests.insights.downloads import client_of, table
 
 pytestmark = pytest.mark.usefixtures("in_the_story")
 

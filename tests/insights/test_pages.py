@@ -1,7 +1,5 @@
 """Insights as admins and as other people see it."""
 
-import csv
-import io
 import re
 from datetime import timedelta
 from typing import Any
@@ -16,28 +14,16 @@ from discovery.models import Call, OutcomeAlert
 from tests.access.people import People
 from tests.factories import waiting_call
 from tests.insights.conftest import NOW, SEARCH, SEND, happen
+from tests.insights.downloads import client_of, table
 
 pytestmark = pytest.mark.usefixtures("in_the_story")
 PAGES = ("/insights/", "/insights/outcomes/", "/insights/tools/")
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def text_of(client: Client, path: str, status: int = 200) -> str:
     response = client.get(path)
     assert response.status_code == status, response.content
     return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
-
-
-def table(client: Client, name: str, query: str = "") -> list[dict[str, str]]:
-    response = client.get(f"/insights/csv/{name}/{query}")
-    assert response.status_code == 200
-    content = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
-    return list(csv.DictReader(io.StringIO(content)))
 
 
 def test_page_file_and_api_tell_the_same(days: People, root: User) -> None:

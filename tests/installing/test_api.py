@@ -13,13 +13,10 @@ from catalog.embedding.embedding_jobs import embed_pending
 from catalog.models import Integration
 from marketplace.installs.install_worker import install
 from marketplace.models import Installation
-from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, ListingFactory, UserFactory
-from tests.installing.test_installing import _connections as _connections
-from tests.installing.test_installing import alice as alice
-from tests.mcp_client.test_stdio import EVIL
+from tests.mcp_client.evil_server import EVIL
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
 PATH = "/api/v1/installations"
 
 

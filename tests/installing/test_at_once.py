@@ -29,14 +29,14 @@ from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from marketplace.installs.packages.package_folders import servers_folder
 from marketplace.models import Installation, ListingFile
-from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, ListingFactory, UserFactory
-from tests.installing.test_installing import _connections as _connections
-from tests.installing.test_installing import alice as alice
-from tests.installing.test_installing import begin, evil
-from tests.mcp_client.test_stdio import our_children
+from tests.installing.installs import begin, evil
+from tests.mcp_client.evil_server import our_children
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("embedder")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("embedder", "quick_connections"),
+]
 
 
 def at_once(times: int, what: Callable[[], Any]) -> list[Any]:

@@ -16,9 +16,7 @@ from marketplace.installs.integration_management import (
     start_update,
 )
 from marketplace.models import Installation, Listing, ListingFile
-from tests.catalog.conftest import embedder as embedder
 from tests.factories import ListingFactory
-from tests.installing.test_installing import alice as alice
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State = Installation.State

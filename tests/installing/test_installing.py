@@ -1,12 +1,9 @@
 """Installation, from a person's confirmation to usable tools, or to a helpful error."""
 
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
 from acl.accounts.spaces import create_space
@@ -17,9 +14,6 @@ from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
-from catalog.servers.connections import probe, server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.install_requests import (
     AlreadyInstalledError,
@@ -32,42 +26,13 @@ from marketplace.installs.install_requests import (
 from marketplace.installs.install_state import transition
 from marketplace.installs.install_worker import MOST_ATTEMPTS, install, overdue_installations
 from marketplace.models import Installation
-from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
-from tests.mcp_client.test_commands import HOSTILE
-from tests.mcp_client.test_stdio import EVIL, QUICK
+from tests.installing.installs import begin, evil
+from tests.mcp_client.commands import HOSTILE
+from tests.mcp_client.evil_server import EVIL, QUICK
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
 State = Installation.State
-
-
-@pytest.fixture(autouse=True)
-def _connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
-    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    for module in (server_requests, probe):
-        monkeypatch.setattr(module, "connection_loop", loop)
-    yield
-    loop.stop()
-
-
-@pytest.fixture
-def alice() -> User:
-    """An admin with the right to install programs."""
-    alice = UserFactory.create(username="alice", is_staff=True)
-    alice.user_permissions.add(Permission.objects.get(codename="install_stdio"))
-    return alice
-
-
-def evil(mode: str = "", **more: Any) -> IntegrationDescriptor:
-    command = (sys.executable, "-I", str(EVIL), mode)
-    return IntegrationDescriptor("evil", "mcp", "Evil", transport="stdio", command=command, **more)
-
-
-def begin(by: User, descriptor: IntegrationDescriptor, **more: Any) -> Installation:
-    digest = command_digest(descriptor.command, descriptor.required_secrets)
-    return start_install(by=by, descriptor=descriptor, confirmed=digest, **more)
 
 
 def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) -> None:

@@ -46,11 +46,9 @@ from marketplace.installs.packages.package_client import client_environment
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
-from tests.catalog.conftest import embedder as embedder
 from tests.factories import GroupFactory, UserFactory
-from tests.installing.test_installing import alice as alice
 from tests.installing.wheels import add_library, add_server, tool
-from tests.mcp_client.test_stdio import QUICK, text_of
+from tests.mcp_client.evil_server import QUICK, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State = Installation.State

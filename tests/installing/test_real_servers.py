@@ -32,9 +32,7 @@ from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import uninstall
 from marketplace.models import Installation
 from marketplace.sources.kinds.starter_source import starter_listings
-from tests.catalog.conftest import embedder as embedder
-from tests.installing.test_installing import alice as alice
-from tests.mcp_client.test_stdio import text_of
+from tests.mcp_client.evil_server import text_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -11,7 +11,7 @@ from catalog.models import Integration, OAuthSignIn
 from catalog.servers.secrets.sealed_values import values_for
 from tests.integrations.conftest import CANARY
 from tests.pages.conftest import sign_in
-from tests.people.test_in_browser import troubles
+from tests.screens.looking import troubles
 
 SHOTS = os.environ.get("SHOTS", "")
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

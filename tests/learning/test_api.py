@@ -12,9 +12,9 @@ from discovery.models import Experience
 from tests.access.people import People, client_of
 from tests.factories import UserFactory
 from tests.learning.conftest import bob_of, use
-from tests.learning.test_learning import MOON
 
 pytestmark = pytest.mark.django_db
+MOON = "what phase is the moon in tonight?"
 
 
 def post(client: Client, path: str, **body: Any) -> Any:

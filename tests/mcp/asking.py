@@ -49,3 +49,7 @@ def call(raw: str, tool: str, /, **arguments: Any) -> Any:
     """Return the result of a tool call."""
     params = {"name": tool, "arguments": arguments}
     return ask(raw, "tools/call", params).json()["result"]
+
+
+def error(response: Any) -> tuple[int, int]:
+    return response.status_code, response.json()["error"]["code"]

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.access.people import People
-from tests.access.test_who_sees_what import META_CALLS, hide_something
+from tests.access.ways import META_CALLS, hide_something
 from tests.api.conftest import new_key
 from tests.factories import take_away
 from tests.mcp.asking import ask, ask_modern

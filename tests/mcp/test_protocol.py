@@ -12,14 +12,10 @@ from pytest_django.fixtures import Settings
 
 from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People
-from tests.mcp.asking import HANDSHAKES, MODERN, OLDEST, ask, ask_modern, call, send
+from tests.mcp.asking import HANDSHAKES, MODERN, OLDEST, ask, ask_modern, call, error, send
 from tests.mcp.conftest import key_of
 
 HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-
-
-def error(response: Any) -> tuple[int, int]:
-    return response.status_code, response.json()["error"]["code"]
 
 
 @pytest.mark.parametrize(

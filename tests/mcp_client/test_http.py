@@ -16,16 +16,9 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.net.address_check import AllowedHosts
 from tests.mcp_client.addresses import EvilServer, evil_server, fine_server
+from tests.mcp_client.http_limits import QUICK
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
-QUICK = ServerLimits(
-    connect_seconds=5,
-    list_seconds=5,
-    call_seconds=5,
-    goodbye_seconds=0.2,
-    unsolicited_messages=200,
-    body_bytes=1_000_000,
-)
 Ask = Callable[[Session], Awaitable[Any]]
 
 

@@ -12,23 +12,11 @@ from typing import Any
 import psutil
 import pytest
 
-from catalog.servers.client.mcp_session import Result, Session
+from catalog.servers.client.mcp_session import Session
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
-
-EVIL = Path(__file__).with_name("evil.py")
-QUICK = ServerLimits(
-    connect_seconds=10,
-    list_seconds=5,
-    call_seconds=5,
-    goodbye_seconds=0.3,
-    unsolicited_messages=200,
-)
-
-
-def server(mode: str = "", **variables: str) -> StdioServer:
-    return StdioServer((sys.executable, "-I", "-S", str(EVIL), mode), variables)
+from tests.mcp_client.evil_server import QUICK, our_children, server, text_of
 
 
 def with_session(
@@ -45,10 +33,6 @@ def with_session(
             await session.close()
 
     return asyncio.run(run())
-
-
-def text_of(result: Result) -> str:
-    return str(result.content[0]["text"])
 
 
 @pytest.mark.parametrize(
@@ -116,18 +100,6 @@ def test_evil_server_is_told_apart_and_leaves_nothing(
         not in ("hang_at_connect", "crash_at_start", "grows", "forks", "bomb", "writes", "spins")
     )
     assert our_children() == []
-
-
-def our_children() -> list[str]:
-    return [child.name() for child in psutil.Process().children(recursive=True) if _is_ours(child)]
-
-
-def _is_ours(process: psutil.Process) -> bool:
-    """Exclude Postgres and Redis of the test run, which this process may have started."""
-    try:
-        return any("evil.py" in part or part == "sleep" for part in process.cmdline())
-    except psutil.Error:
-        return False
 
 
 def test_last_words_are_kept_without_secrets() -> None:

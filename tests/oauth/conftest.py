@@ -12,7 +12,7 @@ from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
-from tests.mcp_client.test_http import QUICK
+from tests.mcp_client.http_limits import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 

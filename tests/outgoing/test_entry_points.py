@@ -48,9 +48,9 @@ from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.source_refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.factories import GroupFactory, IntegrationFactory, SourceFactory
-from tests.mcp_client.test_http import QUICK
+from tests.mcp_client.http_limits import QUICK
+from tests.outgoing.addresses import WRITTEN
 from tests.outgoing.network import Names, RecordingNetwork
-from tests.outgoing.test_guard import WRITTEN
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 HONEST, ADDRESS = "https://server.example", "1.1.1.1"

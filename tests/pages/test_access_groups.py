@@ -7,7 +7,7 @@ from django.test import Client
 from acl.models import AuditEntry, Space
 from catalog.models import Capability, Rule
 from tests.factories import CapabilityFactory, GroupFactory, give, lay_down
-from tests.pages.test_access_matrix import may_use, save
+from tests.pages.access_changes import may_use, save
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The matrix, from a requested change to a stored one."""
 
 import re
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -10,7 +9,6 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from acl.models import AuditEntry, GroupPolicy
-from acl.rights.caller import Caller
 from catalog.access.pages import access_urls
 from catalog.models import Capability, Integration
 from tests.factories import (
@@ -20,6 +18,7 @@ from tests.factories import (
     give,
     take_away,
 )
+from tests.pages.access_changes import look_at, may_use, save
 
 ADMINS_ONLY = sorted(str(pattern.name) for pattern in access_urls.urlpatterns)
 
@@ -38,23 +37,6 @@ def jira(db: None) -> Capability:
 
 def box(group: Group, integration: Integration) -> str:
     return f"group-{group.pk}|integration-{integration.pk}"
-
-
-def look_at(client: Client, lines: str) -> Any:
-    return client.post("/access/changes/", {"changes": lines})
-
-
-def save(client: Client, lines: str) -> Any:
-    """Preview the changes and press the button."""
-    page = look_at(client, lines).content.decode()
-    seen = re.search(r'name="seen" value="(\w+)"', page)
-    assert seen
-    return client.post("/access/changes/save/", {"changes": lines, "seen": seen[1]})
-
-
-def may_use(user: User, group: Group, capability: Capability) -> bool:
-    usable = Capability.objects.usable_by(Caller(user.pk, group.pk))
-    return usable.filter(pk=capability.pk).exists()
 
 
 @pytest.mark.parametrize("name", [name for name in ADMINS_ONLY if name != "tool-why"])

@@ -9,7 +9,7 @@ from acl.models import AccessRequest, AuditEntry
 from acl.rights.access_requests import RequestAnswered, decline_request, grant_request
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, UserFactory
-from tests.pages.test_access_matrix import may_use
+from tests.pages.access_changes import may_use
 
 
 @pytest.fixture

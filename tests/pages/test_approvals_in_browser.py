@@ -11,7 +11,7 @@ from discovery.calls.call_digests import hash_of, serialize_arguments
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
-from tests.people.test_in_browser import LONG, troubles
+from tests.screens.looking import LONG, troubles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

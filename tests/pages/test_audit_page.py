@@ -19,7 +19,7 @@ from acl.audit.entry_details import DetailRow, rows_of
 from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
 from acl.pages import audit_pages as audit_view
-from tests.access.test_audit import commit, tamper
+from tests.access.audit_log import commit, tamper
 
 HTMX = {"HX-Request": "true"}
 

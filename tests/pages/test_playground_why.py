@@ -18,7 +18,7 @@ from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from discovery.select.why_not import WhyNot, why_not
 from tests.access.people import People, invite
-from tests.access.test_who_sees_what import hide_something
+from tests.access.ways import hide_something
 from tests.factories import CapabilityFactory, lay_down
 
 MESSAGE = "send an email to several people"

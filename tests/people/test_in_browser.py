@@ -10,11 +10,8 @@ from pytest_django.live_server_helper import LiveServer
 from tests.pages.conftest import PASSWORD, sign_in
 from tests.people.codes import code_of
 from tests.people.conftest import SECRET
-from tests.screens.looking import scrolls, serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattung"
 
 
 def enter(page: Page, name: str = "alice") -> None:
@@ -108,8 +105,3 @@ def test_the_list_is_searched_while_typing(
     expect(page.get_by_text("1 person")).to_be_visible()
     expect(page.get_by_role("link", name="bob")).to_have_count(0)
     expect(page).to_have_url(re.compile("q=ali"))
-
-
-def troubles(page: Page) -> list[str]:
-    """Return what axe finds, and whether the page scrolls sideways."""
-    return scrolls(page) + serious(page)

@@ -8,28 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.answer.formats.legal_schema import arguments_schema
+from tests.rendering.schemas import GOOD, KEYWORDS, ODD
 
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-# Keywords in wrong places with wrong values, as catalogues contain them.
-KEYWORDS = [
-    "type", "properties", "required", "items", "prefixItems", "additionalItems", "enum", "const",
-    "anyOf", "allOf", "oneOf", "not", "$ref", "$defs", "definitions", "dependencies", "minimum",
-    "exclusiveMinimum", "maxLength", "pattern", "title", "description", "$schema", "$id", "default",
-    "dependentRequired", "additionalProperties", "if", "then", "format", "examples", "uniqueItems",
-    "a", "$top",
-]  # fmt: skip
-WORDS = ["string", "any", "int", "array", "object", "(", ""]
-PLACES = ["#", "#/$defs/a", "#/definitions/a", "#/items/0", "https://a.example/b.json"]
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([*WORDS, *PLACES])
-)
-ODD = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4)
-    ),
-    max_leaves=25,
-)
 
 
 @given(st.dictionaries(st.sampled_from(KEYWORDS), ODD, max_size=6))
@@ -41,19 +22,6 @@ def test_whatever_comes_in_a_legal_object_comes_out(schema: dict[str, Any]) -> N
     assert legal["type"] == "object"
     assert {"anyOf", "allOf", "oneOf", "not", "enum", "$ref"}.isdisjoint(legal)
     assert set(legal.get("required", ())) <= set(legal["properties"])
-
-
-GOOD: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "to": {"type": "array", "items": {"$ref": "#/$defs/address"}, "minItems": 1},
-        "urgency": {"type": "string", "enum": ["low", "high"], "default": "low"},
-        "when": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
-    },
-    "required": ["to"],
-    "additionalProperties": False,
-    "$defs": {"address": {"type": "string", "pattern": "@"}},
-}
 
 
 def test_legal_schema_stays_as_it_is() -> None:

@@ -19,7 +19,7 @@ from discovery.answer.formats.provider_formats import (
 )
 from discovery.answer.injection import as_tools
 from discovery.metatools.all_metatools import META_TOOLS
-from tests.rendering.test_legal import GOOD
+from tests.rendering.schemas import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
 

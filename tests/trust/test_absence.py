@@ -13,7 +13,7 @@ from discovery.calls.execution import NeedsApprovalError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.models import Call
 from tests.access.people import People, client_of, invite
-from tests.access.test_who_sees_what import WAYS, Way, told
+from tests.access.ways import WAYS, Way, told
 from tests.api.conftest import client_with, new_key
 
 

@@ -16,13 +16,11 @@ from catalog.models import ServerProposal
 from catalog.servers.server_proposals import propose_server
 from tests.factories import IntegrationFactory
 from tests.pages.conftest import sign_in
-from tests.people.test_in_browser import LONG, troubles
-from tests.trust.test_proposals_page import PATH as PROPOSALS
-from tests.trust.test_proposals_page import maps as maps
-from tests.trust.test_review_pages import PATH, POISON
-from tests.trust.test_reviewing import READ, WRITE, World, changed
+from tests.screens.looking import LONG, troubles
+from tests.trust.reviewed_server import POISON, READ, WRITE, World, changed
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PATH, PROPOSALS = "/integrations/notes/review/", "/marketplace/proposals/"
 SHOTS = os.environ.get("SHOTS", "")
 
 

@@ -1,28 +1,16 @@
 """Proposed servers on the admins' page."""
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
 from catalog.models import Integration, ServerProposal
-from catalog.servers.server_proposals import propose_server
 from marketplace.models import Installation
 from tests.factories import IntegrationFactory
 
 pytestmark = pytest.mark.django_db
 PATH = "/marketplace/proposals/"
-
-
-@pytest.fixture
-def maps(alice: User, support: Group) -> ServerProposal:
-    return propose_server(
-        caller=Caller(alice.pk, support.pk),
-        name="Maps",
-        endpoint="https://maps.example.com/mcp",
-        reason="For routes.",
-    )
 
 
 def test_proposal_that_is_approved_is_an_installation(

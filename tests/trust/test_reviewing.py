@@ -5,14 +5,11 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
-from catalog.models import Capability, Definition, Embedding, Integration
+from catalog.models import Capability, Definition, Embedding
 from catalog.registration.definition_review import (
     ChangedSinceError,
-    StoredDefinitions,
     approve_definitions,
     forget_gone,
     list_waiting,
@@ -20,59 +17,10 @@ from catalog.registration.definition_review import (
     seen_digest,
     store_definitions,
 )
-from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model
-from tests.factories import give as give
+from tests.trust.reviewed_server import READ, WRITE, World, changed
 
 pytestmark = pytest.mark.django_db
 Standing = Definition.Standing
-
-READ: dict[str, Any] = {
-    "name": "read_note",
-    "title": "Read a note",
-    "description": "Reads a note by its name.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"name": {"type": "string", "enum": ["a", "b"], "default": "a"}},
-    },
-    "annotations": {"readOnlyHint": True},
-}
-WRITE: dict[str, Any] = {"name": "write_note", "description": "Writes a note."}
-
-
-class World:
-    """A server installed by alice, for bob's group."""
-
-    def __init__(self) -> None:
-        active_model()
-        self.group = group = GroupFactory.create()
-        self.alice: User = UserFactory.create(username="alice", is_staff=True)
-        self.bob = Caller(UserFactory.create(groups=[group]).pk, group.pk)
-        self.notes: Integration = IntegrationFactory.create(slug="notes")
-        give(self.notes, group)
-
-    def says(self, *tools: Any, by: User | None = None) -> StoredDefinitions:
-        return store_definitions(integration=self.notes, tools=tools, by=by)
-
-    @property
-    def usable(self) -> list[str]:
-        found = Capability.objects.usable_by(self.bob).order_by("action")
-        return list(found.values_list("action", flat=True))
-
-    def row(self, name: str) -> Definition:
-        return Definition.objects.get(integration=self.notes, name=name)
-
-    def approve(self, *names: str) -> None:
-        seen = {name: seen_digest(self.row(name)) for name in names}
-        approve_definitions(by=self.alice, integration=self.notes, seen=seen)
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-def changed(**fields: Any) -> dict[str, Any]:
-    return {**deepcopy(READ), **fields}
 
 
 def one_byte(tool: dict[str, Any]) -> None:

@@ -5,9 +5,8 @@ import pytest
 from catalog.models import Capability
 from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
 from catalog.trust.impersonation import find_namesakes
-from tests.factories import CapabilityFactory, IntegrationFactory
-from tests.trust.test_reviewing import World, give
-from tests.trust.test_reviewing import world as world
+from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.trust.reviewed_server import World
 
 pytestmark = pytest.mark.django_db
 CYRILLIC = "g\u0456thub"

@@ -26,7 +26,7 @@ from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.tool_changes import SyncDebouncer
 from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitions
 from tests.factories import IntegrationFactory, UserFactory, active_model
-from tests.mcp_client.test_stdio import text_of
+from tests.mcp_client.evil_server import text_of
 
 # Answers each request with the file's current content; counts executed calls.
 SERVER = textwrap.dedent(

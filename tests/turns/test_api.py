@@ -15,20 +15,15 @@ from discovery.turns.turn_records import TurnEnded, note_discovery
 from discovery.turns.verdicts import infer_verdict, verdict_of_score
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
-from tests.api.test_select import MAIL as BODY
 from tests.factories import take_away
-from tests.turns.conftest import NONSENSE
+from tests.turns.api_answers import get
+from tests.turns.conftest import MAIL, NONSENSE
+
+BODY = {"message": MAIL, "user": "alice"}
 
 
 def post(client: Client, path: str, body: object = None, *, status: int = 200) -> dict[str, Any]:
     response = client.post(f"/api/v1/{path}", body or {}, content_type="application/json")
-    assert response.status_code == status, response.content
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
-def get(client: Client, path: str, *, status: int = 200) -> dict[str, Any]:
-    response = client.get(f"/api/v1/{path}")
     assert response.status_code == status, response.content
     answer: dict[str, Any] = response.json()
     return answer

@@ -1,0 +1,18 @@
+"""Selected tools, made without a database."""
+
+from dataclasses import replace
+from typing import Any
+
+from catalog.trust.reviewed_texts import trust_own_text
+from discovery.select.selection import Selected
+
+
+def chosen(full_name: str, **changes: Any) -> Selected:
+    plain = Selected(
+        pk=1, identifier=f"tool:{full_name}", full_name=full_name, kind="tool", integration="x",
+        display_name=trust_own_text("A tool"), description=trust_own_text("Does something"),
+        category="other", tags=(),
+        input_schema=None, side_effect="read", asks_first=False, core=False, pinned=False,
+        available=True, tokens=10, score=0.5, reasons=("its words match",),
+    )  # fmt: skip
+    return replace(plain, **changes)
