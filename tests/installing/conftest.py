@@ -1,4 +1,4 @@
-"""The admin who installs, and connections that give up soon."""
+"""An installing admin, and connections with short limits."""
 
 import sys
 from collections.abc import Iterator
