@@ -2,6 +2,7 @@
 
 __all__ = [
     "answer_model",
+    "circuit_breaker",
     "client_address",
     "clock",
     "csv_lines",

@@ -14,55 +14,41 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from acl.platform.circuit_breaker import CircuitBreaker
+
 Answer = TypeVar("Answer")
 
 
 class RedisCircuit:
-    """Stops asking after `failures` in a row; once it has rested, one call tries again."""
+    """Calls Redis behind a circuit breaker that the threads of the process share."""
 
     def __init__(self, *, failures: int = 3, rest_seconds: float = 10) -> None:
-        self._most_failures = failures
-        self._rest_seconds = rest_seconds
-        self._failures = 0
-        self._rests_until = 0.0
+        self._breaker = CircuitBreaker(failures, rest_seconds)
         self._lock = threading.Lock()
 
     def attempt(self, call: Callable[[Redis], Answer], *, default: Answer) -> Answer:
-        """Return the result of `call`, or `default` if Redis is down, or was a moment ago."""
-        if not self._may_try():
-            return default
+        """Return the answer of `call`, or `default` if Redis is down or was so a moment ago."""
+        with self._lock:
+            if not self._breaker.allows(time.monotonic()):
+                return default
         try:
             answer = call(redis_client())
         except (RedisError, OSError):
-            self._note_failure()
+            with self._lock:
+                self._breaker.failed(time.monotonic())
             return default
         self.close()
         return answer
 
     @property
     def failing(self) -> bool:
-        """True if the last attempted call failed."""
-        return self._failures > 0
+        """Return True if the last call that was tried failed."""
+        return self._breaker.is_failing
 
     def close(self) -> None:
         """Forget the failures, so that the next call is tried."""
         with self._lock:
-            self._failures = 0
-
-    def _may_try(self) -> bool:
-        with self._lock:
-            if self._failures < self._most_failures:
-                return True
-            now = time.monotonic()
-            if now < self._rests_until:
-                return False
-            self._rests_until = now + self._rest_seconds  # the others wait for this one's answer
-            return True
-
-    def _note_failure(self) -> None:
-        with self._lock:
-            self._failures += 1
-            self._rests_until = time.monotonic() + self._rest_seconds
+            self._breaker.succeeded()
 
 
 # One for the process: what one part has found out, the others need not.

@@ -45,7 +45,7 @@ from catalog.models import (
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
 from catalog.servers.connections import probe, server_requests
-from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
 from catalog.servers.oauth.token_store import TOKEN, store_value

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
 from catalog.servers.connections import server_requests
-from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import Connections
 from tests.access.people import People, invite

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
+from catalog.servers.connections.connection_policy import BackOff, Policy
 from catalog.servers.connections.session_pool import Connections, close_idle_forever
 from tests.mcp_client.evil_server import QUICK, server, text_of
 
@@ -189,7 +190,7 @@ def test_connecting_is_not_tried_at_every_call() -> None:
 
 
 def test_breaker_by_the_clock() -> None:
-    breaker = Breaker(Policy(failures=3, within_seconds=30, rest_seconds=10))
+    breaker = CircuitBreaker(failures=3, within_seconds=30, rest_seconds=10)
     for moment in (0, 40, 50):
         breaker.failed(moment)
     assert breaker.allows(50)  # only two within half a minute

@@ -12,7 +12,7 @@ import psutil
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
-from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.session_pool import Connections
 from tests.mcp_client.evil_server import server
 

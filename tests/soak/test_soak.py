@@ -6,7 +6,7 @@ import pytest
 
 from catalog.servers.client.server_limits import MB, ServerLimits
 from catalog.servers.client.server_problems import Reason
-from catalog.servers.connections.circuit_breaker import Policy
+from catalog.servers.connections.connection_policy import Policy
 from tests.mcp_client.evil_server import QUICK
 from tests.soak.soaking import GREEDY, MODES, Pace, soak
 

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 import anyio
 
+from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.mcp_session import Result, Session, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
-from catalog.servers.connections.circuit_breaker import BackOff, Breaker, Policy
+from catalog.servers.connections.connection_policy import BackOff, Policy
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
@@ -148,7 +149,10 @@ class _PoolEntry:
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._call_slots = asyncio.Semaphore(policy.at_once)
-        self._breaker, self._back_off = Breaker(policy), BackOff(policy)
+        self._breaker = CircuitBreaker(
+            policy.failures, policy.rest_seconds, within_seconds=policy.within_seconds
+        )
+        self._back_off = BackOff(policy)
         self._last_problem: ServerProblemError | None = None
 
     @property
@@ -157,11 +161,11 @@ class _PoolEntry:
 
     @property
     def is_resting(self) -> bool:
-        return self._breaker.is_resting
+        return self._breaker.is_open
 
     @property
     def has_failed_lately(self) -> bool:
-        return self._breaker.is_resting or not self._back_off.allows(anyio.current_time())
+        return self._breaker.is_open or not self._back_off.allows(anyio.current_time())
 
     async def ask(self, request: Callable[[Session], Awaitable[T]]) -> T:
         async with self._call_slot():

@@ -1,8 +1,7 @@
-"""Circuit breaker and back-off. Pure: callers pass the time."""
+"""Limits per server, and the back-off between attempts to connect. Pure: callers pass the time."""
 
 import random
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,42 +21,6 @@ class Policy:
     longest_pause: float = 60.0
     # Connections of one process, for all servers together.
     connections: int = 50
-
-
-@dataclass(slots=True)
-class Breaker:
-    """A circuit breaker: opens after several failures, and lets one call try after a rest."""
-
-    policy: Policy
-    _failures: deque[float] = field(default_factory=deque)
-    _closed_until: float | None = None
-
-    def allows(self, now: float) -> bool:
-        """Return True if a call may try."""
-        if self._closed_until is None:
-            return True
-        if now < self._closed_until:
-            return False
-        self._closed_until = now + self.policy.rest_seconds
-        return True
-
-    def failed(self, now: float) -> None:
-        """Record a failure."""
-        self._failures.append(now)
-        while self._failures[0] < now - self.policy.within_seconds:
-            self._failures.popleft()
-        if len(self._failures) >= self.policy.failures:
-            self._closed_until = now + self.policy.rest_seconds
-
-    def succeeded(self) -> None:
-        """Close the circuit."""
-        self._failures.clear()
-        self._closed_until = None
-
-    @property
-    def is_resting(self) -> bool:
-        """Return True from opening until the next success."""
-        return self._closed_until is not None
 
 
 @dataclass(slots=True)
