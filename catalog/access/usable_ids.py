@@ -7,9 +7,9 @@ consistent.
 from dataclasses import dataclass
 from functools import cache
 
-import psycopg
 from django.db import connection
 
+from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
@@ -71,8 +71,5 @@ def load_access_modes(caller: Caller, integrations: list[int] | None) -> dict[in
     `integrations` limits the capabilities; None means all.
     """
     parameters = {**rights_parameters(caller), "integrations": integrations}
-    connection.ensure_connection()
     # Prepared: previews run it a hundred times, and planning is a large part of its cost.
-    with psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(_modes(united=caller.is_united), parameters, prepare=True, binary=True)
-        return dict(cursor.fetchall())
+    return dict(rows_of(_modes(united=caller.is_united), parameters, binary=True))

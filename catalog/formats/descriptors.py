@@ -108,6 +108,18 @@ class Loaded:
     defects: tuple[Defect, ...] = ()
 
 
+def column_values(descriptor: IntegrationDescriptor | Descriptor) -> dict[str, Any]:
+    """Return the fields by name, as array and JSON columns store them: lists instead of tuples."""
+    return {name: _column_value(getattr(descriptor, name)) for name in descriptor.__slots__}
+
+
+def _column_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [asdict(one) if isinstance(one, EdgeDescriptor) else one for one in value]
+    # Rows get a copy, since descriptors are immutable. Schemas are large, so it is a shallow one.
+    return dict(value) if isinstance(value, dict) else value
+
+
 def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """Serialize equal values to equal texts: sorted keys, no spaces, 1.0 written as 1."""
     return json.dumps(

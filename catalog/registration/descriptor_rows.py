@@ -1,14 +1,14 @@
 """Storage of descriptors as rows: only new and changed ones, in a few bulk statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q
 
 from catalog.embedding.embedding_jobs import request_vectors
-from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
+from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Integration, LexicalVector
 from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
@@ -179,23 +179,16 @@ def _invalid_value(capability: Capability, descriptor: Descriptor) -> Defect | N
 
 
 def _integration_values(descriptor: IntegrationDescriptor) -> dict[str, Any]:
-    values = asdict(descriptor)
+    values = column_values(descriptor)
     del values["slug"]
-    return values | {
-        "command": list(descriptor.command),
-        "required_secrets": list(descriptor.required_secrets),
-    }
+    return values
 
 
 def _capability_values(descriptor: Descriptor) -> dict[str, Any]:
-    values = {name: getattr(descriptor, name) for name in descriptor.__slots__}
-    del values["integration"], values["edges"]
-    for name in ("tags", "examples", "required_secrets", "required_tools"):
-        values[name] = list(values[name])
-    return values | {
-        "declared_edges": [asdict(edge) for edge in descriptor.edges],
-        "definition_hash": descriptor.definition_hash,
-    }
+    values = column_values(descriptor)
+    del values["integration"]
+    edges = values.pop("edges")
+    return values | {"declared_edges": edges, "definition_hash": descriptor.definition_hash}
 
 
 def _differs(row: Model, values: Mapping[str, Any], *, besides: set[str]) -> bool:

@@ -7,7 +7,6 @@ the bytes.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +14,10 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import psycopg
 from django.conf import settings
-from django.db import connection
 from pgvector import HalfVector, SparseVector, Vector
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
 
+from acl.platform.prepared_statements import BinaryValue, table_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.embedding.embedder import Vectors
@@ -116,19 +112,19 @@ def find_candidates(
         "model": model,
         "names": list(names),
         **{
-            f"v{i}": _BinaryValue(Vector(vectors[i]).to_binary())
+            f"v{i}": BinaryValue(Vector(vectors[i]).to_binary())
             for i in range(count)
             if vectors is not None
         },
         **{
-            f"t{i}": _BinaryValue(SparseVector(query, DIMENSIONS).to_binary())
+            f"t{i}": BinaryValue(SparseVector(query, DIMENSIONS).to_binary())
             for i, query in enumerate(words)
         },
     }
     if most and vectors is not None:
-        parameters["h0"] = _BinaryValue(HalfVector(vectors[0]).to_binary())
+        parameters["h0"] = BinaryValue(HalfVector(vectors[0]).to_binary())
     shape = (count, len(words), use_graph, most)
-    columns, rows = _run(_statement(*shape, united=caller.is_united), parameters)
+    columns, rows = table_of(_statement(*shape, united=caller.is_united), parameters)
     return _candidates(_reader(columns), rows)
 
 
@@ -244,7 +240,6 @@ _WORDED = """worded AS (
     WHERE l.capability_id = ANY (ARRAY(SELECT id FROM usable)) OFFSET 0) x
   WHERE score < 0 ORDER BY score LIMIT {limit}
 )"""
-_PARAMETER = re.compile(r"%\((\w+)\)s")
 # The totals are joined first, so that there is a row even if nothing is found.
 _STATEMENT = """WITH RECURSIVE {rights},
 model AS MATERIALIZED (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s::text),
@@ -331,59 +326,3 @@ counting AS MATERIALIZED (
   CROSS JOIN unnest(shared.ids) member (id)
   GROUP BY member.id
 )"""
-
-
-@dataclass(frozen=True, slots=True)
-class _BinaryValue:
-    """A value in Postgres's binary format: as text, a vector costs half a millisecond."""
-
-    content: bytes
-
-
-class _BinaryDumper(Dumper):
-    """Dumps without a type: the statement casts it, so no connection has to look the type up."""
-
-    format = Format.BINARY
-
-    def dump(self, obj: _BinaryValue) -> bytes:
-        return obj.content
-
-
-class _PreparingCursor(psycopg.RawCursor[Any]):
-    """Cursor with server-side binding and preparation at first use, which Django's lacks.
-
-    It is raw because psycopg would parse a long statement with named parameters on each call.
-    """
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(connection)
-        self.adapters.register_dumper(_BinaryValue, _BinaryDumper)
-
-    def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
-        super().execute(query, params, prepare=True, binary=True, **kwargs)
-        return self
-
-
-class Found(NamedTuple):
-    """The rows of a statement, and the names of their columns."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-
-
-def _run(statement: str, parameters: dict[str, Any]) -> Found:
-    connection.ensure_connection()
-    query, names = _numbered(statement)
-    # Django's wrapper counts queries and translates errors.
-    raw = _PreparingCursor(connection.connection)
-    with connection._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
-        cursor.execute(query, [parameters[name] for name in names])
-        return Found(tuple(column.name for column in cursor.description), cursor.fetchall())
-
-
-@lru_cache(maxsize=16)
-def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
-    """Replace named parameters by $1, $2 …; return the names in that order."""
-    names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
-    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement)
-    return numbered.replace("%%", "%"), names

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
-from catalog.formats.descriptors import IntegrationDescriptor, JSONObject
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
 from catalog.trust.gate import ReviewedIntegration
 from catalog.trust.stored_definition import INTEGRATION_TEXTS
@@ -18,11 +18,6 @@ COLUMNS = [
     *(name for name in _FIELDS if name != "slug"),
     *("command_digest", "package", "listing", "unconfirmed", "updated_at"),
 ]
-
-
-def to_json(descriptor: IntegrationDescriptor) -> JSONObject:
-    """Serialize a descriptor for a JSON column."""
-    return asdict(descriptor) | {name: list(getattr(descriptor, name)) for name in _LISTS}
 
 
 def from_json(values: Mapping[str, Any]) -> IntegrationDescriptor:

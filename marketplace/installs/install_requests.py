@@ -11,7 +11,7 @@ from acl.audit.recorder import record
 from acl.models import Space
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL
 from acl.platform.jobs.task_queue import send_on_commit
-from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
@@ -37,7 +37,7 @@ from marketplace.installs.idempotency import (
     find_earlier,
     request_digest,
 )
-from marketplace.installs.install_candidate import from_json, to_json
+from marketplace.installs.install_candidate import from_json
 from marketplace.installs.install_locks import lock_installed, lock_integration
 from marketplace.installs.install_rollback import undo_install
 from marketplace.installs.install_state import transition
@@ -104,7 +104,7 @@ def start_install(
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
-    digest = request_digest(to_json(descriptor), *places, sorted(secrets), confirmed)
+    digest = request_digest(column_values(descriptor), *places, sorted(secrets), confirmed)
     if earlier := find_earlier(by, idempotency_key, digest):
         return earlier
     check_not_held(by, descriptor)
@@ -114,7 +114,7 @@ def start_install(
             integration = _prepare_integration(descriptor)
             installation = Installation.objects.create(
                 integration=integration,
-                descriptor=to_json(descriptor),
+                descriptor=column_values(descriptor),
                 state=State.QUEUED if to_show is None or to_show.is_pinned else State.CONFIGURE,
                 by=by,
                 command_digest=to_show.digest if to_show else "",
@@ -287,7 +287,7 @@ def _prepare_integration(descriptor: IntegrationDescriptor) -> Integration:
         raise AlreadyInstalledError(descriptor.slug)
     integration = integration or Integration(slug=descriptor.slug)
     (reviewed,) = review_integrations([descriptor])
-    for name, value in to_json(reviewed.descriptor).items():
+    for name, value in column_values(reviewed.descriptor).items():
         setattr(integration, name, value)
     integration.listing, integration.came_from = listing, came_from
     integration.unconfirmed = False
@@ -355,7 +355,7 @@ def begin_update(
             installation = Installation.objects.create(
                 integration=integration,
                 kind=kind,
-                descriptor=to_json(descriptor),
+                descriptor=column_values(descriptor),
                 by=by,
                 command_digest=confirmed,
                 idempotency_key=idempotency_key,

@@ -12,6 +12,7 @@ from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_tak
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
+from catalog.formats.descriptors import column_values
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
@@ -25,7 +26,7 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from marketplace.installs.command_confirmation import digest_to_confirm
-from marketplace.installs.install_candidate import build_candidate, from_json, to_json
+from marketplace.installs.install_candidate import build_candidate, from_json
 from marketplace.installs.install_locks import lock_installed, lock_integration
 from marketplace.installs.install_rollback import undo_install
 from marketplace.installs.install_state import StoppedError, advance, transition
@@ -125,7 +126,7 @@ def _resolve(installation: Installation) -> None:
         lock_integration(installation.integration_id)
         message = f"{package.name} {package.version} is the newest version. Confirm its command."
         advance(installation, State.CONFIGURE, message)
-        row.update(descriptor=to_json(descriptor), command_digest=digest)
+        row.update(descriptor=column_values(descriptor), command_digest=digest)
 
 
 def _run_steps(installation: Installation) -> None:

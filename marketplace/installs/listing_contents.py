@@ -3,7 +3,7 @@
 None of them is executed; files of skills are only read.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from catalog.formats import skill
@@ -16,6 +16,7 @@ from catalog.formats.descriptors import (
     JSONObject,
     Kind,
     Loaded,
+    column_values,
 )
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError
@@ -66,7 +67,7 @@ def read_contents(integration: IntegrationDescriptor) -> Loaded:
 
 def capabilities_to_json(loaded: Loaded) -> list[JSONObject]:
     """Serialize the capabilities for the installation's row, for a rollback."""
-    return [asdict(one) for one in loaded.capabilities]
+    return [column_values(one) for one in loaded.capabilities]
 
 
 def capabilities_from_json(

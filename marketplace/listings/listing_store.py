@@ -1,12 +1,12 @@
 """Storing offers of a source as listings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
 
-from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.formats.descriptors import Defect, IntegrationDescriptor, column_values
 from catalog.formats.names import slug_for
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import Described, describe_integration, find_target
@@ -224,11 +224,9 @@ def _assign(row: Listing, values: dict[str, Any]) -> bool:
 
 
 def _values(offer: Offer, source: Source) -> dict[str, Any]:
-    descriptor = asdict(offer.descriptor)
+    descriptor = column_values(offer.descriptor)
     del descriptor["slug"]
     return descriptor | {
-        "command": list(offer.descriptor.command),
-        "required_secrets": list(offer.descriptor.required_secrets),
         "details": descriptor.pop("source_ref") | offer.details,
         "key": offer.key,
         "category": offer.category,
@@ -264,15 +262,10 @@ def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) ->
 
 
 def _version(listing: Listing, offer: Offer) -> ListingVersion:
-    descriptor = asdict(offer.descriptor) | {
-        "slug": listing.slug,
-        "command": list(offer.descriptor.command),
-        "required_secrets": list(offer.descriptor.required_secrets),
-    }
     return ListingVersion(
         listing=listing,
         version=offer.descriptor.version,
-        descriptor=descriptor,
+        descriptor=column_values(offer.descriptor) | {"slug": listing.slug},
         status=offer.status,
         published_at=offer.published_at,
     )
