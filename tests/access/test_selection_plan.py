@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
+from acl.platform.prepared_statements import Table, table_of
 from acl.rights.caller import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Embedding, EmbeddingModel, LexicalVector
@@ -88,15 +89,14 @@ def forget_statistics() -> None:
 def plan_of(caller: Caller) -> list[dict[str, Any]]:
     """Return the executed plan of the selection's statement."""
     plans: list[dict[str, Any]] = []
-    run = candidates._run
 
-    def explained(statement: str, parameters: dict[str, Any]) -> candidates.Found:
-        told = run(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).rows[0][0]
+    def explained(statement: str, parameters: dict[str, Any]) -> Table:
+        told = table_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).rows[0][0]
         plans.append((json.loads(told) if isinstance(told, str) else told)[0]["Plan"])
-        return run(statement, parameters)
+        return table_of(statement, parameters)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_run", explained)
+        patch.setattr(candidates, "table_of", explained)
         candidates.find_candidates(
             caller=caller,
             model="made-up",
