@@ -29,7 +29,7 @@ class BinaryValue:
 
 
 class _BinaryDumper(Dumper):
-    """Leaves the type to the cast in the statement, so that no connection has to look it up."""
+    """Dumps without a type: the statement casts it, so no connection has to look the type up."""
 
     format = Format.BINARY
 
@@ -38,7 +38,7 @@ class _BinaryDumper(Dumper):
 
 
 class _PreparingCursor(psycopg.RawCursor[Any]):
-    """A cursor that binds on the server and prepares at the first use. Django's does neither."""
+    """Cursor with server-side binding and preparation at first use, which Django's lacks."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
         super().execute(query, params, prepare=True, **kwargs)

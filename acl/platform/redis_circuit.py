@@ -1,6 +1,6 @@
-"""Redis, which may be away: a call costs at most its timeout, and after three failures nothing.
+"""Calls to Redis, which may be down: each waits for its timeout at most, or not at all.
 
-It talks to the server of REDIS_URL. What is kept there is a copy that may be lost at any time.
+Redis holds copies only, which may be lost at any time.
 """
 
 import threading
@@ -51,13 +51,13 @@ class RedisCircuit:
             self._breaker.succeeded()
 
 
-# One for the process: what one part has found out, the others need not.
+# One for the process, so that its parts share what they find out.
 redis_circuit = RedisCircuit()
 attempt = redis_circuit.attempt
 
 
 def redis_client() -> Redis:
-    """The process's client; a call waits for PEGBOARD_REDIS_TIMEOUT_MS at the most, once."""
+    """Return the process's client. A call waits PEGBOARD_REDIS_TIMEOUT_MS at most, once."""
     return _client(settings.REDIS_URL, settings.PEGBOARD_REDIS_TIMEOUT_MS / 1000)
 
 
