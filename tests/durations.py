@@ -5,17 +5,14 @@ know, as in a fresh clone, are estimated by the fixtures and markers of their te
 """
 
 from collections import defaultdict
-from typing import Any
 
 import pytest
-from hypothesis import settings
 
 KEY = "pegboard/test-durations"
 # Seconds of a test that no run has timed. Only their order matters, not how fast a machine is.
 BROWSER, PROCESSES, TRANSACTION, DATABASE, PURE = 4.0, 6.0, 0.6, 0.15, 0.02
 COMMITTING = {"browser", "live_server", "transactional_db", "deployment", "own_database"}
 QUICK_SECONDS = 100.0  # of all workers together; two of them take half
-QUICK_EXAMPLES = 5
 
 Durations = dict[str, tuple[float, int]]  # of a function: seconds, and of how many cases
 
@@ -47,17 +44,8 @@ def _keep_quick(config: pytest.Config, items: list[pytest.Item], known: Duration
         left -= costs[name]
         if left >= 0:
             kept.add(first[name])
-            _limit_examples(first[name])
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
-
-
-def _limit_examples(item: pytest.Item) -> None:
-    function: Any = getattr(item, "function", None)
-    if getattr(function, "is_hypothesis_test", False):
-        own = function._hypothesis_internal_use_settings
-        fewer = settings(own, max_examples=min(own.max_examples, QUICK_EXAMPLES))
-        function._hypothesis_internal_use_settings = fewer
 
 
 def _seconds_of_case(item: pytest.Item, known: Durations) -> float:
