@@ -18,6 +18,7 @@ __all__ = [
     "plain_text",
     "problems",
     "rate_limits",
+    "refusals",
     "request_callers",
     "request_ids",
     "scopes",

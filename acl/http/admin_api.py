@@ -2,18 +2,11 @@
 
 from typing import Any
 
-from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from acl.http.request_callers import installation_admin
 from acl.models import ApiKey
-
-
-class Conflict(exceptions.APIException):
-    """HTTP 409: the resource is not in the state that the request expects."""
-
-    status_code = 409
 
 
 class AdminView(APIView):

@@ -2,7 +2,10 @@
 
 from typing import Any, Literal
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import (
+    OpenApiAuthenticationExtension,
+    OpenApiSerializerExtension,
+)
 from drf_spectacular.openapi import AutoSchema
 
 from acl.http.problems import CONTENT_TYPE, TITLES
@@ -26,6 +29,21 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
             "scheme": "bearer",
             "description": "An API key: `manage.py create_api_key`.",
         }
+
+
+class StrictScheme(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """`additionalProperties: false` where unknown fields are refused."""
+
+    target_class = "acl.http.strict_serializer.StrictSerializer"
+    match_subclasses = True
+
+    def map_serializer(
+        self, auto_schema: AutoSchema, direction: Literal["request", "response"]
+    ) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(  # type: ignore[no-untyped-call]
+            self.target, direction, bypass_extensions=True
+        )
+        return {**schema, "additionalProperties": False} if direction == "request" else schema
 
 
 class PegboardSchema(AutoSchema):

@@ -11,11 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict
 from acl.http.request_callers import person_of, principal_of
 from acl.http.strict_serializer import ProblemSerializer
 from acl.models import ApiKey
 from discovery.api import approval_serializers as bodies
-from discovery.api.call_api import Conflict
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict, Unprocessable
 from acl.http.request_callers import person_of, principal_of
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
@@ -29,18 +30,6 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 ANSWERS = {200: bodies.ExecutionSerializer, 202: bodies.ExecutionSerializer}
 PROBLEM = ProblemSerializer
 EVENTS = "text/event-stream"
-
-
-class Conflict(exceptions.APIException):
-    """The resource is not in the state assumed by the request."""
-
-    status_code = 409
-
-
-class Unprocessable(exceptions.APIException):
-    """The request contradicts an earlier one."""
-
-    status_code = 422
 
 
 class ExecuteView(APIView):

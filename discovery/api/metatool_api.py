@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.caller_serializer import CallerSerializer
+from acl.http.refusals import QueueFull
 from acl.http.request_callers import caller_of
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -80,12 +81,6 @@ class MetaToolView(APIView):
                 turn_id=wanted.get("turn_id"),
             )
         return Response({"name": name, "result": result})
-
-
-class QueueFull(exceptions.APIException):
-    """The person has as many pending calls as allowed."""
-
-    status_code = 429
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import APIException
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +12,7 @@ from rest_framework.views import APIView
 
 from acl.actor.request_context import note_subject
 from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict
 from acl.http.request_callers import note_look, principal_of
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
@@ -22,16 +22,6 @@ from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import report_outcome
 from discovery.turns.turn_records import TurnEnded, describe_turn, start_turn, turns_of
 from discovery.turns.verdicts import Verdict, verdict_of_score, verdict_of_status
-
-
-class HasEnded(APIException):
-    """The turn has already ended."""
-
-    status_code = 409
-
-    def __init__(self, ended: TurnEnded) -> None:
-        super().__init__(str(ended))
-
 
 ENDED = {(409, CONTENT_TYPE): ProblemSerializer}
 
@@ -73,7 +63,7 @@ class StartView(APIView):
         try:
             turn = start_turn(_turn(request, turn_id, acting=True))
         except TurnEnded as ended:
-            raise HasEnded(ended) from ended
+            raise Conflict(str(ended)) from ended
         return Response(_describe(turn))
 
 
@@ -105,7 +95,7 @@ class OutcomeView(APIView):
                 note=body.get("note", ""),
             )
         except TurnEnded as ended:
-            raise HasEnded(ended) from ended
+            raise Conflict(str(ended)) from ended
         outcome, window = reported.outcome, window_for(request, reported.window)
         body = {
             "turn_id": reported.turn.pk,

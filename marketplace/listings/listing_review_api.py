@@ -9,8 +9,9 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView, Conflict
+from acl.http.admin_api import AdminView
 from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict
 from acl.http.request_callers import installation_admin
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from catalog.registration.definition_review import ChangedSinceError

@@ -11,6 +11,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
 from django.urls import URLResolver, get_resolver
+from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
 from pytest_django.fixtures import Settings
 from rest_framework.views import APIView
@@ -59,6 +60,19 @@ def test_schema_is_made_without_a_warning() -> None:
     call_command("spectacular", validate=True, fail_on_warn=True, stdout=out)
 
     assert "/api/v1/select" in out.getvalue()
+
+
+def test_every_body_is_closed_to_unknown_fields() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    components = schema["components"]["schemas"]
+    operations = [one for path in schema["paths"].values() for one in path.values()]
+
+    bodies = [one["requestBody"]["content"] for one in operations if "requestBody" in one]
+
+    assert len(bodies) >= 20
+    for body in bodies:
+        name = body["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
+        assert components[name]["additionalProperties"] is False, name
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from drf_spectacular.generators import SchemaGenerator
 from pegboard_client import api_request, client, client_async, options
 from pegboard_client.api_request import ApiRequest
 
+from tests.docs import client_types
+
 PACKAGE = Path(client.__file__).parent
 Schema = dict[str, Any]
 
@@ -154,6 +156,16 @@ def _resolved(schema: Schema, part: Schema) -> Schema:
 
 def _hints(said: type | None) -> dict[str, Any]:
     return get_type_hints(said) if said else {}
+
+
+def test_types_and_their_table_are_generated() -> None:
+    components = client_types.read_schema()
+    page = client_types.PAGE.read_text("utf-8")
+
+    assert client_types.MODULE.read_text("utf-8") == client_types.render_types(components), (
+        "run python -m tests.docs"
+    )
+    assert page == client_types.render_page(components, page), "run python -m tests.docs"
 
 
 def test_both_clients_are_the_same_but_for_waiting() -> None:

@@ -9,9 +9,18 @@ from tests.docs import room_map
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 django.setup()
 
-from tests.docs import reference_page, rights_page, settings_page  # noqa: E402 - they need Django set up
+from tests.docs import (  # noqa: E402 - they need Django set up
+    client_types,
+    reference_page,
+    rights_page,
+    settings_page,
+)
 
 room_map.PAGE.write_text(room_map.render_map(), "utf-8")
 settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
 reference_page.PAGE.write_text(reference_page.render_reference(), "utf-8")
 rights_page.PAGE.write_text(rights_page.render_access(), "utf-8")
+components = client_types.read_schema()
+client_types.MODULE.write_text(client_types.render_types(components), "utf-8")
+page = client_types.PAGE.read_text("utf-8")
+client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")

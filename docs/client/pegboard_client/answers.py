@@ -1,6 +1,6 @@
-"""What Pegboard answers, as types: the JSON as it comes, so that new fields disturb nobody.
+"""Types of Pegboard's answers: the JSON as it comes. New fields break nobody.
 
-`tests/client/test_contract.py` compares them with the API's own description.
+Generated from the API's OpenAPI description: `python -m tests.docs`.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
@@ -12,17 +12,24 @@ InjectionMode = Literal["selected", "direct", "compact_direct", "discovery"]
 TurnState = Literal["planned", "executing", "degraded", "recovered", "completed", "errored"]
 Status = Literal["success", "partial", "failed"]
 CallStatus = Literal[
-    "completed", "client_executes", "approval_needed", "running",
-    "failed", "unknown", "rejected", "expired", "cancelled",
-]  # fmt: skip
+    "completed",
+    "client_executes",
+    "approval_needed",
+    "running",
+    "failed",
+    "unknown",
+    "rejected",
+    "expired",
+    "cancelled",
+]
+SelectionMode = Literal["discovered", "all"]
 
 
-class Capability(TypedDict):
-    """One capability; which of the fields are there, the level of detail says."""
+class OneCapability(TypedDict):
+    """A capability looked up by its name."""
 
     id: str
     full_name: str
-    tokens: int
     kind: NotRequired[Kind]
     integration: NotRequired[str]
     display_name: NotRequired[str]
@@ -33,6 +40,7 @@ class Capability(TypedDict):
     tags: NotRequired[list[str]]
     core: NotRequired[bool]
     pinned: NotRequired[bool]
+    tokens: int
     action: NotRequired[str]
     micro_schema: NotRequired[dict[str, Any] | None]
     input_schema: NotRequired[dict[str, Any] | None]
@@ -41,17 +49,41 @@ class Capability(TypedDict):
     examples: NotRequired[list[Any]]
     required_secrets: NotRequired[list[str]]
     required_tools: NotRequired[list[str]]
+    parameters_summary: NotRequired[str]
     unavailable_reason: NotRequired[str]
-
-
-class OneCapability(Capability):
-    """A capability that was asked for by name; `hint` says what to look out for, if anything."""
-
     hint: str
 
 
+class Capability(TypedDict):
+    """A capability at the requested level of detail."""
+
+    id: str
+    full_name: str
+    kind: NotRequired[Kind]
+    integration: NotRequired[str]
+    display_name: NotRequired[str]
+    description: NotRequired[str]
+    category: NotRequired[str]
+    side_effect: NotRequired[SideEffect]
+    access: NotRequired[Access]
+    tags: NotRequired[list[str]]
+    core: NotRequired[bool]
+    pinned: NotRequired[bool]
+    tokens: int
+    action: NotRequired[str]
+    micro_schema: NotRequired[dict[str, Any] | None]
+    input_schema: NotRequired[dict[str, Any] | None]
+    output_schema: NotRequired[dict[str, Any] | None]
+    content: NotRequired[str]
+    examples: NotRequired[list[Any]]
+    required_secrets: NotRequired[list[str]]
+    required_tools: NotRequired[list[str]]
+    parameters_summary: NotRequired[str]
+    unavailable_reason: NotRequired[str]
+
+
 class CapabilityPage(TypedDict):
-    """A page of what the caller may use."""
+    """A page of matching capabilities."""
 
     items: list[Capability]
     total: int
@@ -62,7 +94,7 @@ class CapabilityPage(TypedDict):
 
 
 class Selected(TypedDict):
-    """A capability that fits the message, with the reasons why."""
+    """One selected capability and the reasons for it."""
 
     id: str
     full_name: str
@@ -75,7 +107,6 @@ class Selected(TypedDict):
     available: bool
     core: bool
     pinned: bool
-    tokens: int
     description: NotRequired[str]
     category: NotRequired[str]
     side_effect: NotRequired[SideEffect]
@@ -83,47 +114,35 @@ class Selected(TypedDict):
     micro_schema: NotRequired[dict[str, Any] | None]
     input_schema: NotRequired[dict[str, Any] | None]
     evidence: NotRequired[dict[str, float]]
+    tokens: int
+
+
+class Tokens(TypedDict):
+    """Estimates: everything the caller may use, what was selected, the difference."""
+
+    all: int
+    selected: int
+    saved: int
+    injected: int
 
 
 class Renamed(TypedDict):
-    """Which capability and arguments are meant by a name that a provider wanted otherwise."""
+    """A name and arguments that a provider wants written in another way than the catalogue."""
 
     full_name: str
     arguments: dict[str, str]
 
 
-class Tokens(TypedDict):
-    """What was selected against everything that the caller may use."""
-
-    all: int
-    selected: int
-    saved: int
-    injected: NotRequired[int]
-
-
 class Mode(TypedDict):
-    """In which form the tools are told, and why."""
+    """A mode, the reason for it in words, and the budget: its share of the window in tokens."""
 
     mode: InjectionMode
     reason: str
     budget: int
 
 
-class Offer(TypedDict):
-    """What goes to the model: in every answer to a message."""
-
-    tools: list[dict[str, Any]] | None
-    renamed: dict[str, Renamed]
-    search_result: NotRequired[Any]
-    mode: Mode
-    degraded: bool
-    degraded_because: list[str]
-    turn_id: str | None
-    timings: dict[str, float]
-
-
-class Selection(Offer):
-    """The few capabilities that fit a message."""
+class Selection(TypedDict):
+    """The answer to a message, in the mode that was asked for."""
 
     selected: list[Selected]
     core_included: list[str]
@@ -131,12 +150,20 @@ class Selection(Offer):
     reason: str
     discovery_suggested: bool
     direct: str | None
+    degraded: bool
+    degraded_because: list[str]
+    turn_id: str | None
     tokens: Tokens
     prompt: str
+    tools: list[dict[str, Any]] | None
+    renamed: dict[str, Renamed]
+    timings: dict[str, float]
+    mode: Mode
+    search_result: NotRequired[Any]
 
 
 class Window(TypedDict):
-    """How the latest turns of a place went."""
+    """The latest outcomes of a place taken together."""
 
     scope: Literal["space", "group", "global"]
     samples: int
@@ -148,34 +175,60 @@ class Window(TypedDict):
     weighted_rate: float | None
 
 
-class Plan(Selection):
-    """A selection or everything, with what was decided and why."""
+class Plan(TypedDict):
+    """The plan: a selection as `POST select` answers it, and what was decided. Where everything
+    is offered, `selected` is empty, and `tools` and `prompt` have it."""
 
-    state: TurnState
-    decision: str
+    selected: list[Selected]
+    core_included: list[str]
+    excluded_count: int
+    reason: str
+    discovery_suggested: bool
+    direct: str | None
+    degraded: bool
+    degraded_because: list[str]
+    turn_id: str | None
+    tokens: Tokens
+    prompt: str
+    tools: list[dict[str, Any]] | None
+    renamed: dict[str, Renamed]
+    timings: dict[str, float]
     failure_policy: Literal["fail_open", "fail_closed"]
-    selection_mode: Literal["discovered", "all"]
+    selection_mode: SelectionMode
     kind: str
     retries: int
     attempts: int
+    decision: str
     adapted: bool
     injection: InjectionMode
     offered: int
+    mode: Mode
+    search_result: NotRequired[Any]
+    state: TurnState
     window: Window | None
 
 
+class TierCategory(TypedDict):
+    """A category, and the names of the first of its capabilities."""
+
+    category: str
+    count: int
+    names: list[str]
+    more: int
+
+
 class Tier0(TypedDict):
-    """What there is, by category."""
+    """Tier 0: the categories in which the caller has something, the largest first."""
 
     text: str
     tokens: int
     budget: int
+    categories: list[TierCategory]
     left_out: int
-    categories: list[dict[str, Any]]
 
 
 class Match(TypedDict):
-    """A line of the second tier."""
+    """A capability that fits the message."""
 
     id: str
     full_name: str
@@ -188,7 +241,7 @@ class Match(TypedDict):
 
 
 class Tier1(TypedDict):
-    """What fits, a line each."""
+    """Tier 1: the best that are relevant enough, a line each."""
 
     text: str
     tokens: int
@@ -196,17 +249,27 @@ class Tier1(TypedDict):
     capabilities: list[Match]
 
 
+class Told(TypedDict):
+    """A capability in full: the notation of its arguments, and how much of its text is there."""
+
+    full_name: str
+    schema_level: Any
+    content_lines: int
+    all_content_lines: int
+    examples: int
+
+
 class Tier2(TypedDict):
-    """What fits best, in full."""
+    """Tier 2: the foremost of these in full."""
 
     text: str
     tokens: int
     budget: int
-    capabilities: list[dict[str, Any]]
+    capabilities: list[Told]
 
 
 class DiscoveryTokens(TypedDict):
-    """What each tier costs."""
+    """Estimates: each tier, the context, the tools, and all that the caller may use."""
 
     tier0: int
     tier1: int
@@ -216,25 +279,33 @@ class DiscoveryTokens(TypedDict):
     all: int
 
 
-class Discovery(Offer):
-    """The same question, answered in three tiers of text; `context` has them together."""
+class Discovery(TypedDict):
+    """The three tiers."""
 
     tier0: Tier0
     tier1: Tier1
     tier2: Tier2
     context: str
     tokens: DiscoveryTokens
+    mode: Mode
+    tools: list[dict[str, Any]] | None
+    renamed: dict[str, Renamed]
+    degraded: bool
+    degraded_because: list[str]
+    turn_id: str | None
+    timings: dict[str, float]
+    search_result: NotRequired[Any]
 
 
 class Call(TypedDict):
-    """What came of a call. `result` has MCP's blocks in `content`, or what a meta-tool says."""
+    """A call's outcome."""
 
     status: CallStatus
     tool: str
     message: str
     call_id: str
-    truncated: bool
     content: NotRequired[str]
+    truncated: bool
     arguments: NotRequired[dict[str, Any]]
     result: NotRequired[dict[str, Any]]
     reason: NotRequired[str]
@@ -242,32 +313,53 @@ class Call(TypedDict):
     expires_at: NotRequired[str]
 
 
+class Step(TypedDict):
+    """A state of a turn, and the time it was entered."""
+
+    state: TurnState
+    at: str
+
+
+class Decided(TypedDict):
+    """The decisions of a plan, as stored with the turn."""
+
+    failure_policy: Literal["fail_open", "fail_closed"]
+    selection_mode: SelectionMode
+    kind: str
+    retries: int
+    attempts: int
+    decision: str
+    adapted: bool
+    injection: InjectionMode
+    offered: int
+
+
+class Picked(TypedDict):
+    """Selection of a capability in the turn."""
+
+    id: str
+    score: float
+
+
 class Called(TypedDict):
-    """A capability that was called, and whether it had been offered."""
+    """Call of a capability in the turn."""
 
     full_name: str
     selected: bool
 
 
 class Outcome(TypedDict):
-    """How a turn ended."""
+    """Outcome of a turn."""
 
     status: Status
     score: float
     source: Literal["reported", "worked_out"]
-    at: str
     note: NotRequired[str]
-
-
-class Step(TypedDict):
-    """A state of a turn, and since when."""
-
-    state: TurnState
     at: str
 
 
 class Turn(TypedDict):
-    """A message and what came of it."""
+    """A turn as it is now."""
 
     turn_id: str
     user: str
@@ -275,9 +367,9 @@ class Turn(TypedDict):
     space: NotRequired[str | None]
     state: TurnState
     lifecycle: list[Step]
-    selection_mode: Literal["discovered", "all"]
-    plan: dict[str, Any] | None
-    selected: list[dict[str, Any]]
+    selection_mode: SelectionMode
+    plan: Decided | None
+    selected: list[Picked]
     called: list[Called]
     outcome: Outcome | None
     degraded_because: list[str]
@@ -288,7 +380,7 @@ class Turn(TypedDict):
 
 
 class Alert(TypedDict):
-    """Turns of a place go badly."""
+    """An alert on a rate below its threshold."""
 
     severity: Literal["warning", "critical"]
     reason: str
@@ -299,7 +391,7 @@ class Alert(TypedDict):
 
 
 class Reported(TypedDict):
-    """What was made of an outcome that was told."""
+    """Result of the report."""
 
     turn_id: str
     state: TurnState
@@ -312,7 +404,7 @@ class Reported(TypedDict):
 
 
 class MetaTool(TypedDict):
-    """A tool that Pegboard itself answers."""
+    """A meta-tool as a model sees it."""
 
     name: str
     title: str
@@ -324,7 +416,7 @@ class MetaTool(TypedDict):
 
 
 class MetaTools(TypedDict):
-    """All of them, and the five that stand in for a whole catalogue."""
+    """All meta-tools, and the five that replace a catalogue that does not fit the context."""
 
     tools: list[MetaTool]
     exploring: list[str]
@@ -332,7 +424,20 @@ class MetaTools(TypedDict):
 
 
 class MetaAnswer(TypedDict):
-    """What a meta-tool answers: `result` is for the model, as it is."""
+    """A meta-tool's answer: pass `result` to the model unchanged."""
 
     name: str
     result: dict[str, Any]
+
+
+class Offer(TypedDict):
+    """The part of every answer to a message that goes to the model."""
+
+    degraded: bool
+    degraded_because: list[str]
+    turn_id: str | None
+    tools: list[dict[str, Any]] | None
+    renamed: dict[str, Renamed]
+    timings: dict[str, float]
+    mode: Mode
+    search_result: NotRequired[Any]

@@ -14,8 +14,8 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import Conflict
 from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict, Unprocessable
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
@@ -35,12 +35,6 @@ IDEMPOTENCY = OpenApiParameter(
     description="The same key for the same request is the same installation, told again. With "
     "another request it is a 422; while the first is being answered, a 409.",
 )
-
-
-class Unprocessable(exceptions.APIException):
-    """HTTP 422: the request contradicts an earlier one, or is not allowed."""
-
-    status_code = 422
 
 
 @contextmanager

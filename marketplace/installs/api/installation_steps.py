@@ -7,7 +7,8 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView, Conflict
+from acl.http.admin_api import AdminView
+from acl.http.refusals import Conflict
 from acl.http.request_callers import installation_admin
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
