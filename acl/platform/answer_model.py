@@ -20,7 +20,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How an answer has a field, for `Annotated`.
+    """Presence of a field in an answer, for `Annotated`.
 
     Outside of an `Answer`, a field without it stays inside Pegboard. A field with two of them is
     written twice.

@@ -18,7 +18,7 @@ from discovery.select.selection import Selected, Selection
 
 @dataclass(frozen=True, slots=True)
 class SelectedEntry(Answer):
-    """One selected capability and the reasons for it."""
+    """A selected capability and the reasons for it."""
 
     component = "Selected"
 
@@ -40,7 +40,7 @@ class Tokens(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Renamed(Answer):
-    """A name and arguments that a provider wants written in another way than the catalogue."""
+    """A provider's spelling of a tool's name and arguments, where it has its own."""
 
     full_name: str
     arguments: Annotated[dict[str, str], Shown("The arguments' own names by the others.")]

@@ -39,8 +39,8 @@ class PlanView(APIView):
         examples=[example(failure_policy="fail_closed")],
     )
     def post(self, request: Request) -> Response:
-        """What fits the message, or everything that this caller may use where that is the mode or
-        discovery fails. `fail_closed` offers nothing instead: the turn is `errored` then."""
+        """Return what fits the message, or everything that this caller may use where that is the
+        mode or discovery fails. `fail_closed` offers nothing instead: the turn is `errored` then."""
         serializer = PlanRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         _refuse_overrides(serializer.initial_data)

@@ -34,7 +34,7 @@ class SelectView(APIView):
         examples=[example(format="openai")],
     )
     def post(self, request: Request) -> Response:
-        """What fits the message and this caller may use, each with its reasons."""
+        """Return the capabilities that fit the message and that this caller may use."""
         serializer = SelectInModeRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data

@@ -18,7 +18,7 @@ LARGEST_WINDOW = 100_000_000
 
 
 class MessageSerializer(StrictSerializer):
-    """A message and who it is from."""
+    """A message and its sender."""
 
     message = Text(min_length=1, help_text="What the user wrote.")
     user = Text(
@@ -75,7 +75,7 @@ class SelectRequestSerializer(MessageSerializer):
 
 
 class WindowSerializer(serializers.Serializer[Any]):
-    """What a model has room for."""
+    """The context window of a model."""
 
     context_window = Number(
         required=False,
@@ -86,8 +86,7 @@ class WindowSerializer(serializers.Serializer[Any]):
 
 
 class RoomSerializer(WindowSerializer):
-    """What a model has room for, and whether its provider keeps definitions until they are
-    found."""
+    """The context window of a model, and deferred loading of definitions by its provider."""
 
     defer_loading = Flag(
         default=False,

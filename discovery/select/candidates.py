@@ -129,7 +129,7 @@ def find_candidates(
 
 
 class _Reader(NamedTuple):
-    """The way to read each part of a row; None where the statement has no such part."""
+    """Readers of the parts of a row; None for parts that the statement does not have."""
 
     key: int
     totals: Callable[[Any], tuple[int, int | None]]

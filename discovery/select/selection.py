@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """One selected capability and the reasons for it."""
+    """A selected capability and the reasons for it."""
 
     pk: int
     identifier: Annotated[str, Shown(name="id")]

@@ -52,7 +52,7 @@ class CategoryTier(Answer):
 
 @dataclass(frozen=True, slots=True)
 class MatchLine(Answer):
-    """A capability that fits the message."""
+    """A capability for the message."""
 
     component = "Match"
 

@@ -23,7 +23,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Found(Answer):
-    """A tool that was found, with others."""
+    """A tool among others."""
 
     tool: Annotated[Tool, SPREAD]
     others: tuple[Tool, ...]

@@ -31,7 +31,7 @@ def use(wordy: WordyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """The embedding tasks that the product has sent so far; tests with a worker send their own."""
+    """Embedding tasks sent by the product so far; tests with a worker send their own."""
     tasks: list[list[int]] = []
     really_send = Celery.send_task
 

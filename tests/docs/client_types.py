@@ -59,7 +59,7 @@ def render_types(components: Schema) -> str:
     for root in ROOTS:
         _define(root, components, done)
     shared = _shared(components["SelectionInMode"], components["Discovery"])
-    offer = _class("Offer", "The part of every answer to a message that goes to the model.", shared)
+    offer = _class("Offer", "The model's part of every answer to a message.", shared)
     text = "\n\n".join([_BEGINNING + "\n".join(parts), *done.values(), offer]) + "\n"
     ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
     done_by = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)

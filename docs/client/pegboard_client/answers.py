@@ -94,7 +94,7 @@ class CapabilityPage(TypedDict):
 
 
 class Selected(TypedDict):
-    """One selected capability and the reasons for it."""
+    """A selected capability and the reasons for it."""
 
     id: str
     full_name: str
@@ -127,7 +127,7 @@ class Tokens(TypedDict):
 
 
 class Renamed(TypedDict):
-    """A name and arguments that a provider wants written in another way than the catalogue."""
+    """A provider's spelling of a tool's name and arguments, where it has its own."""
 
     full_name: str
     arguments: dict[str, str]
@@ -228,7 +228,7 @@ class Tier0(TypedDict):
 
 
 class Match(TypedDict):
-    """A capability that fits the message."""
+    """A capability for the message."""
 
     id: str
     full_name: str
@@ -431,7 +431,7 @@ class MetaAnswer(TypedDict):
 
 
 class Offer(TypedDict):
-    """The part of every answer to a message that goes to the model."""
+    """The model's part of every answer to a message."""
 
     degraded: bool
     degraded_because: list[str]
