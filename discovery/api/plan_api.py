@@ -40,7 +40,7 @@ class PlanView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Return what fits the message, or everything that this caller may use where that is the
-        mode or discovery fails. `fail_closed` offers nothing instead: the turn is `errored` then."""
+        mode or discovery fails. `fail_closed` offers nothing: the turn is `errored` then."""
         serializer = PlanRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         _refuse_overrides(serializer.initial_data)

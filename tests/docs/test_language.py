@@ -12,8 +12,8 @@ FOLDERS = ("acl", "catalog", "discovery", "marketplace", "docs", "tests")
 # Words that begin a clause in place of a noun or a verb.
 CLAUSES = {
     "What", "Whatever", "Whether", "Who", "Whoever", "Whom", "Whose", "One", "That", "Those",
-    "Which", "How", "Where", "Why", "When", "Whenever", "If", "As", "From", "Of", "Its", "By", "Let",
-    "Nothing", "Nobody", "Everything",
+    "Which", "How", "Where", "Why", "When", "Whenever", "If", "As", "From", "Of", "Its", "By",
+    "Let", "Nothing", "Nobody", "Everything",
 }  # fmt: skip
 RELATIVE = re.compile(r"(The|An?)\b[^.:,]*\b(that|which|who|whom|where)\b")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
