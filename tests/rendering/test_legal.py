@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discovery.answer.formats.legal_schema import arguments_schema
@@ -14,6 +14,8 @@ DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 @given(st.dictionaries(st.sampled_from(KEYWORDS), ODD, max_size=6))
+@example({"additionalProperties": {"$ref": None}})
+@example({"properties": {"a": {"$ref": 1}}})
 def test_whatever_comes_in_a_legal_object_comes_out(schema: dict[str, Any]) -> None:
     legal = arguments_schema(schema)
 

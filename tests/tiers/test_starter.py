@@ -2,7 +2,6 @@
 
 import json
 import statistics
-from pathlib import Path
 
 from catalog.tokens import token_counter
 from discovery.answer.tiers.tier_options import TierOptions
@@ -11,7 +10,7 @@ from discovery.turns.discover import discover
 from marketplace.sources.kinds import starter_source
 from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
 
-MESSAGES = Path(starter_source.__file__).parent.parent / "starter" / "labelled" / "queries.jsonl"
+MESSAGES = starter_source.FOLDER / "labelled" / "queries.jsonl"
 
 
 def test_tiers_stay_within_their_tokens(shop: Shop) -> None:  # noqa: F811

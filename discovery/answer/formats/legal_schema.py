@@ -68,6 +68,7 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "multipleOf": lambda value: _is_number(value) and value > 0,
     **dict.fromkeys(("title", "description", "$comment", "format", "pattern"), _is_text),
     **dict.fromkeys(("contentEncoding", "contentMediaType", "$anchor", "$dynamicAnchor"), _is_text),
+    "$ref": _is_text,
     **dict.fromkeys(("examples", "enum"), _is_list),
     **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _is_flag),
     **dict.fromkeys(NAMED, lambda value: isinstance(value, dict)),
