@@ -30,9 +30,10 @@ def find_newest_version(installation: Installation) -> Package:
     if package is None:
         raise PackageProblemError("no_package", "The command names no package.")
     watch = _watch(installation, State.CONFIGURE)
-    index = npm if package.index == "npm" else pypi
+    # Functions and not modules: mypy knows nothing of a module in a variable.
+    find = npm.find_newest_version if package.index == "npm" else pypi.find_newest_version
     with _Attempt(installation, State.CONFIGURE) as place:
-        version = index.newest(package, place, watch)
+        version = find(package, place, watch)
         place.remove()
     if not version:
         raise PackageProblemError("package_not_found", f"There is no package {package.name}.")
