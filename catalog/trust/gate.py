@@ -5,7 +5,6 @@ Its two sides are types. Sources produce an `UnreviewedDefinition`; storing take
 mypy, and fails at runtime.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field, replace
@@ -131,7 +130,7 @@ def review_integration(
         descriptor
     ):
         return ReviewedIntegration(descriptor, _SEAL)
-    is_plain = re.match(PLAIN_VERSION, descriptor.version) is not None
+    is_plain = PLAIN_VERSION.match(descriptor.version) is not None
     return ReviewedIntegration(
         replace(
             descriptor,

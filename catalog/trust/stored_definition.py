@@ -4,6 +4,7 @@ They use the field names of `tools/list`, so that pages compare all origins alik
 under `descriptor`, which no server's text has, because only pinned fields of it are kept.
 """
 
+import re
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -34,7 +35,7 @@ _FIELD_NAMES = {
 }
 _TUPLES = ("tags", "examples", "required_secrets", "required_tools")
 # A version number without room for words; valid in Python and Postgres.
-PLAIN_VERSION = (
+PLAIN_VERSION = re.compile(
     r"^v?[0-9]+(\.[0-9]+)*([-.+]?(a|b|c|rc|alpha|beta|pre|preview|dev|post)[-.]?[0-9]*)?$"
 )
 # Texts of integrations shown to people and models.

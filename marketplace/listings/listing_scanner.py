@@ -6,7 +6,6 @@ other ones are scanned again.
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic
@@ -75,7 +74,9 @@ def digest_of_listing(row: Listing) -> str:
 def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:
     """Yield every text shown of each listing, including names of versions and files."""
     keys = [row.pk for row in rows]
-    versions = ListingVersion.objects.filter(listing__in=keys).exclude(version__regex=PLAIN_VERSION)
+    versions = ListingVersion.objects.filter(listing__in=keys).exclude(
+        version__regex=PLAIN_VERSION.pattern
+    )
     named = _by_listing(versions.order_by("version").values_list("listing", "version"))
     files = ListingFile.objects.filter(listing__in=keys).order_by("path")
     paths = _by_listing(files.values_list("listing", "path"))
@@ -85,7 +86,7 @@ def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:
         texts["slug"] = row.slug.replace("-", " ")
         texts["versions"], texts["files"] = named[row.pk], paths[row.pk]
         # Nobody has to decide again because of a new number.
-        if not re.match(PLAIN_VERSION, row.version):
+        if not PLAIN_VERSION.match(row.version):
             texts["version"] = row.version
         yield {name: text for name, text in texts.items() if text}
 

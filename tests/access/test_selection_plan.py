@@ -150,10 +150,11 @@ def test_never_analysed_tables_keep_the_shape_of_the_plan(world: World) -> None:
 
     after = [rows_read(plan_of(caller)) for caller in (SMALL, LARGE)]
 
-    # Estimates differ, and so do plans; none may read many more rows than the other.
+    # Estimates differ, and so do plans; none may read many more rows than the other. Either arm may
+    # read a table whole; once for each candidate would be thousands of times as many.
     for guessed, known in zip(before, after, strict=True):
         for table in (*VECTORS, "catalog_capability", "catalog_rule"):
-            assert guessed[table] <= 2 * known[table] + CAPABILITIES
+            assert guessed[table] <= 2 * known[table] + 2 * CAPABILITIES
 
 
 def rows_read(plan: list[dict[str, Any]]) -> dict[str, float]:

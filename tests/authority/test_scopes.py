@@ -44,6 +44,7 @@ ASKED_FOR = {
     "DELETE api/v1/learning": ADMIN,
     "GET v0.1/servers": DISCOVER,
     "GET api/v1/listings": (*DISCOVER, *ADMIN),
+    "POST api/v1/listings": ADMIN,
     "GET api/v1/access/explain": (*DISCOVER, *ADMIN),
     "GET api/v1/access/reach": (*DISCOVER, *ADMIN),
     "GET api/v1/access/holders": ADMIN,

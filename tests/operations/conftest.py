@@ -28,10 +28,8 @@ def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> 
         own = f"{template}_own"
         connections.close_all()
         with as_owner(), database_swap._administrative_cursor() as cursor:
+            database_swap.drop_database(own)
             cursor.execute(database_swap._END_SESSIONS, [[template]])
-            cursor.execute(
-                database_swap._with_names("DROP DATABASE IF EXISTS {} WITH (FORCE)", own)
-            )
             cursor.execute(
                 database_swap._with_names("CREATE DATABASE {} TEMPLATE {}", own, template)
             )

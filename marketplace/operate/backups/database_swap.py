@@ -61,7 +61,15 @@ def create_database(name: str) -> None:
 def drop_database(name: str) -> None:
     """Drop a database, ending its sessions."""
     with _administrative_cursor() as cursor:
-        cursor.execute(_with_names("DROP DATABASE IF EXISTS {} WITH (FORCE)", name))
+        if (
+            cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
+            is None
+        ):
+            return
+        cursor.execute(_with_names("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", name))
+        # Not WITH (FORCE): it also ends autovacuum's workers, which this role may not.
+        cursor.execute(_END_SESSIONS, [[name]])
+        cursor.execute(_with_names("DROP DATABASE {}", name))
 
 
 def is_empty() -> bool:
