@@ -29,8 +29,8 @@ def test_looking_changes_no_row(world: World, place: Place) -> None:
             for method in LOOKING:
                 tempting = (query | body | TEMPTING) if method != "OPTIONS" else query
                 send(world.client(who), row, method, (tempting, {}, fill))
-        # Without what tempts, a page may take another way.
-        send(world.client("root"), row, "GET", (query, {}, fill))
+            # Without what tempts, a page may take another way.
+            send(world.client(who), row, "GET", (query, {}, fill))
 
         assert changed(before) == set(), row.route
 
