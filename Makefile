@@ -18,8 +18,12 @@ UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(B
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
+# EXTRAS=sentence-transformers installs its lock file too, and uses it unless the settings say otherwise.
+EXTRAS ?=
+KNOWN_EXTRAS := sentence-transformers
 run: install
-	@exec $(BIN)/python manage.py up --port $(PORT)
+	@$(if $(EXTRAS),export PEGBOARD_EMBEDDER="$${PEGBOARD_EMBEDDER:-$(EXTRAS)}";) \
+	exec $(BIN)/python manage.py up --port $(PORT)
 
 # The linters run beside the tests, which often wait.
 test: install-tests chromium
@@ -41,7 +45,9 @@ quick-lint: install-tests
 	$(BIN)/python -m mypy .
 	$(BIN)/python $(BIN)/lint-imports
 
+# In a fresh clone one process compiles all modules first: each worker would, all at the same time.
 pytest: install-tests
+	@test -d tests/pages/__pycache__ || $(BIN)/python -m pytest --collect-only --quiet >/dev/null || true
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 lint: install-tests
@@ -93,6 +99,14 @@ audit: venv
 	  exit 1; \
 	done
 
+# The catalogue of a language, begun or brought up to date, and compiled: make messages LOCALE=de.
+# Needs GNU gettext (xgettext, msgmerge, msgfmt).
+LOCALE ?= de
+messages: install-tests
+	$(BIN)/python manage.py makemessages --locale $(LOCALE) --no-location --no-obsolete \
+	  $(foreach place,.venv .pegboard tests docs static,--ignore "$(place)/*")
+	$(BIN)/python manage.py compilemessages --locale $(LOCALE) --ignore ".venv/*"
+
 # Every page with the starter collection, in both themes and three widths, and a sheet of them.
 OUT ?= .pegboard/screenshots
 screenshots: install-tests chromium
@@ -127,11 +141,12 @@ train-encoder: install-tests
 	  --work .pegboard/training --out .pegboard/training/choosing.safetensors
 
 # An installed lock file is copied into .venv: equal copies mean that there is nothing to do.
-# What has hashes is installed by uv, in a tenth of the time; where uv cannot, pip does it.
+# What has hashes is installed by uv, in a tenth of the time; where uv cannot, pip does it. The
+# extras are pip's: torch's CPU build comes from an index of one's own, which uv does not know.
 define install_lock
 	if ! cmp -s $(1) .venv/$(notdir $(2)); then \
 	  echo "Installing what $(1) names …"; \
-	  { $(if $(3),$(UV) $(3) --requirement $(1) 2>/dev/null,false) \
+	  { $(if $(filter --require-hashes,$(3)$(4)),$(UV) $(3) --requirement $(1) 2>/dev/null,false) \
 	    || $(PIP) $(3) --requirement $(1); } && cp $(1) .venv/$(notdir $(2)); \
 	fi
 endef
@@ -157,6 +172,8 @@ installer: venv
 
 install: installer
 	@$(call install_lock,requirements.lock,requirements.lock,--require-hashes)
+	@$(if $(filter-out $(KNOWN_EXTRAS),$(EXTRAS)),echo "EXTRAS can be: $(KNOWN_EXTRAS)" >&2; exit 1,:)
+	@$(if $(EXTRAS),$(call install_lock,docker/$(EXTRAS).lock,$(EXTRAS).lock,--require-hashes,by pip),:)
 
 # torch's file differs from machine to machine, so that list has exact versions but no hashes.
 install-tests: python-tests npm-client

@@ -4,7 +4,7 @@
 import os
 import sys
 
-# Started by Pegboard itself; every other command is entered by somebody.
+# Started by Pegboard itself; every other command is entered by someone.
 SERVICES = frozenset({"up", "set_up", "watch_capabilities"})
 
 
@@ -13,10 +13,10 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl.actor import operator
+    from acl.actor import request_context
 
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        operator.note_operator()
+        request_context.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

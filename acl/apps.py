@@ -1,6 +1,7 @@
 """Access control: the app of people, rights and the audit log."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class AclConfig(AppConfig):
@@ -14,7 +15,7 @@ class AclConfig(AppConfig):
         from acl.pages.extensions import Place, extensions
 
         extensions.add_places(
-            Place("people-list", "People", "users", 80, key="e", for_staff=True),
-            Place("keys", "Keys", "key-round", 90, key="k", for_staff=True),
-            Place("audit", "Audit log", "book-text", 100, key="l", for_staff=True),
+            Place("people-list", _("People"), "users", 80, key="e", for_staff=True),
+            Place("keys", _("Keys"), "key-round", 90, key="k", for_staff=True),
+            Place("audit", _("Audit log"), "book-text", 100, key="l", for_staff=True),
         )

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.db.models.signals import pre_delete
+from django.utils.translation import gettext_lazy
 
 
 class CatalogConfig(AppConfig):
@@ -14,7 +15,9 @@ class CatalogConfig(AppConfig):
         # Imported here: models are available once every app is loaded.
         from acl.pages.extensions import Place, extensions
         from catalog.models import OAuthConnection
-        from catalog.servers.oauth.disconnection import store_revocation
+        from catalog.servers.oauth.oauth_accounts import store_revocation
 
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
-        extensions.add_places(Place("access", "Access", "shield", 70, key="c", for_staff=True))
+        extensions.add_places(
+            Place("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
+        )

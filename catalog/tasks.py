@@ -4,14 +4,19 @@ from collections.abc import Sequence
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import EMBED_CAPABILITIES, SWEEP_EMBEDDINGS
+from acl.platform.jobs.task_names import (
+    EMBED_CAPABILITIES,
+    EXPIRE_CAPABILITIES,
+    SWEEP_EMBEDDINGS,
+)
 from acl.platform.jobs.task_queue import send_each
-from catalog.embedding import embedding_jobs
-from catalog.embedding.model_switch import (
+from catalog.embedding import embedding_jobs, vector_batches
+from catalog.embedding.stored_models import (
     register_configured_model,
     request_missing_vectors,
     switch_when_complete,
 )
+from catalog.lifecycle.expiry import retire_expired
 
 IDS_PER_TASK = 100
 SWEEP_BATCH = 10_000
@@ -34,7 +39,13 @@ def sweep_embeddings() -> None:
         switch_when_complete(model)
 
 
+@shared_task(name=EXPIRE_CAPABILITIES)  # type: ignore[untyped-decorator]
+def expire_capabilities() -> None:
+    """Retire runtime capabilities whose time is over."""
+    retire_expired()
+
+
 def send_embeddings(ids: Sequence[int]) -> None:
     """Enqueue embeddings. If the queue is down, the sweep does it later."""
-    some_at_a_time = embedding_jobs.chunks(ids, IDS_PER_TASK)
+    some_at_a_time = vector_batches.chunks(ids, IDS_PER_TASK)
     send_each(EMBED_CAPABILITIES, ([list(some)] for some in some_at_a_time))

@@ -4,12 +4,23 @@ from django.urls import path
 
 from catalog.access.api import explanation_api, rule_api
 from catalog.lookups import graph_api, lookup_api
+from catalog.runtime import runtime_api
 
 urlpatterns = [
-    path("capabilities", lookup_api.CapabilitiesView.as_view(), name="api-capabilities"),
+    path("capabilities", runtime_api.CapabilitiesView.as_view(), name="api-capabilities"),
     path("capabilities/batch", lookup_api.BatchView.as_view(), name="api-capabilities-batch"),
     path(
-        "capabilities/<str:full_name>", lookup_api.CapabilityView.as_view(), name="api-capability"
+        "capabilities/<str:full_name>", runtime_api.CapabilityView.as_view(), name="api-capability"
+    ),
+    path(
+        "runtime-capabilities",
+        runtime_api.OwnCapabilitiesView.as_view(),
+        name="api-own-capabilities",
+    ),
+    path(
+        "runtime-capabilities/<str:full_name>",
+        runtime_api.CapabilityStateView.as_view(),
+        name="api-capability-state",
     ),
     path("categories", lookup_api.CategoriesView.as_view(), name="api-categories"),
     path("tree", lookup_api.TreeView.as_view(), name="api-tree"),

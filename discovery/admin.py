@@ -12,7 +12,7 @@ from unfold.admin import TabularInline
 
 from acl.admin.admin_base import ReadOnlyAdmin
 from acl.visible_text.json_text import text_of
-from discovery.calls.argument_text import render_call
+from discovery.calls.call_arguments import render_call
 from discovery.learning.learning_review import forget
 from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
 

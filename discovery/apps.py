@@ -12,10 +12,12 @@ class DiscoveryConfig(AppConfig):
         """Register this app's navigation entries, counts and lists with the pages of acl."""
         # Imported here, since models are available only once every app is loaded.
         from acl.pages.extensions import Place, extensions
+        from catalog.readiness.facts import register_own_tools
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.call_queries import acts_context
         from discovery.calls.own_tools import register_answer
         from discovery.gateway.answers.dispatch import answer_call
+        from discovery.metatools.all_metatools import META_TOOLS
         from discovery.pages.first_call import first_call
 
         extensions.add_places(
@@ -25,6 +27,7 @@ class DiscoveryConfig(AppConfig):
             Place("insights", "Insights", "chart-column", 50, key="n"),
         )
         register_answer(answer_call)
+        register_own_tools([*META_TOOLS])
         extensions.count_waiting = waiting_by_place
         extensions.account_context = acts_context
         extensions.key_example = first_call

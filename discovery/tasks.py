@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import FORGET_EXPERIENCES
-from discovery.learning.experience_expiry import delete_expired
+from discovery.learning.experience_store import delete_expired
 
 
 @shared_task(name=FORGET_EXPERIENCES)  # type: ignore[untyped-decorator]

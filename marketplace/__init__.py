@@ -1,4 +1,4 @@
-"""The shop, and the project package. The Celery app is loaded here so that every task finds it."""
+"""The marketplace, and the project package. It loads the Celery app for every task."""
 
 import os
 

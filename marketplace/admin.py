@@ -1,4 +1,4 @@
-"""The admin of the shop: listings are their sources' word, installations move by themselves."""
+"""Admin classes of the marketplace. All are read-only: sources and workers write the rows."""
 
 from django.contrib import admin
 

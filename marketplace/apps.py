@@ -1,4 +1,4 @@
-"""The shop: listings, sources, installing."""
+"""The marketplace: listings, sources and installations."""
 
 import os
 
@@ -13,14 +13,19 @@ class MarketplaceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Add places to the rail, register checks of a deployment, and start traces if wanted."""
+        """Add places to the rail, register deployment checks, and start tracing if configured."""
+        from django.utils.translation import gettext_lazy as _
+
         from acl.pages.extensions import Place, extensions
-        from marketplace.operate import deploy_checks  # noqa: F401 - it registers them; models are there by now
+        from discovery.select.helping_offers import register_help
+        from marketplace.listings.listing_help import offer_listings
+        from marketplace.operate.roles import role_powers  # noqa: F401 - it registers them; models are there by now
 
         extensions.add_places(
-            Place("marketplace", "Marketplace", "store", 30, key="m"),
-            Place("integrations", "Integrations", "plug", 60, key="i", for_staff=True),
+            Place("marketplace", _("Marketplace"), "store", 30, key="m"),
+            Place("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
         )
+        register_help(offer_listings)
         # Before the first request's middleware is made.
         if telemetry.is_wanted(os.environ):
             telemetry.start()

@@ -3,7 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
-from marketplace.listings import listing_pages, listing_review_pages, palette
+from marketplace.listings import listing_pages, palette
+from marketplace.sources import source_pages
+
+_SOURCE = "marketplace/sources/<slug:slug>/"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("find/", palette.find, name="find"),
@@ -14,7 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "marketplace/listings/<slug:slug>/review/",
-        listing_review_pages.decide,
+        listing_pages.decide,
         name="listing-review",
     ),
     path("marketplace/proposals/", proposal_pages.proposals, name="proposals"),
@@ -45,6 +48,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
         progress_pages.cancel,
         name="installation-cancel",
     ),
-    path("", include("marketplace.sources.source_urls")),
+    path("marketplace/sources/", source_pages.sources, name="sources"),
+    path("marketplace/add-source/", source_pages.add, name="source-add"),
+    path(_SOURCE, source_pages.source, name="source"),
+    path(f"{_SOURCE}refresh/", source_pages.refresh, name="source-refresh"),
+    path(f"{_SOURCE}remove/", source_pages.remove, name="source-remove"),
     path("", include("marketplace.integrations.pages.integration_urls")),
 ]

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from marketplace.installs.api import installation_api, installation_steps
 from marketplace.integrations.api import confirmation_api, review_api
-from marketplace.listings import listing_api, listing_review_api
+from marketplace.listings import listing_api
 from marketplace.sources import source_api
 
 _ONE = "installations/<uuid:pk>"
@@ -14,12 +14,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("listings/<slug:slug>", listing_api.ListingView.as_view(), name="api-listing"),
     path(
         "listings/<slug:slug>/approve",
-        listing_review_api.ApproveListingView.as_view(),
+        listing_api.ApproveListingView.as_view(),
         name="api-listing-approve",
     ),
     path(
         "listings/<slug:slug>/hide",
-        listing_review_api.HideListingView.as_view(),
+        listing_api.HideListingView.as_view(),
         name="api-listing-hide",
     ),
     path(

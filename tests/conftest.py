@@ -38,7 +38,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# Deterministic examples: a rare finding must not block somebody else's commit. For random ones set
+# Deterministic examples: a rare finding must not block someone else's commit. For random ones set
 # HYPOTHESIS_PROFILE=default.
 # No example has a time of its own, and generating them may be slow: other processes run beside.
 examples.register_profile(
@@ -102,8 +102,12 @@ def _same_text_is_embedded_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget which model answers, which a process caches for some seconds."""
+    """Forget which model answers, which a process caches for some seconds.
+
+    Inside a test it looks once. Otherwise a busy machine would add a statement to an answer.
+    """
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
+    monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
 
 
 def pytest_collection_finish() -> None:

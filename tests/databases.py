@@ -77,8 +77,7 @@ END $$;
 def as_superuser(*statements: str) -> None:
     """Do what the application's role may not, in the current transaction."""
     with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute("SELECT tests.as_superuser(%s)", [statement])
+        cursor.execute("SELECT tests.as_superuser(%s)", [";\n".join(statements)])
 
 
 def read_as_superuser(query: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 KEY = "pegboard/test-durations"
 # Seconds of a test that no run has timed. Only their order matters, not how fast a machine is.
-BROWSER, PROCESSES, TRANSACTION, DATABASE, PURE = 4.0, 6.0, 0.6, 0.15, 0.02
+BROWSER, PROCESSES, EXAMPLES, TRANSACTION, DATABASE, PURE = 4.0, 6.0, 3.0, 0.6, 0.15, 0.02
 COMMITTING = {"browser", "live_server", "transactional_db", "deployment", "own_database"}
 QUICK_SECONDS = 100.0  # of all workers together; two of them take half
 
@@ -68,6 +68,8 @@ def estimate(item: pytest.Item) -> float:
         kind = PROCESSES
     elif "browser" in _fixtures(item):
         kind = BROWSER
+    elif has_examples(item):
+        kind = EXAMPLES
     elif commits(item):
         kind = TRANSACTION
     else:
@@ -85,6 +87,11 @@ def commits(item: pytest.Item) -> bool:
     """Tell whether the test commits, so that all tables are emptied after it."""
     mark = item.get_closest_marker("django_db")
     return bool((mark and mark.kwargs.get("transaction")) or _fixtures(item) & COMMITTING)
+
+
+def has_examples(item: pytest.Item) -> bool:
+    """Tell whether Hypothesis runs the test's body with many examples."""
+    return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
 
 
 def uses_database(item: pytest.Item) -> bool:
@@ -126,11 +133,16 @@ class Stopwatch:
         self.cases[function_of(report.nodeid)].add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        """Write what this run has timed beside what earlier runs have."""
+        """Write what this run has timed beside what earlier runs have.
+
+        A quick run times one case of each test: it adds only what no run has timed.
+        """
         cache = getattr(self.config, "cache", None)
-        if cache and self.seconds and not self.config.getoption("--quick"):
+        if cache and self.seconds:
             now = {n: (round(s, 3), len(self.cases[n])) for n, s in self.seconds.items()}
-            cache.set(KEY, _cached(self.config) | now)
+            before = _cached(self.config)
+            quick = self.config.getoption("--quick")
+            cache.set(KEY, now | before if quick else before | now)
 
 
 def pytest_configure(config: pytest.Config) -> None:

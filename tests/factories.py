@@ -27,8 +27,12 @@ from catalog.models import (
     LexicalVector,
     Rule,
 )
-from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
-from discovery.calls.call_digests import hash_of, serialize_arguments
+from catalog.registration.derived_columns import (
+    compute_lexical_terms,
+    compute_text_hash,
+    fill_derived_columns,
+)
+from discovery.calls.call_arguments import hash_of, serialize_arguments
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
 
@@ -127,11 +131,16 @@ class CapabilityFactory(DjangoModelFactory[Capability]):
         cls, model_class: type[Capability], *, vector: list[float] | None = None, **columns: Any
     ) -> Capability:
         own = model_class(**columns)
-        fill_in(own)
+        fill_derived_columns(own)
+        # A made-up description says nothing: the effect is the one that a test asks for.
+        own.side_effect = columns.get("side_effect", Capability.SideEffect.READ)
+        own.effect_flags = columns.get("effect_flags", [])
+        own.effect_confidence = columns.get("effect_confidence", 0.0)
+        own.effect_evidence = columns.get("effect_evidence", {})
         own.save(force_insert=True)
-        LexicalVector.objects.create(capability=own, terms=lexical_terms(own))
+        LexicalVector.objects.create(capability=own, terms=compute_lexical_terms(own))
         refresh_links([own.pk])
-        text = text_hash(own)
+        text = compute_text_hash(own)
         Embedding.objects.create(
             capability=own,
             model=active_model(),

@@ -27,6 +27,7 @@ class CapabilityFacts:
     available: bool = True
     approved: bool = True
     ai_access: str = "execute"
+    ended: bool = False  # made at runtime, and its time is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class World:
         if not (integration.enabled and integration.approved):
             return "no"
         if not (facts.available and facts.approved) or facts.ai_access == "blocked":
+            return "no"
+        if facts.ended:
             return "no"
         effect = self._nearest_rule(caller, capability, path)
         if effect is None:

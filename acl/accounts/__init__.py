@@ -6,7 +6,6 @@ __all__ = [
     "invitations",
     "lockout",
     "oidc",
-    "password_policy",
     "people",
     "service_accounts",
     "sign_in_forms",

@@ -27,8 +27,11 @@ class PasswordBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth h
 
 
 def find_by_name_or_address(typed: str) -> User | None:
-    """Return whom the name or address signs in. A confirmed address goes before a name, so that
-    nobody can take somebody's address as a name; an unconfirmed one comes last."""
+    """Return the account that the name or address signs in.
+
+    A confirmed address beats a name, so that nobody can take someone's address as a name. An
+    unconfirmed address comes last.
+    """
     people = _with_address(typed).filter(
         Q(username__iexact=typed) | Q(email__iexact=typed) | Q(has_added=True)
     )
@@ -36,7 +39,7 @@ def find_by_name_or_address(typed: str) -> User | None:
 
 
 def find_by_address(email: str) -> User | None:
-    """Return the active person whom a link to the address is for."""
+    """Return the active person to whom a link to the address belongs."""
     people = _with_address(email).filter(Q(email__iexact=email) | Q(has_added=True))
     return _first(people.filter(is_active=True).annotate(all_addresses=_ADDRESSES), email)
 
@@ -61,8 +64,11 @@ def _with_address(typed: str) -> QuerySet[User]:
 
 
 def _first(people: QuerySet[User], typed: str) -> User | None:
-    """Return the best of them. Postgres compares in upper case, in which other letters are alike
-    than in lower case, so what it found is looked at once more."""
+    """Return the best match.
+
+    Postgres compares in upper case, where other letters are equal than in lower case, so its
+    matches are checked again.
+    """
 
     def rank(person: Any) -> tuple[bool, bool, bool, int]:
         has_name = person.username.lower() == typed.lower()

@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from acl.accounts.people import PeopleRefused, is_address_taken
 from acl.audit.recorder import record
@@ -40,7 +41,7 @@ def invite(
     email, chosen = email.strip().lower(), list(groups)
     _check_power(by, role, chosen)
     if is_address_taken(email):
-        raise PeopleRefused("Somebody with this address has an account already.")
+        raise PeopleRefused(_("There is already an account with this address."))
     Invitation.objects.filter(OPEN, email__iexact=email).update(withdrawn_at=Now())
     raw = secrets.token_urlsafe(RANDOM_BYTES)
     invitation = Invitation.objects.create(
@@ -79,9 +80,9 @@ def accept(*, raw: str, username: str, password: str) -> User:
     """Create the invited person; PeopleRefused if link, address or name is no longer available."""
     invitation = _acceptable().select_for_update(of=("self",)).filter(digest=digest_of(raw)).first()
     if invitation is None or is_address_taken(invitation.email):
-        raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
+        raise PeopleRefused(_("This invitation is no longer valid. Ask for a new one."))
     if not _may_still_invite(invitation):
-        raise PeopleRefused("This invitation cannot be accepted any longer. Ask for another one.")
+        raise PeopleRefused(_("This invitation is no longer valid. Ask for a new one."))
     person = _create(invitation, username, password)
     Invitation.objects.filter(pk=invitation.pk).update(accepted_at=Now(), person=person)
     details = _details(invitation)
@@ -116,22 +117,22 @@ def _acceptable() -> QuerySet[Invitation]:
 
 def _create(invitation: Invitation, username: str, password: str) -> User:
     admin = invitation.role == Invitation.Role.ADMIN
-    # Whose address it is, the answer must not tell.
+    # The answer must not reveal whose address it is.
     if "@" in username and username.lower() != invitation.email:
-        raise PeopleRefused("A name with an @ can only be your own address.")
+        raise PeopleRefused(_("A name that contains @ must be your own e-mail address."))
     try:
         check_plain_name(username)
     except ValidationError as problem:
         raise PeopleRefused(problem.message) from problem
     if User.objects.filter(username__iexact=username).exists():
-        raise PeopleRefused("Somebody has this name already.")
+        raise PeopleRefused(_("This name is already taken."))
     try:
         with transaction.atomic():
             person = User.objects.create_user(
                 username, invitation.email, password, is_staff=admin, is_superuser=admin
             )
     except IntegrityError:  # taken a moment ago
-        raise PeopleRefused("Somebody has this name already.") from None
+        raise PeopleRefused(_("This name is already taken.")) from None
     # The link went to the address, or the admin who vouches for it gave it on.
     EmailAddress.objects.create(user=person, email=invitation.email, verified=True, primary=True)
     person.groups.set(invitation.groups.all())

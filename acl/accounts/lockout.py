@@ -32,7 +32,7 @@ def address_to_lock(request: HttpRequest) -> str | None:
     return network_of(client_address(request)).removesuffix("/64") or None
 
 
-def what_is_locked(_: object, credentials: Credentials | None = None) -> list[Any]:
+def lockout_parameters(_: object, credentials: Credentials | None = None) -> list[Any]:
     """Count passwords by the typed name and the address, codes by the account."""
     return BY_CODE if "codes_of" in (credentials or {}) else BY_PASSWORD
 

@@ -16,6 +16,7 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.delegation import DelegationRefused, check_groups, check_person
@@ -27,7 +28,7 @@ class PeopleRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class WantedPeople:
+class PeopleFilter:
     """Filters of the list of people."""
 
     words: str = ""
@@ -35,19 +36,19 @@ class WantedPeople:
     show: str = ""
 
 
-def list_people(wanted: WantedPeople) -> QuerySet[User]:
+def list_people(filters: PeopleFilter) -> QuerySet[User]:
     """Return matching people and service accounts by name, with `two_factor` and groups."""
     codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
     found = found.select_related("service_account")
-    if wanted.words:
+    if filters.words:
         fields = ("username", "first_name", "last_name", "email")
-        likes = (Q(**{f"{field}__icontains": wanted.words}) for field in fields)
+        likes = (Q(**{f"{field}__icontains": filters.words}) for field in fields)
         found = found.filter(_any(likes))
-    if wanted.group:
-        found = found.filter(groups__name=wanted.group)
-    if wanted.show:
-        found = found.filter(**SHOWN[wanted.show])
+    if filters.group:
+        found = found.filter(groups__name=filters.group)
+    if filters.show:
+        found = found.filter(**SHOWN[filters.show])
     return found.order_by("username", "pk")
 
 
@@ -96,7 +97,7 @@ def person_to_link(verified: Iterable[str]) -> User | None:
 def deactivate(*, by: User, person: User) -> None:
     """Deactivate a person: end their sessions and the invitations they sent."""
     if by.pk == person.pk:
-        raise PeopleRefused("You cannot deactivate yourself. Ask another admin.")
+        raise PeopleRefused(_("You cannot deactivate yourself. Ask another admin."))
     _check_power(by, person)
     if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
         return
@@ -140,9 +141,11 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
     """
     if by is not None:
         if by.pk == person.pk:
-            raise PeopleRefused("Turn your own codes off under Your account.")
+            raise PeopleRefused(
+                _("Turn off your own two-factor authentication under Your account.")
+            )
         _check_power(by, person)
-    removed, _ = Authenticator.objects.filter(user=person).delete()
+    removed, _by_model = Authenticator.objects.filter(user=person).delete()
     if removed:
         record(by=by, action="person.two_factor_off", target=person.username)
 

@@ -1,4 +1,4 @@
-"""Service accounts: users that are programs, without a sign-in."""
+"""Service accounts: users that are programs, without a password or a sign-in."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from datetime import datetime
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from acl.accounts.people import is_name_taken
 from acl.audit.recorder import record
@@ -36,7 +37,7 @@ def create_service_account(
     except ValidationError as problem:
         raise ServiceAccountRefused(" ".join(problem.messages)) from problem
     if is_name_taken(user.username):
-        raise ServiceAccountRefused("Somebody has this name or address already.")
+        raise ServiceAccountRefused(_("This name or address is already taken."))
     user.save()
     user.groups.add(*groups)
     ServiceAccount.objects.create(user=user, description=description)
@@ -72,3 +73,19 @@ def create_account_with_key(
         acts_for_users=acts_for_users,
         expires_at=expires_at,
     )
+
+
+class PeopleOnly:
+    """Password validator that refuses service accounts.
+
+    The database refuses them, too; this shows the reason beside the field.
+    """
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Refuse every password of a service account."""
+        if user is not None and user.pk and ServiceAccount.objects.filter(pk=user.pk).exists():
+            raise ValidationError(self.get_help_text(), code="service_account")
+
+    def get_help_text(self) -> str:
+        """Return the rule's help text."""
+        return _("A service account has no password: it signs in with API keys.")

@@ -30,7 +30,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
     def user_credentials(self) -> dict[str, str]:
         """Return the credentials as a user name only.
 
-        For an address, allauth would try both and take twice as long if somebody has it.
+        For an address, allauth would try both and take twice as long if someone has it.
         """
         data = self.cleaned_data
         return {"username": data["login"], "password": data["password"]}

@@ -1,7 +1,7 @@
-"""Spaces: made, renamed, moved and removed, and the root that every group has.
+"""Spaces: creating, renaming, moving and deleting them, and the root that every group has.
 
 A group's spaces are one tree. Each change locks the group first: two moves at the same time could
-otherwise make a ring that nothing hangs from.
+otherwise create a cycle without a root.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.models import GroupPolicy, Space
@@ -56,9 +57,9 @@ def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     parent = _place(space.group, parent)
     if space.parent is None:
-        raise SpaceRefused("The root stays where it is: everything else hangs from it.")
+        raise SpaceRefused(_("The root space cannot be moved: all other spaces are below it."))
     if space.pk in _up_from(parent):
-        raise SpaceRefused(f"{space.name} cannot be moved under itself.")
+        raise SpaceRefused(_("%(space)s cannot be moved below itself.") % {"space": space.name})
     _check_depth(parent, below=_height(space))
     before, space.parent = space.parent, parent
     if before != parent:
@@ -74,7 +75,9 @@ def delete_space(*, by: User | None, space: Space) -> None:
     _lock(space.group)
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     if space.parent is None:
-        raise SpaceRefused("The root cannot be removed: it is where requests without a space are.")
+        raise SpaceRefused(
+            _("The root space cannot be deleted: it answers requests that name no space.")
+        )
     moved = Space.objects.filter(parent=space)
     details: dict[str, Any] = {
         "parent": space.parent.slug,
@@ -82,7 +85,7 @@ def delete_space(*, by: User | None, space: Space) -> None:
     }
     moved.update(parent=space.parent)
     target = str(space)
-    _, removed = Space.objects.filter(pk=space.pk).delete()
+    removed = Space.objects.filter(pk=space.pk).delete()[1]
     details["rules"] = removed.get("catalog.Rule", 0)
     record(by=by, action="space.removed", target=target, details=details)
 
@@ -121,7 +124,7 @@ def _place(group: Group, parent: Space) -> Space:
     """Reload the parent, which must belong to the group."""
     found = Space.objects.filter(pk=parent.pk, group=group).first()
     if found is None:
-        raise SpaceRefused(f"The parent must be a space of {group}.")
+        raise SpaceRefused(_("The parent must be a space of %(group)s.") % {"group": group})
     return found
 
 
@@ -147,13 +150,15 @@ def _height(space: Space) -> int:
 
 def _check_depth(parent: Space, *, below: int) -> None:
     if len(_up_from(parent)) + below > DEEPEST:
-        raise SpaceRefused(f"Spaces can be {DEEPEST} levels deep, and this would be more.")
+        raise SpaceRefused(_("Spaces can be at most %(levels)s levels deep.") % {"levels": DEEPEST})
 
 
 def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
-        raise SpaceRefused(f"A space needs a name of at most {LONGEST_NAME} characters.")
+        raise SpaceRefused(
+            _("Enter a name of at most %(number)s characters.") % {"number": LONGEST_NAME}
+        )
     try:
         check_plain_name(name)
     except ValidationError as problem:

@@ -2,7 +2,7 @@
 
 A person who signs in acts with a session, a program with a key. The actor of a key is its owner; a
 key without an owner has none. The subject is the user in whose name something is done: usually the
-actor, for the key of a chat backend any user, for an admin perhaps somebody else.
+actor, for the key of a chat backend any user, for an admin perhaps someone else.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class ActorKind(StrEnum):
     PERSON = "person"
     SERVICE_ACCOUNT = "service_account"
     KEY = "key"  # a key without an owner
-    OPERATOR = "operator"  # somebody at the shell
+    OPERATOR = "operator"  # someone at the shell
     SYSTEM = "system"
 
 
@@ -63,7 +63,7 @@ class Chain:
     subject: Subject | None = None
 
     def acts_for_other(self, user_id: int) -> bool:
-        """Return True where somebody who signed in acts as another user.
+        """Return True where someone who signed in acts as another user.
 
         Such an act uses shared accounts only. The key of a chat backend is no such case: acting for
         users with their own accounts is its purpose.

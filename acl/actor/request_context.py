@@ -10,10 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from django.contrib.auth.models import User
-
 from acl.actor.chain import Actor, ActorKind, Chain, Credential, CredentialKind, Subject
-from acl.actor.operator import actor_without_request
 
 Person = Callable[[], object]
 SESSION = Credential(CredentialKind.SESSION)
@@ -48,19 +45,24 @@ class RequestContext:
 
 
 _context: ContextVar[RequestContext] = ContextVar("request_context", default=RequestContext())  # noqa: B039 - it is frozen
+# Of the whole process, since threads of a command begin with an empty context.
+_actor = Actor(ActorKind.SYSTEM)
 
 
 def current_context() -> RequestContext:
-    """Return the context of the request at hand; an empty one outside of requests."""
+    """Return the context of the current request; an empty one outside of requests."""
     return _context.get()
 
 
 def current_chain() -> Chain:
-    """Return the chain of the request at hand."""
+    """Return the chain of the current request."""
     context = _context.get()
     if context.key is not None:
         return Chain(_owner(context.key), _credential(context.key), context.subject)
     person = context.person()
+    # Imported here, because manage.py imports this module before the apps are loaded.
+    from django.contrib.auth.models import User
+
     if isinstance(person, User):
         actor = Actor(ActorKind.PERSON, person.pk, person.get_username())
         return Chain(actor, SESSION, context.subject)
@@ -69,7 +71,7 @@ def current_chain() -> Chain:
 
 @contextmanager
 def request_context(*, request_id: str, address: str, person: Person = _nobody) -> Iterator[None]:
-    """Do what is inside for this request; `person` returns the user of its session, if any."""
+    """Run the body in the context of a request; `person` returns its session's user, if any."""
     token = _context.set(RequestContext(request_id, address, person))
     try:
         yield
@@ -78,13 +80,24 @@ def request_context(*, request_id: str, address: str, person: Person = _nobody) 
 
 
 def note_key(holder: ShownKey) -> None:
-    """Note that the request at hand has shown this key."""
+    """Note the key that the current request has shown."""
     _context.set(replace(_context.get(), key=holder))
 
 
 def note_subject(user_id: int, name: str) -> None:
-    """Note for which user the request at hand asks."""
+    """Note the user on whose behalf the current request acts."""
     _context.set(replace(_context.get(), subject=Subject(user_id, name)))
+
+
+def actor_without_request() -> Actor:
+    """Return the actor if there is no request."""
+    return _actor
+
+
+def note_operator() -> None:
+    """Mark this process as a command that an operator started."""
+    global _actor
+    _actor = Actor(ActorKind.OPERATOR)
 
 
 def _owner(key: ShownKey) -> Actor:

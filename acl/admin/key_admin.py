@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from acl.admin.admin_base import AuditedAdmin
@@ -19,7 +20,7 @@ from acl.models import ApiKey
 
 
 class ApiKeyForm(forms.ModelForm):
-    """Form for a new key, which needs somebody to act for."""
+    """Form for a new key, which needs someone to act for."""
 
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices,
@@ -49,7 +50,7 @@ class ApiKeyForm(forms.ModelForm):
         except DelegationRefused as refused:
             self.add_error(refused.field if refused.field in self.fields else None, str(refused))
         except KeyRefused as refused:
-            self.add_error(None, f"Change this: {refused}.")
+            self.add_error(None, str(refused))
 
 
 MADE = (
@@ -107,7 +108,7 @@ class ApiKeyAdmin(AuditedAdmin):
     ) -> HttpResponse:
         return self._show_once(request, request.new_keys)  # type: ignore[attr-defined]
 
-    @admin.action(description="Replace: a new key, and a day until the old one ends")
+    @admin.action(description="Replace: create new keys; the old ones work for another day")
     def replace(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> HttpResponse:
         try:
             with transaction.atomic():
@@ -117,21 +118,21 @@ class ApiKeyAdmin(AuditedAdmin):
             return HttpResponseRedirect(request.get_full_path())
         return self._show_once(request, keys)
 
-    @admin.action(description="Withdraw: the next request is refused")
+    @admin.action(description="Revoke: refuse requests from now on")
     def withdraw(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
         for key in chosen.filter(revoked_at=None):
             revoke_key(by=cast(User, request.user), key=key)
-        messages.success(request, "Withdrawn.")
+        messages.success(request, _("The keys were revoked."))
 
     @admin.display(description="ends", ordering="expires_at")
     def ends(self, key: ApiKey) -> str:
         if key.revoked_at:
-            return f"withdrawn {key.revoked_at:%Y-%m-%d}"
-        return f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "never"
+            return _("revoked %(day)s") % {"day": f"{key.revoked_at:%Y-%m-%d}"}
+        return f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else _("never")
 
     def _show_once(self, request: HttpRequest, keys: list[tuple[ApiKey, str]]) -> HttpResponse:
         """Show the key's text in this response only, not in a message, cookie or session."""
-        context = {**self.admin_site.each_context(request), "title": "New API key", "keys": keys}
+        context = {**self.admin_site.each_context(request), "title": _("New API key"), "keys": keys}
         response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
         patch_cache_control(response, no_store=True)
         return response

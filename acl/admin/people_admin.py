@@ -52,7 +52,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):
         return form
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """Allow only superiors: setting somebody's password or address takes over the account.
+        """Allow only superiors: setting someone's password or address takes over the account.
 
         The People page has the changes that do not need this.
         """

@@ -13,7 +13,7 @@ from acl.visible_text.plain_names import check_plain_name
 
 class PowerForm(forms.ModelForm):
     """Compares flags, groups and permissions with those of whoever fills in the form. Only what
-    is new counts: who has more already was given it by somebody else."""
+    is new counts: who has more already was given it by someone else."""
 
     by: User  # set by the admin's class
 

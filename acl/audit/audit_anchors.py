@@ -1,4 +1,4 @@
-"""Heads of the audit log that were noted elsewhere, and what they say of the log now.
+"""Heads of the audit log that were kept elsewhere, compared with the log now.
 
 An anchor is a line with a JSON object: `{"at": …, "digest": …, "number": …}`. Words before it, such
 as those of a system log, do not matter.
@@ -54,8 +54,8 @@ def read_anchors(lines: Iterable[str]) -> Iterator[Anchor]:
 def compare_with_anchors(anchors: Iterable[Anchor]) -> Fault | None:
     """Return the first fault between a log with a sound chain and its anchors, if any.
 
-    A log that was written anew is sound in itself. The first anchor that does not fit, and the one
-    before it that does, enclose the first entry that was altered.
+    A rewritten log is sound in itself. The first anchor that does not match, and the last before it
+    that does, enclose the first altered entry.
     """
     sound = 0
     for anchor in sorted(set(anchors), key=lambda anchor: (anchor.number, anchor.digest)):

@@ -1,15 +1,18 @@
-"""Reading the audit log: filtered, a page at a time, however long it is."""
+"""Reading the audit log: filtered, a page at a time, or as CSV and JSON lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Q, QuerySet
 
 from acl.actor.chain import ActorKind
-from acl.audit.chain_text import COMMAND, SYSTEM
+from acl.audit.entry_text import COMMAND, SYSTEM
 from acl.models import AuditEntry, AuditHead
+from acl.platform import csv_lines as csv
+from acl.platform.strict_json import write_json
 
 PAGE = 50
 AT_ONCE = 2000
@@ -23,7 +26,7 @@ NOBODY = {
 
 
 @dataclass(frozen=True, slots=True)
-class WantedEntries:
+class EntryFilter:
     """Filters of the audit log; days are whole days in UTC."""
 
     by: str = ""  # or on whose behalf
@@ -42,30 +45,30 @@ class EntryPage:
     older: int | None
 
 
-def list_entries(wanted: WantedEntries) -> QuerySet[AuditEntry]:
+def list_entries(filters: EntryFilter) -> QuerySet[AuditEntry]:
     """Return matching entries, unordered."""
     found = AuditEntry.objects.all()
-    if wanted.by:
-        kinds = NOBODY.get(wanted.by)
+    if filters.by:
+        kinds = NOBODY.get(filters.by)
         by_nobody = Q(by_name="", actor_kind__in=kinds or ())
-        by_or_for = Q(by_name=wanted.by) | Q(subject_name=wanted.by)
+        by_or_for = Q(by_name=filters.by) | Q(subject_name=filters.by)
         found = found.filter(by_nobody if kinds else by_or_for)
-    if wanted.action:
-        found = found.filter(action=wanted.action)
-    if wanted.target:
-        found = found.filter(target__icontains=wanted.target)
-    if wanted.since:
-        found = found.filter(at__gte=_midnight(wanted.since))
-    if wanted.until:
-        found = found.filter(at__lt=_midnight(wanted.until + timedelta(days=1)))
+    if filters.action:
+        found = found.filter(action=filters.action)
+    if filters.target:
+        found = found.filter(target__icontains=filters.target)
+    if filters.since:
+        found = found.filter(at__gte=_midnight(filters.since))
+    if filters.until:
+        found = found.filter(at__lt=_midnight(filters.until + timedelta(days=1)))
     return found
 
 
 def page_of_entries(
-    wanted: WantedEntries, *, before: int | None = None, after: int | None = None
+    filters: EntryFilter, *, before: int | None = None, after: int | None = None
 ) -> EntryPage:
     """Return the newest entries, or those beside an id; keyset paging keeps old pages fast."""
-    found = list_entries(wanted)
+    found = list_entries(filters)
     if after is not None:
         rows = list(found.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
         more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
@@ -78,11 +81,11 @@ def page_of_entries(
     return EntryPage(tuple(rows), newer, rows[-1].pk if more else None)
 
 
-def count_entries(wanted: WantedEntries) -> int:
+def count_entries(filters: EntryFilter) -> int:
     """Count matching entries, up to MOST_COUNTED + 1. Without filters the head knows the number."""
-    if wanted == WantedEntries() and (head := log_head()) is not None:
+    if filters == EntryFilter() and (head := log_head()) is not None:
         return head.number
-    return list_entries(wanted).order_by("pk")[: MOST_COUNTED + 1].count()
+    return list_entries(filters).order_by("pk")[: MOST_COUNTED + 1].count()
 
 
 def log_head() -> AuditHead | None:
@@ -90,9 +93,9 @@ def log_head() -> AuditHead | None:
     return AuditHead.objects.order_by("pk").first()
 
 
-def stream_entries(wanted: WantedEntries) -> Iterator[AuditEntry]:
+def stream_entries(filters: EntryFilter) -> Iterator[AuditEntry]:
     """Yield matching entries in portions, oldest first."""
-    found, last = list_entries(wanted).order_by("pk"), 0
+    found, last = list_entries(filters).order_by("pk"), 0
     while portion := list(found.filter(pk__gt=last)[:AT_ONCE]):
         yield from portion
         last = portion[-1].pk
@@ -130,3 +133,51 @@ SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time.min, UTC)
+
+
+COLUMNS = (
+    "number", "at", "by", "by_id", "actor_kind", "credential", "key_id", "key_prefix", "key_name",
+    "subject", "subject_id", "action", "target", "details", "request_id", "address", "version",
+    "previous", "digest",
+)  # fmt: skip
+
+
+def csv_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
+    """Yield a header line, then a CSV line for each entry."""
+    return csv.csv_lines(COLUMNS, map(_row, entries))
+
+
+def json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
+    """Yield a JSON object per line."""
+    for entry in entries:
+        yield write_json(_fields(entry), ensure_ascii=False, compact=False) + "\n"
+
+
+def _row(entry: AuditEntry) -> list[Any]:
+    fields = _fields(entry)
+    fields["details"] = write_json(fields["details"], ensure_ascii=False, compact=False)
+    return [fields[name] for name in COLUMNS]
+
+
+def _fields(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "at": entry.at.isoformat(),
+        "by": entry.by_name,
+        "by_id": entry.by_id,
+        "actor_kind": entry.actor_kind,
+        "credential": entry.credential,
+        "key_id": entry.key_id,
+        "key_prefix": entry.key_prefix,
+        "key_name": entry.key_name,
+        "subject": entry.subject_name,
+        "subject_id": entry.subject_id,
+        "action": entry.action,
+        "target": entry.target,
+        "details": entry.details,
+        "request_id": entry.request_id,
+        "address": entry.address,
+        "version": entry.version,
+        "previous": entry.previous,
+        "digest": entry.digest,
+    }

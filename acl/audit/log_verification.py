@@ -1,7 +1,7 @@
-"""Checking the chain of the audit log: what each entry says against its digest, and its place.
+"""Checking the chain of the audit log: the content of each entry against its digest and place.
 
-The digests are worked out anew here and not by the database's own function, which whoever could
-change entries could have changed as well.
+The digests are computed here and not by the database's own function: whoever could change entries
+could have changed that function as well.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 Progress = Callable[[int, int], None]
 NOTHING_BEFORE = "0" * 64
@@ -99,24 +100,32 @@ def _fault_of(link: Link, number: int, digest: str) -> Fault | None:
     wanted = number + 1
     if link.number is None:
         return Fault(
-            wanted, link.pk, "unchained", f"The entry with id {link.pk} was added past the chain."
+            wanted,
+            link.pk,
+            "unchained",
+            _("The entry with id %(id)s was added outside the chain.") % {"id": link.pk},
         )
     if link.number > wanted:
         gap = (
-            f"Entry {wanted} is"
+            _("Entry %(first)s is missing.")
             if link.number == wanted + 1
-            else (f"Entries {wanted} to {link.number - 1} are")
-        )
-        return Fault(wanted, None, "missing", f"{gap} missing.")
+            else _("Entries %(first)s to %(last)s are missing.")
+        ) % {"first": wanted, "last": link.number - 1}
+        return Fault(wanted, None, "missing", gap)
     if link.digest != _digest_of(link):
-        return Fault(wanted, link.pk, "changed", f"Entry {wanted} was changed.")
+        return Fault(
+            wanted, link.pk, "changed", _("Entry %(number)s was changed.") % {"number": wanted}
+        )
     if link.number < wanted or link.previous != digest:
         return Fault(
             link.number,
             link.pk,
             "reordered",
-            f"Entry {link.number} does not follow the one before it: entries changed places, or "
-            "one was taken out or replaced.",
+            _(
+                "Entry %(number)s does not follow the one before it: entries were reordered, "
+                "removed or replaced."
+            )
+            % {"number": link.number},
         )
     return None
 
@@ -127,16 +136,22 @@ def _fault_of_end(number: int, digest: str, head: tuple[int | None, str | None])
     if head_number is None:
         if number == 0:
             return None  # nothing has ever been recorded
-        return Fault(number + 1, None, "missing", "The head of the log is missing.")
+        return Fault(number + 1, None, "missing", _("The head of the log is missing."))
     if head_number > number:
         return Fault(
             number + 1,
             None,
             "missing",
-            f"The end is cut off: there were {head_number} entries, {number} are left.",
+            _("The end is cut off: there were %(before)s entries, and %(left)s are left.")
+            % {"before": head_number, "left": number},
         )
     if (head_number, head_digest) != (number, digest):
-        return Fault(number, None, "reordered", f"Entry {number} is not the one that came last.")
+        return Fault(
+            number,
+            None,
+            "reordered",
+            _("Entry %(number)s is not the last one that was written.") % {"number": number},
+        )
     return None
 
 
@@ -145,7 +160,8 @@ def _unknown(expect: str) -> Fault:
         0,
         None,
         "unknown-head",
-        f"No entry has the digest {expect}: the log was cut off before it, or written anew.",
+        _("No entry has the digest %(digest)s: the log was cut off before it, or rewritten.")
+        % {"digest": expect},
     )
 
 

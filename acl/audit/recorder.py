@@ -1,13 +1,16 @@
-"""Writing audit entries."""
+"""Writing audit entries, of changes and of looks at what another person may use."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
-from acl.actor.request_context import current_chain, current_context
-from acl.models import AuditEntry, ServiceAccount
+from acl.actor.request_context import current_chain, current_context, note_subject
+from acl.models import AuditEntry, Look, ServiceAccount
+from acl.platform.clock import database_now
 
 
 def record(
@@ -15,8 +18,8 @@ def record(
 ) -> AuditEntry:
     """Write one entry with its chain, in the transaction of the change.
 
-    The actor is whoever the request at hand comes from. `by` is the person whom the service holds
-    responsible: outside of requests the actor, otherwise, where it is somebody else, the subject.
+    The actor is the sender of the current request. `by` is the person whom the service holds
+    responsible: outside of requests the actor, otherwise, where it is someone else, the subject.
     None stands for a command or for Pegboard itself.
 
     The entry's number and its digest come at commit, from the database: whoever records early in a
@@ -43,7 +46,7 @@ def record(
 
 
 def _chain(by: User | None) -> Chain:
-    """Return the chain of the entry; who acts for themselves is no subject."""
+    """Return the chain of the entry. Whoever acts for themselves is no subject."""
     chain = current_chain()
     if chain.credential.kind == CredentialKind.NONE:
         return replace(chain, actor=_named(by.pk, by)) if by else chain
@@ -62,3 +65,29 @@ def _named(user_id: int, by: User | None) -> Actor:
     is_program = ServiceAccount.objects.filter(user=user_id).exists()
     kind = ActorKind.SERVICE_ACCOUNT if is_program else ActorKind.PERSON
     return Actor(kind, user_id, user.get_username() if user else "")
+
+
+def record_look(*, by: User | None, subject: int, name: str, kind: str, key_id: int = 0) -> None:
+    """Add an audit entry for a look at the user with the id `subject`; none for one's own.
+
+    One entry for each viewer, subject, kind and hour: a page that answers at every keystroke would
+    fill the log. `key_id` stands for the viewer where a key has no owner.
+    """
+    viewer = by.pk if by else -key_id
+    if viewer == subject:
+        return
+    note_subject(subject, name)
+    _record_once(by=by, viewer=viewer, subject=subject, name=name, kind=kind)
+
+
+@transaction.atomic
+def _record_once(*, by: User | None, viewer: int, subject: int, name: str, kind: str) -> None:
+    """Record the look unless this hour has it already."""
+    hour = database_now().replace(minute=0, second=0, microsecond=0)
+    # Of many requests at once one inserts the row; the others wait for it.
+    _, is_first = Look.objects.get_or_create(
+        viewer_id=viewer, subject_id=subject, kind=kind[:60], hour=hour
+    )
+    if is_first:
+        Look.objects.filter(hour__lt=hour - timedelta(hours=1)).delete()
+        record(by=by, action="person.looked_as", target=name, details={"where": kind})

@@ -2,7 +2,7 @@
 
 Whoever creates, rotates or extends a credential (a key, an invitation, a group membership, a staff
 flag) is compared with what it would give. Pages, the API, Django's admin and the commands all ask
-`rules`; `authority` reads from the database how much power somebody has.
+`rules`; `authority` reads from the database how much power someone has.
 """
 
 from acl.delegation.authority import (
@@ -14,7 +14,7 @@ from acl.delegation.authority import (
 )
 from acl.delegation.rules import (
     DelegationRefused,
-    WantedKey,
+    RequestedKey,
     check_flags,
     check_groups,
     check_key_authority,
@@ -28,7 +28,7 @@ __all__ = [
     "Actor",
     "Authority",
     "DelegationRefused",
-    "WantedKey",
+    "RequestedKey",
     "acts_for_others",
     "authority",
     "authority_of",

@@ -22,7 +22,7 @@ class Authority:
     """The power to act and to hand out. None stands for everything there is: every Django
     permission, every group, no end."""
 
-    person_id: int | None = None  # as whom the actor acts without naming anybody
+    person_id: int | None = None  # as whom the actor acts without naming anyone
     rank: Rank = Rank.MEMBER
     permissions: frozenset[str] | None = frozenset()  # "app_label.codename"
     scopes: frozenset[str] = frozenset()

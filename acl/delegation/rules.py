@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext as _
 
 from acl.delegation.authority import (
     Actor,
@@ -29,7 +30,7 @@ class DelegationRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class WantedKey:
+class RequestedKey:
     """Power of a key to create or rotate. `groups` is None for all groups of its subject."""
 
     scopes: frozenset[str]
@@ -39,63 +40,72 @@ class WantedKey:
     expires_at: datetime | None = None
 
 
-def check_key_authority(actor: Actor, wanted: WantedKey) -> Rank:
+def check_key_authority(actor: Actor, key: RequestedKey) -> Rank:
     """Return the rank that the new key gets. Raise DelegationRefused if the key would be able to
     do anything that the actor cannot do at this moment."""
     own = authority_of(actor)
     if ApiKey.Scope.ADMIN not in own.scopes:
-        raise DelegationRefused("scopes", "Only an admin, or a key with scope admin, makes keys.")
-    if beyond := wanted.scopes - own.scopes:
+        raise DelegationRefused(
+            "scopes", _("Only an admin, or a key with the scope admin, can create keys.")
+        )
+    if beyond := key.scopes - own.scopes:
         named = ", ".join(sorted(beyond))
-        raise DelegationRefused("scopes", f"You do not have these scopes yourself: {named}.")
-    if wanted.acts_for_users and not own.acts_for_users:
+        raise DelegationRefused(
+            "scopes", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": named}
+        )
+    if key.acts_for_users and not own.acts_for_users:
         raise DelegationRefused(
             "acts_for_users",
-            "You may not act for other people, so your keys may not either. "
-            "Ask an admin who has the permission 'Can act for other people'.",
+            _(
+                "You may not act for other people, so your keys may not either. "
+                "Ask an admin who has the permission 'Can act for other people'."
+            ),
         )
-    _check_reach(own, wanted)
-    _check_owner(own, wanted)
-    if not own.outlasts(wanted.expires_at):
+    _check_reach(own, key)
+    _check_owner(own, key)
+    if not own.outlasts(key.expires_at):
         raise DelegationRefused(
             "expires_at",
-            f"Your own key ends on {own.ends_at:%Y-%m-%d %H:%M}: choose an earlier end.",
+            _("Your own key expires on %(time)s: choose an earlier expiry.")
+            % {"time": f"{own.ends_at:%Y-%m-%d %H:%M}"},
         )
-    return min(own.rank, rank_of(wanted.owner)) if wanted.owner else Rank.MEMBER
+    return min(own.rank, rank_of(key.owner)) if key.owner else Rank.MEMBER
 
 
-def _check_reach(own: Authority, wanted: WantedKey) -> None:
-    if own.reaches(wanted.groups):
+def _check_reach(own: Authority, key: RequestedKey) -> None:
+    if own.reaches(key.groups):
         return
-    owner_id = wanted.owner.pk if wanted.owner else None
-    follows = own.follows_owner and owner_id == own.person_id and not wanted.acts_for_users
-    if wanted.groups is None and follows:
+    owner_id = key.owner.pk if key.owner else None
+    follows = own.follows_owner and owner_id == own.person_id and not key.acts_for_users
+    if key.groups is None and follows:
         return
-    raise DelegationRefused("groups", "A group is named that you do not administer.")
+    raise DelegationRefused("groups", _("You do not administer all of these groups."))
 
 
-def _check_owner(own: Authority, wanted: WantedKey) -> None:
-    owner = wanted.owner
+def _check_owner(own: Authority, key: RequestedKey) -> None:
+    owner = key.owner
     if owner is None or owner.pk == own.person_id:
         return
     is_program = ServiceAccount.objects.filter(user=owner).exists()
     if not own.acts_for_users and not (is_program and own.rank >= Rank.STAFF):
         raise DelegationRefused(
             "owner",
-            "The key would act as somebody else. Own it yourself, or use a service account.",
+            _("The key would act as another person. Own it yourself, or use a service account."),
         )
     if not _includes(own, owner):
-        raise DelegationRefused("owner", "This person may do more than you.")
+        raise DelegationRefused("owner", _("This person has more rights than you."))
     # Its owner would decide about approvals: that is a person's, or an admin's to hand out.
-    if ApiKey.Scope.ADMIN in wanted.scopes and own.rank < Rank.STAFF:
-        raise DelegationRefused("owner", "A key with scope admin is its own owner's to create.")
+    if ApiKey.Scope.ADMIN in key.scopes and own.rank < Rank.STAFF:
+        raise DelegationRefused(
+            "owner", _("A key with the scope admin can only be created by its own owner.")
+        )
 
 
 def check_person(actor: Actor, person: User) -> None:
     """Raise DelegationRefused unless the actor may change this person's account."""
     if not may_change_person(actor, person):
         raise DelegationRefused(
-            "person", "This person may do more than you. Ask an admin with more rights."
+            "person", _("This person has more rights than you. Ask an admin with more rights.")
         )
 
 
@@ -114,38 +124,38 @@ def may_act_as(actor: Actor, person: User) -> bool:
 
 
 def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
-    """Raise DelegationRefused unless the actor may make somebody a member of all these groups."""
-    own, wanted = authority_of(actor), list(groups)
-    if wanted and own.rank < Rank.STAFF:
-        raise DelegationRefused("groups", "Only an admin adds people to groups.")
-    if not own.reaches(frozenset(group.pk for group in wanted)):
-        raise DelegationRefused("groups", "A group is named that you do not administer.")
-    if not own.has_permissions(permissions_by(wanted)):
+    """Raise DelegationRefused unless the actor may make someone a member of all these groups."""
+    own, joined = authority_of(actor), list(groups)
+    if joined and own.rank < Rank.STAFF:
+        raise DelegationRefused("groups", _("Only an admin can add people to groups."))
+    if not own.reaches(frozenset(group.pk for group in joined)):
+        raise DelegationRefused("groups", _("You do not administer all of these groups."))
+    if not own.has_permissions(permissions_by(joined)):
         raise DelegationRefused(
-            "groups", "Membership of this group brings admin permissions that you do not have."
+            "groups", _("Members of this group get admin permissions that you do not have.")
         )
 
 
 def check_role(actor: Actor, role: str) -> None:
-    """Raise DelegationRefused unless the actor may invite somebody as this."""
+    """Raise DelegationRefused unless the actor may invite someone as this."""
     own = authority_of(actor)
     needed = Rank.SUPERUSER if role == Invitation.Role.ADMIN else Rank.STAFF
     if own.rank < needed:
-        raise DelegationRefused("role", "Only an admin who may do everything can invite admins.")
+        raise DelegationRefused("role", _("Only a superuser can invite admins."))
 
 
 def check_flags(
     actor: Actor, *, is_staff: bool, is_superuser: bool, permissions: frozenset[str]
 ) -> None:
-    """Raise DelegationRefused unless the actor may give somebody these flags and permissions."""
+    """Raise DelegationRefused unless the actor may give someone these flags and permissions."""
     own = authority_of(actor)
     if is_superuser and own.rank < Rank.SUPERUSER:
-        raise DelegationRefused("is_superuser", "Only a superuser makes superusers.")
+        raise DelegationRefused("is_superuser", _("Only a superuser can make someone a superuser."))
     if is_staff and own.rank < Rank.STAFF:
-        raise DelegationRefused("is_staff", "Only an admin makes admins.")
+        raise DelegationRefused("is_staff", _("Only an admin can make someone an admin."))
     if not own.has_permissions(permissions):
         raise DelegationRefused(
-            "user_permissions", "You do not have all of these permissions yourself."
+            "user_permissions", _("You do not have all of these permissions yourself.")
         )
 
 

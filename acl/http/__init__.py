@@ -1,18 +1,13 @@
 """Shared by all endpoints: authentication, scopes, limits, strict bodies, problems, OpenAPI."""
 
 __all__ = [
-    "admin_api",
-    "admin_policy",
     "answer_serializer",
-    "api_callers",
+    "api_views",
     "authentication",
-    "body_parser",
-    "caller_serializer",
-    "caller_view",
     "cpu_budgets",
     "error_handlers",
+    "json_content",
     "key_api",
-    "negotiation",
     "openapi",
     "openapi_pages",
     "plain_text",

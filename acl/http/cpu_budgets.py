@@ -1,4 +1,4 @@
-"""Budgets of CPU time: so many milliseconds a minute for each key, person and address.
+"""Budgets of CPU time: milliseconds a minute for each key, person and address.
 
 Requests differ in cost by a factor of a thousand, so counting them protects nobody. Every request
 is measured by the CPU time of its thread, which is charged after the answer; whoever has used the
@@ -16,6 +16,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from rest_framework.exceptions import ErrorDetail, Throttled
 
 from acl.http.rate_counts import WINDOW, charge, seconds_over_budget
@@ -23,33 +24,38 @@ from acl.keys.key_lifecycle import KeyHolder
 from acl.platform.client_address import client_address, network_of
 
 _MICROSECONDS = 1_000_000
-_PROBES = {"/healthz", "/livez"}  # they ask nobody
+_PROBES = {"/healthz", "/livez"}  # no budget: they say that the server is alive
 
 
 class BudgetSpent(Throttled):
-    """The CPU time of the last minute is used up; says how much it was, and of how much."""
+    """The CPU budget of the last minute is used up."""
 
     def __init__(self, *, used: int, limit: int, wait: float) -> None:
         super().__init__(ceil(wait))
         self.seconds = wait
-        told = (
-            f"{used // 1000:,} ms of CPU time were used in the last minute, of {limit:,} ms. "
-            f"The budget refills over {WINDOW} seconds; ask again in {ceil(wait)} seconds."
-        )
-        self.detail = ErrorDetail(told, self.default_code)
+        reason = _(
+            "%(used)s ms of CPU time were used in the last minute, of %(limit)s ms. "
+            "The budget refills over %(window)s seconds; try again in %(wait)s seconds."
+        ) % {
+            "used": f"{used // 1000:,}",
+            "limit": f"{limit:,}",
+            "window": WINDOW,
+            "wait": ceil(wait),
+        }
+        self.detail = ErrorDetail(reason, self.default_code)
 
 
 def check_budget(payer: str, limit: int) -> None:
-    """Raise BudgetSpent where `payer` has used up `limit` milliseconds a minute."""
+    """Raise BudgetSpent if `payer` has used up `limit` milliseconds a minute."""
     used, wait = seconds_over_budget(payer, limit * 1000)
     if wait:
         raise BudgetSpent(used=used, limit=limit, wait=wait)
 
 
 def payer_of(request: HttpRequest) -> tuple[str, int]:
-    """Return who pays for a request, by what is known of it by now, and the budget in ms.
+    """Return the payer of a request, as far as known by now, and the budget in milliseconds.
 
-    It looks nobody up: a session that the request did not need is not read for this.
+    This reads nothing: a session that the request did not need is not read for it.
     """
     holder = getattr(request, "auth", None)  # the REST framework notes it here, too
     if isinstance(holder, KeyHolder):
@@ -61,7 +67,7 @@ def payer_of(request: HttpRequest) -> tuple[str, int]:
 
 
 class BudgetMiddleware:
-    """Measures every request. Pages are refused here, API calls by their throttles."""
+    """Measure every request. Pages are refused here, API calls by their throttles."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -84,16 +90,16 @@ class BudgetMiddleware:
             request.user.is_authenticated  # noqa: B018 - reads the session, as nearly every page does
             check_budget(*payer_of(request))
         except DatabaseError:
-            return None  # the page finds out by itself, and is answered for it
+            return None  # the page itself will fail and be answered
         except BudgetSpent as spent:
-            response = render(request, "429.html", {"told": spent.detail}, status=429)
+            response = render(request, "429.html", {"detail": spent.detail}, status=429)
             response["Retry-After"] = str(ceil(spent.seconds))
             return response
         return None
 
 
 def _metered(content: Iterable[bytes], request: HttpRequest) -> Iterator[bytes]:
-    """Charge what is made while it is sent."""
+    """Charge the CPU time of a streamed answer while it is sent."""
     waiting = iter(content)
     while True:
         started = thread_time()

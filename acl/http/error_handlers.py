@@ -6,6 +6,7 @@ from collections.abc import Callable
 import structlog
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_noop
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
@@ -23,8 +24,8 @@ logger = structlog.get_logger(__name__)
 
 
 class FailureMiddleware:
-    """503 while the database is gone, 400 for a value that no column has room for, and 411 for a
-    body that does not tell its length."""
+    """Answer 503 while the database is down, 400 for values that fit no column, 411 for bodies
+    without a length."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -43,39 +44,41 @@ class FailureMiddleware:
 
 
 def _database_failure(request: HttpRequest, error: Exception) -> HttpResponse:
-    """503 with Retry-After: a problem for programs, a sentence for people."""
+    """Return a 503 with Retry-After: a problem for programs, a sentence for people."""
     full = lacks_room(error)
     if full:
         note_missing_room(error)
     if wants_problem(request):
         return database_problem(error)
     return HttpResponse(
-        WORDS if full else _GONE,
+        gettext(WORDS if full else _GONE),
         status=503,
         content_type="text/plain",
         headers={"Retry-After": str(SECONDS_UNTIL_ROOM if full else SECONDS_TO_RETRY)},
     )
 
 
-_GONE = "Pegboard's database does not answer at the moment. Please try again in a few seconds."
+_GONE = gettext_noop(
+    "Pegboard's database does not answer at the moment. Try again in a few seconds."
+)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler400."""
+    """Answer as handler400."""
     return (
         plain_problem(400) if wants_problem(request) else defaults.bad_request(request, exception)
     )
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler403."""
+    """Answer as handler403."""
     if wants_problem(request):
         return plain_problem(403)
     return defaults.permission_denied(request, exception)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler404."""
+    """Answer as handler404."""
     return (
         plain_problem(404)
         if wants_problem(request)
@@ -84,9 +87,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500: never says what went wrong, the log does.
+    """Answer as handler500. Only the log says what went wrong.
 
-    Middleware fails here, too: a session that could not be saved is the database's failure.
+    Failures of middleware arrive here, too, such as a session that could not be saved.
     """
     error = sys.exception()
     if isinstance(error, DATABASE_GONE):
@@ -96,5 +99,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def no_such_call(request: HttpRequest) -> HttpResponse:
-    """The last route below api/v1/: a problem in every mode, where DEBUG would list all routes."""
+    """Answer unknown routes below api/v1/ with a problem, where DEBUG would list all routes."""
     return plain_problem(404)

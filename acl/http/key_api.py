@@ -84,7 +84,9 @@ class CreateKeySerializer(StrictSerializer):
     owner = Text(max_length=150, required=False, allow_null=True, default=None)
     acts_for_users = Flag(default=False)
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(ApiKey.Scope.choices), min_length=1, max_length=4
+        child=serializers.ChoiceField(ApiKey.Scope.choices),
+        min_length=1,
+        max_length=len(ApiKey.Scope),
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
 

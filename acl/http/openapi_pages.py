@@ -1,4 +1,4 @@
-"""The OpenAPI schema and its pages, open to everybody because they contain no data."""
+"""The OpenAPI schema and its pages, open to everyone because they contain no data."""
 
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation

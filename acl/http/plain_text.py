@@ -1,4 +1,4 @@
-"""Requests whose texts nothing could store or compare: NUL characters and half surrogates.
+"""Refusal of requests with texts that nothing can store: NUL characters and half surrogates.
 
 Postgres keeps no NUL in a text, and UTF-8 has no half surrogates. They are refused here, once, for
 every path, query, form and file name; JSON is refused by its parser. Cookies are not refused,
@@ -20,7 +20,7 @@ WORDS = "The request has a NUL character or half a surrogate pair."
 
 
 class PlainTextMiddleware:
-    """400 for a path, a query or a form with characters that no text can have."""
+    """Answer 400 to a path, query or form with characters that no text can have."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -34,7 +34,7 @@ class PlainTextMiddleware:
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: Mapping[str, Any]
     ) -> HttpResponse | None:
-        """Look at the places of the address as the view gets them, and at the form of a page."""
+        """Check the arguments of the view, and the form of a page."""
         if any(_UNSTORABLE.search(str(value)) for value in kwargs.values()):
             return self._refused(request, "path")
         if wants_problem(request) or not str(request.content_type).startswith(_FORMS):

@@ -122,8 +122,8 @@ def _as_api_exception(error: Exception) -> exceptions.APIException | None:
         return NoRoom()
     for kinds, status in _STATUS_OF:
         if isinstance(error, kinds):
-            told = status in {400, 403} and not isinstance(error, DataError)
-            known = exceptions.APIException(str(error) if told else None)
+            has_detail = status in {400, 403} and not isinstance(error, DataError)
+            known = exceptions.APIException(str(error) if has_detail else None)
             known.status_code = status
             return known
     for kind, field in _FIELD_OF.items():
@@ -142,7 +142,7 @@ _FIELD_OF = {CallerMissing: "user", CallerAmbiguous: "group", KeyRefused: "scope
 def _limited(
     error: exceptions.NotAuthenticated, context: dict[str, Any]
 ) -> exceptions.APIException:
-    """The same, or that the address has been told so often enough."""
+    """Return the error, or Throttled where the address has sent too many such requests."""
     try:
         check_stranger(context["request"])
     except exceptions.Throttled as throttled:

@@ -1,7 +1,7 @@
-"""Counts of the last minute, in Redis, and in this process for when Redis is away.
+"""Counts of the last minute, in Redis, and in this process for when Redis is down.
 
-It talks to Redis through `redis_circuit`, and sends it names of counters only: ids of keys and
-people, and addresses.
+It talks to Redis through `redis_circuit` and sends only names of counters: ids of keys and people,
+and addresses.
 """
 
 import time
@@ -20,8 +20,10 @@ OTHERS = "others"
 
 
 class LocalCounts:
-    """Counts in this process. They go on while Redis counts as well: when it leaves in the middle
-    of a minute, nobody starts anew."""
+    """Counts in this process.
+
+    They run beside those in Redis, so that nobody starts at zero when Redis goes down.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -30,7 +32,7 @@ class LocalCounts:
         self._before: dict[str, int] = {}
 
     def add(self, who: str, window: int, amount: int = 1) -> tuple[int, int]:
-        """Requests of `who` in the window before this one and in this one, with the one at hand."""
+        """Add to the count of `who`; return it for the previous window and for this one."""
         with self._lock:
             if window != self._window:
                 self._before = self._now if window == self._window + 1 else {}
@@ -40,13 +42,13 @@ class LocalCounts:
             return self._before.get(who, 0), self._now[who]
 
     def take_back(self, who: str) -> None:
-        """Refused requests do not count: a client slightly too fast would starve for ever."""
+        """Remove a refused request from the count: else a slightly fast client would starve."""
         with self._lock:
             who = self._counter_of(who)
             self._now[who] = max(0, self._now.get(who, 1) - 1)
 
     def _counter_of(self, who: str) -> str:
-        """Addresses can be made up by the million; the memory for them cannot."""
+        """Return the counter's name; latecomers share one, which bounds the memory."""
         return who if who in self._now or len(self._now) < MOST_COUNTED else OTHERS
 
 

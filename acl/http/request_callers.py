@@ -1,22 +1,25 @@
-"""The caller of a request, for every view that answers for somebody."""
+"""The caller of a request, and the caller that a question about rights names."""
 
-from django.contrib.auth.models import User
-from rest_framework.exceptions import NotAuthenticated, PermissionDenied
+from django.contrib.auth.models import Group, User
+from django.db.models import Q
+from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
 from acl.actor.request_context import note_subject
-from acl.audit.looks import record_look
+from acl.audit.recorder import record_look
 from acl.delegation import person_behind
 from acl.delegation.key_holder import KeyHolder
+from acl.http.scopes import has_scope
+from acl.models import ApiKey, Space
 from acl.models.rank import Rank, rank_of
 from acl.rights.caller import Caller
-from acl.rights.caller_lookup import caller_for, check_acting
+from acl.rights.caller_lookup import CallerRefused, caller_for, check_acting
 
 SESSION_GROUP = "group"  # the group that a person works in at the moment, by name
 
 
 def principal_of(request: Request) -> KeyHolder | User:
-    """Return the sender of the request; `HasScope` has made sure that there is one."""
+    """Return the sender of the request; `HasScope` has ensured that there is one."""
     sender = request.auth or request.user
     if not isinstance(sender, KeyHolder | User):
         raise NotAuthenticated
@@ -24,7 +27,7 @@ def principal_of(request: Request) -> KeyHolder | User:
 
 
 def person_of(request: Request) -> User | None:
-    """Return whom the audit log names: the person, or the owner of the key."""
+    """Return the person for the audit log: the sender, or the owner of the key."""
     return person_behind(principal_of(request))
 
 
@@ -91,6 +94,58 @@ def note_look(request: Request, person: User) -> None:
     )
 
 
+def is_admin(request: Request) -> bool:
+    """Return True for staff, and for keys with the scope."""
+    return has_scope(request.user, ApiKey.Scope.ADMIN)
+
+
+def own_group(request: Request, name: str = "") -> int | None:
+    """Return the one group of a key that the request is about; None for people, who know all.
+
+    Raises ValidationError where the key covers several and the request names none.
+    """
+    principal = principal_of(request)
+    if not isinstance(principal, KeyHolder):
+        return None
+    if principal.group_ids is not None and len(principal.group_ids) == 1:
+        return min(principal.group_ids)
+    if not name:
+        raise ValidationError({"group": "The key works in several groups: name one of them."})
+    group = Group.objects.filter(principal.in_groups("pk"), name=name).first()
+    if group is None:
+        raise CallerRefused
+    return group.pk
+
+
+def groups_known(request: Request, field: str = "group") -> Q:
+    """Limit rows to the groups that the sender may know of: a key's own, to people all."""
+    principal = principal_of(request)
+    return principal.in_groups(field) if isinstance(principal, KeyHolder) else Q()
+
+
+def caller_in_question(request: Request, *, user: str, group: str, space: str) -> Caller:
+    """Return the caller whom a question about rights names.
+
+    That is someone the sender may act for, or, for admins, anyone they may know of, even without
+    any rights.
+    """
+    if not user or not is_admin(request):
+        caller = caller_of(request, user=user or None, group=group or None, space=space or None)
+        if caller.is_united:
+            raise ValidationError({"group": "An explanation is about one group: name it."})
+        return caller
+    person, place = _person(request, user), _group(request, user, group)
+    if person is None or place is None:
+        raise CallerRefused
+    note_look(request, person)
+    if not space:
+        return Caller(person.pk, place.pk)
+    found = Space.objects.filter(group=place, slug=space).first()
+    if found is None:
+        raise CallerRefused
+    return Caller(person.pk, place.pk, found.pk)
+
+
 def _kind_of(request: Request) -> str:
     """Return the kind of a look: the name of the route without its beginning."""
     match = request.resolver_match
@@ -99,3 +154,14 @@ def _kind_of(request: Request) -> str:
 
 def _own_name(principal: KeyHolder | User) -> str:
     return "" if isinstance(principal, KeyHolder) else principal.get_username()
+
+
+def _person(request: Request, name: str) -> User | None:
+    """Return the named person, active or not; to a key, only a member of its groups."""
+    return User.objects.filter(groups_known(request, "groups"), username=name).first()
+
+
+def _group(request: Request, user: str, name: str) -> Group | None:
+    """Return the named group, else the user's first by name; to a key, one of its own."""
+    groups = Group.objects.filter(groups_known(request, "pk")).order_by("name", "pk")
+    return (groups.filter(name=name) if name else groups.filter(user__username=user)).first()

@@ -39,7 +39,7 @@ class RequestIdMiddleware:
             logger.info(
                 "request",
                 method=request.method,
-                path=_told(request),
+                path=_redacted_path(request),
                 status=response.status_code,
                 milliseconds=round((time.perf_counter() - started) * 1000, 1),
             )
@@ -47,9 +47,11 @@ class RequestIdMiddleware:
         return response
 
 
-def _told(request: HttpRequest) -> str:
-    """The path, without the query, which may hold what somebody wrote, and without what lets in
-    whoever has it: links of invitations, forgotten passwords and addresses to be confirmed."""
+def _redacted_path(request: HttpRequest) -> str:
+    """Return the path without secrets, and without the query, which may hold private text.
+
+    Links of invitations, password resets and address confirmations let in whoever has them.
+    """
     match, path = request.resolver_match, request.path
     for name, value in (match.kwargs if match else {}).items():
         if name in _LETS_IN:

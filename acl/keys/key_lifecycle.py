@@ -14,10 +14,11 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.audit.recorder import record
-from acl.delegation import Actor, WantedKey, authority_of, check_key_authority, person_behind
+from acl.delegation import Actor, RequestedKey, authority_of, check_key_authority, person_behind
 from acl.delegation.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.models.rank import Rank
@@ -36,7 +37,7 @@ OVERLAP = timedelta(hours=24)
 
 
 class KeyRefused(Exception):
-    """The key could never act for anybody, or has no scope."""
+    """The key could never act for anyone, or has no scope."""
 
 
 @sensitive_variables("raw")
@@ -88,7 +89,7 @@ def rotate_key(
     end = database_now() + lifetime if lifetime else key.expires_at
     groups = {group.pk: group for group in key.groups.all()}
     reach = None if key.all_groups else frozenset(groups)
-    wanted = WantedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
+    wanted = RequestedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
     rank = min(check_key_authority(by, wanted), Rank(key.rank))
     successor, raw = _store(
         by, name=key.name, wanted=wanted, rank=rank, groups=groups.values(), replaces=key
@@ -143,7 +144,7 @@ def check_new_key(
     owner: User | None,
     acts_for_users: bool,
     expires_at: datetime | None,
-) -> tuple[WantedKey, Rank]:
+) -> tuple[RequestedKey, Rank]:
     """Return the power and the rank of the key that `create_key` would make; raise as it does."""
     covered, end = {one.pk: one for one in groups}, expires_at or authority_of(by).ends_at
     if owner is not None:
@@ -151,7 +152,7 @@ def check_new_key(
     check_key(scopes=scopes, owner=owner, acts_for_users=acts_for_users)
     _check_groups(covered, all_groups=all_groups, owner=owner, acts_for_users=acts_for_users)
     reach = None if all_groups else frozenset(covered)
-    wanted = WantedKey(frozenset(scopes), reach, owner, acts_for_users, end)
+    wanted = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end)
     return wanted, check_key_authority(by, wanted)
 
 
@@ -167,25 +168,33 @@ def check_key(*, scopes: Iterable[str], owner: User | None, acts_for_users: bool
     """Raise KeyRefused if such a key could do nothing."""
     wanted = set(scopes)
     if wanted - set(ApiKey.Scope.values) or not wanted:
-        raise KeyRefused(f"scopes must be some of {', '.join(ApiKey.Scope.values)}")
+        raise KeyRefused(
+            _("Choose at least one of these scopes: %(scopes)s.")
+            % {"scopes": ", ".join(ApiKey.Scope.values)}
+        )
     if not owner and not acts_for_users and wanted != {ApiKey.Scope.ADMIN}:
-        raise KeyRefused("the key needs an owner, or must be allowed to act for users")
+        raise KeyRefused(_("The key needs an owner, or must be allowed to act for users."))
 
 
 def _check_groups(
     groups: dict[int, Group], *, all_groups: bool, owner: User | None, acts_for_users: bool
 ) -> None:
     if all_groups and groups:
-        raise KeyRefused("a key is for all groups or for those that are named, not for both")
+        raise KeyRefused(_("A key works in all groups or in the groups that are named, not both."))
     if not all_groups and not groups:
-        raise KeyRefused("the key needs a group")
+        raise KeyRefused(_("The key needs a group."))
     if all_groups and not owner and not acts_for_users:
-        raise KeyRefused("a key for all groups needs an owner, or must be allowed to act for users")
+        raise KeyRefused(
+            _("A key for all groups needs an owner, or must be allowed to act for users.")
+        )
     if owner is None or all_groups:
         return
     if outside := set(groups) - set(owner.groups.values_list("pk", flat=True)):
         named = ", ".join(sorted(groups[pk].name for pk in outside))
-        raise KeyRefused(f"{owner.get_username()} does not belong to {named}")
+        raise KeyRefused(
+            _("%(user)s is not a member of %(groups)s.")
+            % {"user": owner.get_username(), "groups": named}
+        )
 
 
 @sensitive_variables("raw")
@@ -193,7 +202,7 @@ def _store(
     by: Actor,
     *,
     name: str,
-    wanted: WantedKey,
+    wanted: RequestedKey,
     rank: Rank,
     groups: Iterable[Group],
     replaces: ApiKey | None = None,

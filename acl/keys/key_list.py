@@ -32,7 +32,7 @@ USABLE = ("active", "ending")
 
 
 @dataclass(frozen=True, slots=True)
-class WantedKeys:
+class KeyFilter:
     """Filters of the list of keys."""
 
     words: str = ""
@@ -40,7 +40,7 @@ class WantedKeys:
     show: str = ""  # one of the states, `usable`, or everything
 
 
-def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
+def list_keys(filters: KeyFilter) -> QuerySet[ApiKey]:
     """Return matching keys with their `standing`: usable ones first, then the newest."""
     standing = Case(
         *(When(condition, then=Value(state)) for state, condition in STATES.items()),
@@ -50,20 +50,20 @@ def list_keys(wanted: WantedKeys) -> QuerySet[ApiKey]:
     found = ApiKey.objects.annotate(standing=standing).select_related(
         "owner", "owner__service_account", "created_by"
     )
-    if wanted.words:
+    if filters.words:
         found = found.filter(
-            Q(name__icontains=wanted.words)
-            | Q(prefix__startswith=wanted.words[:11])
-            | Q(owner__username__icontains=wanted.words)
+            Q(name__icontains=filters.words)
+            | Q(prefix__startswith=filters.words[:11])
+            | Q(owner__username__icontains=filters.words)
         )
-    if wanted.group:
-        found = found.filter(groups__name=wanted.group)
-    if wanted.show:
-        found = found.filter(standing__in=USABLE if wanted.show == "usable" else [wanted.show])
+    if filters.group:
+        found = found.filter(groups__name=filters.group)
+    if filters.show:
+        found = found.filter(standing__in=USABLE if filters.show == "usable" else [filters.show])
     first = Case(When(standing__in=USABLE, then=Value(0)), default=Value(1))
     return found.prefetch_related("groups").order_by(first, "-created_at", "pk")
 
 
 def usable_keys() -> QuerySet[ApiKey]:
     """Return the keys that are valid now."""
-    return list_keys(WantedKeys(show="usable"))
+    return list_keys(KeyFilter(show="usable"))

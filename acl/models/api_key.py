@@ -18,6 +18,7 @@ class ApiKey(models.Model):
         SELECT = "select"
         DISCOVER = "discover"
         EXECUTE = "execute"
+        REGISTER = "register"
         ADMIN = "admin"
 
     name = models.CharField(max_length=120)

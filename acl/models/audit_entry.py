@@ -2,12 +2,16 @@
 
 The database does it, so that no code can forget it: at commit a trigger gives the entry its number,
 the digest of the entry before it and its own; others refuse to change, remove or empty the table.
-They are in the migration `0002_audit_chain`, and `docs/audit.md` says what they promise.
+`triggers` names them, the migrations `0002_audit_chain` and `0009_chain` have their code, and
+`docs/audit.md` says what they promise.
 """
+
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
 
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 
 
@@ -47,6 +51,22 @@ class AuditEntry(models.Model):
     previous = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
     digest = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
 
+    triggers: ClassVar[Triggers] = (
+        # Nobody chooses an entry's place: number and digests are empty until the commit.
+        DatabaseTrigger("acl_audit_unplaced", "BEFORE INSERT", "ROW", "acl_audit_unplaced"),
+        DatabaseTrigger(
+            "acl_audit_placed",
+            "AFTER INSERT DEFERRABLE INITIALLY DEFERRED",
+            "ROW",
+            "acl_audit_placed",
+        ),
+        # Nothing is changed, removed or emptied.
+        DatabaseTrigger(
+            "acl_audit_unchanged", "BEFORE DELETE OR UPDATE", "ROW", "acl_audit_refused"
+        ),
+        DatabaseTrigger("acl_audit_kept", "BEFORE TRUNCATE", "STATEMENT", "acl_audit_refused"),
+    )
+
     class Meta:
         verbose_name_plural = "audit entries"
         ordering = ["-at", "-pk"]
@@ -75,6 +95,17 @@ class AuditHead(models.Model):
 
     number = models.BigIntegerField()
     digest = models.CharField(max_length=64)
+
+    triggers: ClassVar[Triggers] = (
+        # Only the log's own trigger writes the head.
+        DatabaseTrigger(
+            "acl_audit_head_unchanged",
+            "BEFORE INSERT OR DELETE OR UPDATE",
+            "ROW",
+            "acl_audit_refused",
+        ),
+        DatabaseTrigger("acl_audit_head_kept", "BEFORE TRUNCATE", "STATEMENT", "acl_audit_refused"),
+    )
 
     class Meta:
         default_permissions = ()

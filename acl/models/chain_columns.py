@@ -57,7 +57,7 @@ class ChainColumns(models.Model):
 
 
 def chain_columns() -> dict[str, Any]:
-    """Return the values of ChainColumns for the request at hand."""
+    """Return the values of ChainColumns for the current request."""
     chain = current_chain()
     return {
         "actor_id": chain.actor.id,

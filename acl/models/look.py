@@ -1,4 +1,4 @@
-"""Looks: somebody has looked at what another person may use."""
+"""Looks: someone has looked at what another person may use."""
 
 from django.db import models
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
 from acl.models.space import Space
@@ -32,9 +33,9 @@ class RuleBase(models.Model):
     minimum."""
 
     class Effect(models.IntegerChoices):
-        DENY = 0, "deny"
-        PROPOSE = 1, "propose"
-        ALLOW = 2, "allow"
+        DENY = 0, _("deny")
+        PROPOSE = 1, _("propose")
+        ALLOW = 2, _("allow")
 
     space = models.ForeignKey(Space, models.CASCADE, related_name="+")
     effect = models.SmallIntegerField(choices=Effect.choices)

@@ -1,13 +1,21 @@
 """Places of work inside a group, and the group's default."""
 
+from typing import ClassVar
+
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 
 
 class GroupPolicy(models.Model):
-    """A group's default: members may use unrestricted tools without a rule or grant."""
+    """A group's default: members may use unrestricted tools without a rule or grant.
+
+    The trigger `acl_group_made` gives every new group its policy and its root space.
+    """
 
     group = models.OneToOneField(Group, models.CASCADE, related_name="policy")
     open_default = models.BooleanField(
@@ -15,6 +23,17 @@ class GroupPolicy(models.Model):
         default=False,
         help_text="Open: members may use every integration that is not restricted. "
         "Otherwise only what the group or the member has been given.",
+    )
+
+    # In the migration `0003_every_group_has_a_root`, at commit: who makes both by hand may.
+    triggers: ClassVar[Triggers] = (
+        DatabaseTrigger(
+            "acl_group_made",
+            "AFTER INSERT DEFERRABLE INITIALLY DEFERRED",
+            "ROW",
+            "acl_group_made",
+            table="auth_group",
+        ),
     )
 
     class Meta:
@@ -26,7 +45,7 @@ class GroupPolicy(models.Model):
 
 class Space(models.Model):
     """A place of work in a group; a child inherits from its parent. The one without a parent is
-    the root."""
+    the root, and the trigger `acl_space_gone` makes another if it is removed."""
 
     group = models.ForeignKey(Group, models.CASCADE, related_name="spaces")
     parent = models.ForeignKey(
@@ -34,6 +53,15 @@ class Space(models.Model):
     )
     name = models.CharField(max_length=120)
     slug = models.SlugField(max_length=60)
+
+    triggers: ClassVar[Triggers] = (
+        DatabaseTrigger(
+            "acl_space_gone",
+            "AFTER DELETE OR UPDATE OF group_id, parent_id DEFERRABLE INITIALLY DEFERRED",
+            "ROW",
+            "acl_space_gone",
+        ),
+    )
 
     class Meta:
         constraints = [
@@ -50,9 +78,9 @@ class Space(models.Model):
         """Check the parent for forms: it must be of the same group, and not below the space."""
         place, seen = self.parent, {self.pk} - {None}
         if place is not None and place.group_id != self.group_id:
-            raise ValidationError({"parent": "The parent must be a space of the same group."})
+            raise ValidationError({"parent": _("The parent must be a space of the same group.")})
         while place is not None:
             if place.pk in seen:
-                raise ValidationError({"parent": "A space cannot be under itself."})
+                raise ValidationError({"parent": _("A space cannot be below itself.")})
             seen.add(place.pk)
             place = place.parent

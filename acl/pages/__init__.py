@@ -7,8 +7,7 @@ __all__ = [
     "extensions",
     "frame",
     "markdown",
-    "people_urls",
-    "register_urls",
     "session_pages",
     "staff_pages",
+    "staff_urls",
 ]

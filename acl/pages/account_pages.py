@@ -1,4 +1,4 @@
-"""One's own account: addresses, password, codes at sign-in, and what else can sign one in.
+"""A person's own account: the invitation to it, addresses, passwords and codes at sign-in.
 
 The work is django-allauth's. Each change and its entry in the audit log are one transaction.
 """
@@ -13,23 +13,32 @@ from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.views import ConnectionsView
 from django.contrib import messages
+from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.cache import add_never_cache_headers
-from django.views.decorators.http import require_GET
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods
 
+from acl.accounts.invitations import accept, open_invitation
+from acl.accounts.people import PeopleRefused
 from acl.audit.recorder import record
 from acl.pages.extensions import extensions
 from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.people_forms import AcceptForm
 from acl.pages.session_pages import provider_name
+
+BACKEND = "acl.accounts.backends.PasswordBackend"
 
 
 class InFrame:
-    """A page of allauth's inside our frame; what it changes is one transaction."""
+    """Show a page of allauth's inside our frame, and make its changes one transaction."""
 
     request: PageRequest
 
@@ -81,43 +90,43 @@ def account(request: PageRequest) -> HttpResponse:
 
 
 class Addresses(InFrame, account_views.EmailView):  # type: ignore[misc]  # allauth has no types
-    """E-mail addresses: added, confirmed, made the main one, removed."""
+    """Add, confirm and remove e-mail addresses, and choose the main one."""
 
 
 class PasswordChange(InFrame, account_views.PasswordChangeView):  # type: ignore[misc]
-    """Another password, for who knows the present one."""
+    """Change the password, given the present one."""
 
 
 class PasswordSet(InFrame, account_views.PasswordSetView):  # type: ignore[misc]
-    """A first password, for who came by a provider."""
+    """Set a first password, after signing in with a provider."""
 
 
 class CodesOn(Recorded, ActivateTOTPView):  # type: ignore[misc]
-    """Codes at sign-in, from an app that has read our secret."""
+    """Turn on codes at sign-in, from an authenticator app."""
 
     action = "person.two_factor_on"
 
 
 class CodesOff(Recorded, DeactivateTOTPView):  # type: ignore[misc]
-    """No codes any longer; the recovery codes go, too."""
+    """Turn off codes at sign-in; the recovery codes go, too."""
 
     action = "person.two_factor_off"
 
 
 class RecoveryCodes(InFrame, ViewRecoveryCodesView):  # type: ignore[misc]
-    """The codes for a lost phone, shown once."""
+    """Show the recovery codes for a lost phone."""
 
     http_method_names = ["get", "head", "options"]
 
 
 class NewRecoveryCodes(Recorded, GenerateRecoveryCodesView):  # type: ignore[misc]
-    """Others instead of them."""
+    """Replace the recovery codes."""
 
     action = "person.recovery_codes_made"
 
 
 class Connections(ConnectionsView):  # type: ignore[misc]
-    """Disconnects a provider's account; what is connected stands on the account's page."""
+    """Disconnect a provider's account. The account page lists what is connected."""
 
     success_url = reverse_lazy("account")
 
@@ -136,9 +145,38 @@ class Connections(ConnectionsView):  # type: ignore[misc]
 
 
 class PasswordReset(account_views.PasswordResetFromKeyView):  # type: ignore[misc]
-    """Another password, for who has the link of a mail."""
+    """Set another password, with the link from a mail."""
 
     @transaction.atomic
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
+
+
+@never_cache
+@sensitive_post_parameters("password1", "password2")
+@sensitive_variables("raw")
+@require_http_methods(["GET", "HEAD", "POST"])
+def accept_invitation(request: HttpRequest, raw: str) -> HttpResponse:
+    """Accept an invitation, with a name and a password.
+
+    Used, expired, withdrawn and made-up links get the same answer.
+    """
+    invitation = open_invitation(raw)
+    if invitation is None:
+        return render(request, "account/invitation_gone.html", status=404)
+    if request.user.is_authenticated:
+        return render(request, "account/invitation_signed_in.html", {"invitation": invitation})
+    form = AcceptForm(request.POST or None, email=invitation.email)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            person = accept(raw=raw, username=data["username"], password=data["password1"])
+        except PeopleRefused as problem:
+            form.add_error("username", str(problem))
+        else:
+            login(request, person, backend=BACKEND)
+            messages.success(request, _("Your account is ready."))
+            return redirect("my-tools")
+    context = {"form": form, "invitation": invitation}
+    return render(request, "account/invitation.html", context, status=422 if form.errors else 200)

@@ -11,7 +11,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path, re_path
 
 from acl.accounts.oidc import PROVIDER
-from acl.pages import account_pages, invitation_pages, session_pages
+from acl.pages import account_pages, session_pages
 
 # Some places have two names: ours, and the one that allauth asks for.
 urlpatterns = [
@@ -47,7 +47,7 @@ urlpatterns = [
     ),
     path("sign-out/", LogoutView.as_view(), name="logout"),
     path("sign-out/", LogoutView.as_view(), name="account_logout"),
-    path("invitation/<str:raw>/", invitation_pages.accept_invitation, name="invitation"),
+    path("invitation/<str:raw>/", account_pages.accept_invitation, name="invitation"),
     path("account/", account_pages.account, name="account"),
     path("account/", account_pages.account, name="mfa_index"),
     path("account/confirm/", allauth_account.reauthenticate, name="account_reauthenticate"),

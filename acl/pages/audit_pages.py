@@ -1,34 +1,67 @@
-"""The audit log: what was changed by whom, whether the log is whole, and taking it elsewhere."""
+"""Pages of the audit log: filtered entries, the check of its chain, and downloads."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from django import forms
 from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.audit.audit_export import csv_lines, json_lines
 from acl.audit.audit_log import (
     MOST_COUNTED,
-    WantedEntries,
+    EntryFilter,
     count_entries,
+    csv_lines,
+    json_lines,
     log_head,
     page_of_entries,
     recorded_actions,
     recorded_names,
     stream_entries,
 )
-from acl.audit.entry_details import rows_of
+from acl.audit.entry_text import detail_rows
 from acl.audit.log_verification import Checked, check_log
-from acl.pages.audit_forms import AuditForm
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
 
 MOST_CHECKED = 20_000  # a second or two; all of it is for the command
+DAY = {
+    "required": False,
+    "error_messages": {"invalid": gettext_lazy("Enter a date such as 2026-11-30.")},
+}
 Lines = Callable[..., Iterator[str]]
 EXPORTS: dict[str, tuple[str, Lines]] = {
     "csv": ("text/csv", csv_lines),
     "jsonl": ("application/jsonl", json_lines),
 }
+
+
+class AuditForm(forms.Form):
+    """Filters of the audit log. An invalid day is an error; other invalid values do not filter."""
+
+    by = forms.CharField(required=False, max_length=150)
+    action = forms.CharField(required=False, max_length=60)
+    target = forms.CharField(required=False, max_length=200)
+    since = forms.DateField(**DAY)  # type: ignore[arg-type]
+    until = forms.DateField(**DAY)  # type: ignore[arg-type]
+    before = forms.IntegerField(required=False, min_value=0, max_value=2**62)
+    after = forms.IntegerField(required=False, min_value=0, max_value=2**62)
+
+    def filters(self) -> EntryFilter:
+        """Return the filters as the service takes them."""
+        self.full_clean()
+        data = self.cleaned_data
+        names = ("by", "action", "target")
+        return EntryFilter(
+            **{name: data.get(name, "") for name in names},
+            since=data.get("since"),
+            until=data.get("until"),
+        )
+
+    def place(self) -> dict[str, int | None]:
+        """Return the id of the entry beside which the page begins."""
+        return {name: self.cleaned_data.get(name) for name in ("before", "after")}
 
 
 @admins_only
@@ -41,7 +74,7 @@ def audit(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_POST
 def check(request: PageRequest) -> HttpResponse:
-    """The same page with the state of the chain; htmx takes only the state."""
+    """Check the chain and show its state; htmx requests only the state."""
     return _page(request, part="#chain", checked=check_log(most=MOST_CHECKED))
 
 
@@ -50,12 +83,12 @@ def check(request: PageRequest) -> HttpResponse:
 def export(request: PageRequest, kind: str) -> StreamingHttpResponse:
     """Stream all matching entries, oldest first."""
     form = AuditForm(request.GET)
-    wanted = form.wanted()
+    filters = form.filters()
     if form.errors:
-        raise Http404  # the page tells what is wrong, and offers no such link
+        raise Http404  # the page shows the error and offers no such link
     content_type, lines = EXPORTS[kind]
     response = StreamingHttpResponse(
-        lines(stream_entries(wanted)), content_type=f"{content_type}; charset=utf-8"
+        lines(stream_entries(filters)), content_type=f"{content_type}; charset=utf-8"
     )
     name = f"pegboard-audit-{datetime.now(UTC):%Y-%m-%d}.{kind}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -65,16 +98,16 @@ def export(request: PageRequest, kind: str) -> StreamingHttpResponse:
 
 def _page(request: PageRequest, *, part: str, checked: Checked | None = None) -> HttpResponse:
     form = AuditForm(request.GET)
-    wanted = form.wanted()
-    found = page_of_entries(wanted, **form.place())
-    count = count_entries(wanted)
+    filters = form.filters()
+    found = page_of_entries(filters, **form.place())
+    count, is_filtered = count_entries(filters), filters != EntryFilter()
     context = {
         "form": form,
         "found": found,
-        "rows": [(entry, rows_of(entry.details)) for entry in found.entries],
-        "count": min(count, MOST_COUNTED) if wanted != WantedEntries() else count,
-        "counted_all": count <= MOST_COUNTED or wanted == WantedEntries(),
-        "filtered": wanted != WantedEntries(),
+        "rows": [(entry, detail_rows(entry.details)) for entry in found.entries],
+        "count": min(count, MOST_COUNTED) if is_filtered else count,
+        "counted_all": count <= MOST_COUNTED or not is_filtered,
+        "filtered": is_filtered,
         "actions": recorded_actions(),
         "names": recorded_names(),
         "head": log_head(),

@@ -31,6 +31,19 @@ STEPS = (
 )
 
 
+READINESSES = [
+    SimpleNamespace(state=state, label=label, sentence="Why it is so.")
+    for state, label in (
+        ("ready", "Ready"),
+        ("asks_first", "Asks first"),
+        ("needs_you", "Needs you"),
+        ("needs_admin", "Needs an admin"),
+        ("failing", "Failing"),
+        ("described_only", "Described only"),
+    )
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A name and what it stands for, as the stylesheet has them."""
@@ -53,6 +66,7 @@ def design(request: PageRequest) -> HttpResponse:
         "icons": _SYMBOL.findall(_static("icons.svg")),
         "themes": ("light", "dark"),
         "tones": TONES,
+        "readinesses": READINESSES,
         "steps": STEPS,
         "choices": [("", "Everything"), ("off", "Switched off")],
         "item": SimpleNamespace(

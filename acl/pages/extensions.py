@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
+from django.utils.functional import Promise
 
 from acl.models import ApiKey
 
@@ -22,7 +23,7 @@ class Place:
     """An entry of the rail."""
 
     url_name: str
-    label: str
+    label: str | Promise
     icon: str
     order: int
     covers: bool = True  # pages below its address, too
@@ -44,7 +45,7 @@ class Extensions:
         self.places = tuple(sorted({*self.places, *places}, key=lambda place: place.order))
 
     def places_for(self, *, staff: bool) -> tuple[Place, ...]:
-        """Return the entries of the rail for staff, or for everybody else."""
+        """Return the entries of the rail for staff, or for everyone else."""
         return tuple(place for place in self.places if staff or not place.for_staff)
 
 

@@ -24,7 +24,7 @@ class PageRequest(HttpRequest):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Groups of the viewer, and the one that they chose."""
+    """Navigation for the viewer: their groups, the chosen one, and the places they may go to."""
 
     user_id: int
     groups: tuple[Group, ...]
@@ -37,10 +37,18 @@ class Frame:
         """The caller of the page; None if the person is in no group."""
         return Caller(self.user_id, self.group.pk) if self.group else None
 
+    @property
+    def everywhere(self) -> Caller | None:
+        """The person in all their groups together, for what is theirs and no group's."""
+        groups = [group.pk for group in self.groups]
+        return Caller(self.user_id, groups[0], None, tuple(groups[1:])) if groups else None
+
 
 def frame_of(request: PageRequest) -> Frame:
-    """The frame, in one statement, and one more for admins. A group that the person has left
-    is not chosen any longer."""
+    """Return the frame, by one statement, and one more for admins.
+
+    A group that the person has left is no longer the chosen one.
+    """
     groups = tuple(request.user.groups.order_by("name", "pk"))
     chosen = request.session.get(SESSION_GROUP)
     group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
@@ -57,7 +65,7 @@ def render_page(
     frame: Frame,
     status: int = 200,
 ) -> HttpResponse:
-    """The whole page; or for htmx, by a template name that ends in `#partial`, that part of it."""
+    """Render the page, or a part of it where the template's name ends in `#partial`."""
     whole = {**context, "frame": frame}
     response = render(request, template, whole, status=status)
     # A part and its page have the same address: no cache may give one for the other.

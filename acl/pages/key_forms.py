@@ -5,74 +5,98 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import KeyRefused, check_key
-from acl.keys.key_list import WantedKeys
+from acl.keys.key_list import KeyFilter
 from acl.models import ApiKey
 from acl.platform.clock import database_now
 
 SHOWN = [
-    ("", "Every key"),
-    ("usable", "Can be used"),
-    ("ending", "Ends within a week"),
-    ("expired", "Expired"),
-    ("resting", "Stopped by its owner"),
-    ("revoked", "Revoked"),
+    ("", gettext_lazy("All keys")),
+    ("usable", gettext_lazy("Usable")),
+    ("ending", gettext_lazy("Expires within a week")),
+    ("expired", gettext_lazy("Expired")),
+    ("resting", gettext_lazy("Suspended")),
+    ("revoked", gettext_lazy("Revoked")),
 ]
 WHOM = [
-    ("users", "Any user of its groups", "Each request names the user. For chat backends."),
-    ("owner", "One person or service account", "Requests need not name anybody."),
-    ("account", "A new service account", "A user that is a program: nobody can sign in as it."),
-    ("nobody", "Nobody", "Only to manage the groups' keys: the scope admin alone."),
+    (
+        "users",
+        gettext_lazy("Any user of its groups"),
+        gettext_lazy("Each request names the user. For chat backends."),
+    ),
+    (
+        "owner",
+        gettext_lazy("One person or service account"),
+        gettext_lazy("Requests need not name anyone."),
+    ),
+    (
+        "account",
+        gettext_lazy("A new service account"),
+        gettext_lazy("A user that is a program: nobody can sign in as it."),
+    ),
+    (
+        "nobody",
+        gettext_lazy("Nobody"),
+        gettext_lazy("Only manages the groups' keys. Needs the scope admin and no other."),
+    ),
 ]
 SCOPES = [
-    ("select", "Select", "choose tools for a message"),
-    ("discover", "Discover", "list and look up tools"),
-    ("execute", "Execute", "call tools"),
-    ("admin", "Admin", "manage the groups' keys and rights"),
+    ("select", gettext_lazy("Select"), gettext_lazy("select tools for a message")),
+    ("discover", gettext_lazy("Discover"), gettext_lazy("list and look up tools")),
+    ("execute", gettext_lazy("Execute"), gettext_lazy("call tools")),
+    ("admin", gettext_lazy("Admin"), gettext_lazy("manage the groups' keys and rights")),
 ]
-LIFETIMES = [("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never")]
-RENEWALS = [("", "when the old one would"), *LIFETIMES[:-1]]
+LIFETIMES = [
+    ("30", gettext_lazy("in 30 days")),
+    ("90", gettext_lazy("in 90 days")),
+    ("365", gettext_lazy("in a year")),
+    ("", gettext_lazy("never")),
+]
+RENEWALS = [("", gettext_lazy("when the old key would")), *LIFETIMES[:-1]]
 OVERLAPS = [
-    ("0", "at once"),
-    ("60", "in an hour"),
-    ("1440", "in a day"),
-    ("10080", "in a week"),
+    ("0", gettext_lazy("immediately")),
+    ("60", gettext_lazy("in an hour")),
+    ("1440", gettext_lazy("in a day")),
+    ("10080", gettext_lazy("in a week")),
 ]
 
 
 class KeysForm(forms.Form):
-    """The filters of the list. A wrong value in the address counts as none."""
+    """Filters of the list. An invalid value counts as none."""
 
     q = forms.CharField(required=False, max_length=200)
     group = forms.CharField(required=False, max_length=150)
     show = forms.ChoiceField(required=False, choices=SHOWN)
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
-    def wanted(self) -> WantedKeys:
-        """The filters as the service takes them."""
+    def filters(self) -> KeyFilter:
+        """Return the filters as the service takes them."""
         self.full_clean()
         data = self.cleaned_data
-        return WantedKeys(data.get("q", ""), data.get("group", ""), data.get("show", ""))
+        return KeyFilter(data.get("q", ""), data.get("group", ""), data.get("show", ""))
 
 
 class NewKeyForm(forms.Form):
-    """A new key: what it is for, and whom it acts for."""
+    """Form for a new key: its name, its scopes, and whom it acts for."""
 
     name = forms.CharField(
-        max_length=120, error_messages={"required": "Give the key a name that says what it is for."}
+        max_length=120,
+        error_messages={"required": gettext_lazy("Give the key a name that says what it is for.")},
     )
     groups = forms.ModelMultipleChoiceField(
         queryset=Group.objects.order_by("name"),
         required=False,
-        error_messages={"invalid_choice": "There is no such group."},
+        error_messages={"invalid_choice": gettext_lazy("There is no such group.")},
     )
     all_groups = forms.BooleanField(required=False)
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices,
         initial=[ApiKey.Scope.SELECT],
-        error_messages={"required": "Choose at least one thing that the key may do."},
+        error_messages={"required": gettext_lazy("Choose at least one scope.")},
     )
     whom = forms.ChoiceField(choices=[choice[:2] for choice in WHOM], initial="users")
     owner = forms.CharField(required=False, max_length=150)
@@ -82,19 +106,19 @@ class NewKeyForm(forms.Form):
     lifetime = forms.ChoiceField(choices=LIFETIMES, required=False, initial="90")
 
     def clean(self) -> dict[str, Any]:
-        """Say beside each field what the services would refuse."""
+        """Show refusals of the services beside their fields."""
         data = super().clean() or {}
         whom = data.get("whom")
         if not data.get("groups") and not data.get("all_groups"):
-            self.add_error("groups", "Choose the groups that the key works in.")
+            self.add_error("groups", _("Choose the groups that the key works in."))
         if data.get("all_groups"):
             data["groups"] = []
             if whom in {"account", "nobody"}:
-                self.add_error("whom", "For all groups, the key has to act for people.")
+                self.add_error("whom", _("A key for all groups has to act for people."))
         if whom == "owner":
             data["owner"] = self._owner(data)
         if whom == "account" and not data.get("account"):
-            self.add_error("account", "Give the service account a name.")
+            self.add_error("account", _("Give the service account a name."))
         if whom == "nobody" and data.get("scopes"):
             self._check_scopes(data["scopes"])
         return data
@@ -105,7 +129,7 @@ class NewKeyForm(forms.Form):
         return bool(self.cleaned_data["whom"] == "account")
 
     def key(self) -> dict[str, Any]:
-        """The new key as the services take it."""
+        """Return the new key as the services take it."""
         data = self.cleaned_data
         days = data["lifetime"]
         key = {name: data[name] for name in ("name", "scopes")}
@@ -127,19 +151,21 @@ class NewKeyForm(forms.Form):
     def _owner(self, data: dict[str, Any]) -> User | None:
         name, groups = data.get("owner"), list(data.get("groups") or ())
         if not name:
-            self.add_error("owner", "Say whose key it is.")
+            self.add_error("owner", _("Enter the owner of the key."))
             return None
         people = User.objects.filter(username=name, is_active=True)
         owner = (people.filter(groups__in=groups) if groups else people).first()
         if owner is None:
-            self.add_error("owner", "No active user of this name belongs to these groups.")
+            self.add_error("owner", _("These groups have no active user of this name."))
         return owner
 
     def _check_scopes(self, scopes: list[str]) -> None:
         try:
             check_key(scopes=scopes, owner=None, acts_for_users=False)
         except KeyRefused:
-            self.add_error("whom", "With other scopes than admin the key has to act for somebody.")
+            self.add_error(
+                "whom", _("With scopes other than admin, the key has to act for someone.")
+            )
 
 
 _FIELD_OF = {"acts_for_users": "whom", "expires_at": "lifetime"}
@@ -152,7 +178,7 @@ class ReplaceForm(forms.Form):
     lifetime = forms.ChoiceField(choices=RENEWALS, required=False)
 
     def times(self) -> dict[str, timedelta | None]:
-        """Both as the service takes them."""
+        """Return both as the service takes them."""
         data = self.cleaned_data
         return {
             "overlap": timedelta(minutes=int(data["overlap"])),

@@ -1,4 +1,4 @@
-"""Keys, for admins: which there are, making one, replacing and revoking it.
+"""Pages of API keys, for admins: the list, and creating, replacing and revoking one.
 
 The text of a key is in one answer and nowhere else: no session, no message, no address, no cache.
 """
@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -28,9 +29,9 @@ PAGE = 50
 @admins_only
 @require_GET
 def keys(request: PageRequest) -> HttpResponse:
-    """All keys that fit the filters."""
+    """List the keys that match the filters."""
     form = KeysForm(request.GET)
-    found = Paginator(list_keys(form.wanted()), PAGE)
+    found = Paginator(list_keys(form.filters()), PAGE)
     page = found.get_page(form.cleaned_data.get("page"))
     context = {
         "form": form,
@@ -48,7 +49,7 @@ def keys(request: PageRequest) -> HttpResponse:
 @sensitive_variables("raw")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_key(request: PageRequest) -> HttpResponse:
-    """The form; or the new key, with its text this once."""
+    """Show the form, or the new key with its text, this once."""
     frame = frame_of(request)
     given = request.POST if request.method == "POST" else None
     form = NewKeyForm(given, initial={"groups": [frame.group.pk] if frame.group else []})
@@ -61,9 +62,9 @@ def new_key(request: PageRequest) -> HttpResponse:
         except DelegationRefused as refused:
             form.refuse(refused)
         except KeyRefused as problem:
-            form.add_error("groups", f"This does not work: {problem}.")
+            form.add_error("groups", str(problem))
         else:
-            return _shown_once(request, key, raw, "Your new key")
+            return _shown_once(request, key, raw, _("Your new key"))
     context = {"form": form, "whom": WHOM, "scopes": SCOPES, "chosen": _chosen(form)}
     status = 422 if form.errors else 200
     return render_page(request, "keys/new.html", context, frame=frame, status=status)
@@ -73,7 +74,7 @@ def new_key(request: PageRequest) -> HttpResponse:
 @sensitive_variables("raw")
 @require_http_methods(["GET", "HEAD", "POST"])
 def replace_key(request: PageRequest, pk: int) -> HttpResponse:
-    """Asks how long the old key goes on; then the new one, with its text this once."""
+    """Ask how long the old key keeps working; then show the new one with its text, this once."""
     key = get_object_or_404(usable_keys(), pk=pk)
     form = ReplaceForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -82,7 +83,7 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
         except DelegationRefused as refused:
             form.add_error(None, str(refused))
         else:
-            return _shown_once(request, new, raw, f"The new key of {key.name}")
+            return _shown_once(request, new, raw, _("New key for %(name)s") % {"name": key.name})
     context = {"form": form, "key": key}
     frame, status = frame_of(request), 422 if form.errors else 200
     return render_page(request, "keys/replace.html", context, frame=frame, status=status)
@@ -91,11 +92,14 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
-    """Asks once, saying what is lost; then the key's next request is refused."""
+    """Ask for confirmation, then revoke the key."""
     key = get_object_or_404(ApiKey.objects.select_related("owner"), pk=pk, revoked_at=None)
     if request.method == "POST":
         revoke_key(by=request.user, key=key)
-        messages.success(request, f"{key.name} is revoked. Its next request is refused.")
+        messages.success(
+            request,
+            _("%(name)s was revoked. Its requests are refused from now on.") % {"name": key.name},
+        )
         return redirect("keys")
     made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("name", "pk")
     context = {"key": key, "made": made}

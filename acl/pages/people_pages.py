@@ -1,4 +1,4 @@
-"""People, for admins: who there is, inviting, deactivating, and their groups."""
+"""Pages of people, for admins: the list, invitations, deactivation, and groups."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from acl.accounts import people as service
@@ -28,16 +29,16 @@ PER_PAGE = 50
 @admins_only
 @require_GET
 def people_list(request: PageRequest) -> HttpResponse:
-    """Everybody, and who is invited."""
+    """List people and open invitations."""
     form = PeopleForm(request.GET)
-    wanted = form.wanted()
-    page = Paginator(list_people(wanted), PER_PAGE).get_page(form.page_number())
+    filters = form.filters()
+    page = Paginator(list_people(filters), PER_PAGE).get_page(form.page_number())
     context = {
         "form": form,
         "shown": SHOWN,
         "groups": Group.objects.order_by("name", "pk"),
         "people": page,
-        "filtered": any((wanted.words, wanted.group, wanted.show)),
+        "filtered": any((filters.words, filters.group, filters.show)),
         "invitations": list_open(),
     }
     template = "people/list.html" + ("#found" if request.htmx else "")
@@ -59,7 +60,10 @@ def join_group(request: PageRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _person_page(request, one, form)
     group = form.cleaned_data["group"]
-    done = f"{one.username} is in {group.name} now, with all that it may use."
+    done = _("%(user)s was added to %(group)s and may now use its tools.") % {
+        "user": one.username,
+        "group": group.name,
+    }
     return _change(
         request, one, lambda: service.add_to_group(by=request.user, person=one, group=group), done
     )
@@ -70,7 +74,10 @@ def join_group(request: PageRequest, pk: int) -> HttpResponse:
 def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
     """Take the person out of a group."""
     one, group = _find(pk), get_object_or_404(Group, pk=group_pk)
-    done = f"{one.username} is not in {group.name} any longer, and may use nothing by it."
+    done = _("%(user)s was removed from %(group)s and may no longer use its tools.") % {
+        "user": one.username,
+        "group": group.name,
+    }
     return _change(
         request,
         one,
@@ -88,8 +95,11 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
         context = {"person": one}
         template = "people/deactivate.html"
         return render_page(request, template, context, frame=frame_of(request))
-    told = "its keys are refused" if _is_program(one) else "signed out everywhere"
-    done = f"{one.username} is deactivated and {told}."
+    done = (
+        _("%(user)s was deactivated. Its keys are refused from now on.")
+        if _is_program(one)
+        else _("%(user)s was deactivated and signed out everywhere.")
+    ) % {"user": one.username}
     return _change(request, one, lambda: service.deactivate(by=request.user, person=one), done)
 
 
@@ -98,24 +108,27 @@ def deactivate(request: PageRequest, pk: int) -> HttpResponse:
 def reactivate(request: PageRequest, pk: int) -> HttpResponse:
     """Reactivate a person."""
     one = _find(pk)
-    told = "The keys of {} work again." if _is_program(one) else "{} may sign in again."
-    done = told.format(one.username)
+    done = (
+        _("%(user)s was reactivated. Its keys work again.")
+        if _is_program(one)
+        else _("%(user)s was reactivated and may sign in again.")
+    ) % {"user": one.username}
     return _change(request, one, lambda: service.reactivate(by=request.user, person=one), done)
 
 
 @admins_only
 @require_POST
 def codes_off(request: PageRequest, pk: int) -> HttpResponse:
-    """For somebody who has lost phone and recovery codes."""
+    """Turn off two-factor authentication for a person who lost phone and recovery codes."""
     one = _find(pk)
-    done = f"{one.username} signs in without a code now, until they turn codes on again."
+    done = _("Two-factor authentication is off for %(user)s.") % {"user": one.username}
     return _change(request, one, lambda: service.turn_codes_off(by=request.user, person=one), done)
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite_person(request: PageRequest) -> HttpResponse:
-    """The form; then the link, which is shown this once and mailed."""
+    """Show the form; then mail the link, and show it this once."""
     form = InviteForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -141,10 +154,12 @@ def invite_person(request: PageRequest) -> HttpResponse:
 @admins_only
 @require_POST
 def withdraw_invitation(request: PageRequest, pk: int) -> HttpResponse:
-    """The link opens nothing any longer."""
+    """Withdraw an invitation, so that its link no longer works."""
     invitation = get_object_or_404(Invitation, pk=pk)
     withdraw(by=request.user, invitation=invitation)
-    messages.success(request, f"The invitation to {invitation.email} is withdrawn.")
+    messages.success(
+        request, _("The invitation to %(email)s was withdrawn.") % {"email": invitation.email}
+    )
     return redirect("people-list")
 
 
@@ -165,11 +180,11 @@ def _is_program(one: User) -> bool:
 
 
 def _find(pk: int) -> User:
-    return get_object_or_404(list_people(service.WantedPeople()), pk=pk)
+    return get_object_or_404(list_people(service.PeopleFilter()), pk=pk)
 
 
 def _change(request: PageRequest, one: User, change: Callable[[], None], done: str) -> HttpResponse:
-    """Do it, say so, and go back to the person."""
+    """Make the change, show its outcome as a message, and return to the person."""
     try:
         change()
     except PeopleRefused as problem:

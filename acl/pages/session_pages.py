@@ -1,4 +1,4 @@
-"""Signing in, by password or by a provider, and choosing the group one works in."""
+"""Sign-in, by password or by a provider, and the choice of the current group."""
 
 from allauth.account.views import LoginView
 from allauth.socialaccount.providers.openid_connect import views as openid_connect
@@ -19,10 +19,10 @@ from acl.pages.frame import SESSION_GROUP, PageRequest
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
-    """The sign-in page, which everybody sees first."""
+    """Sign-in page."""
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """The page; htmx, sent here because the session has ended, loads its own page anew."""
+        """Show the page. For htmx, whose session has ended, reload the whole page."""
         if getattr(request, "htmx", False):
             return HttpResponseClientRefresh()
         response: HttpResponse = super().get(request, *args, **kwargs)
@@ -33,7 +33,7 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
 
 
 def admin_sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin's own form would ask for no code: everyone comes in by the same door."""
+    """Redirect to our sign-in page: the admin's own form would ask for no code."""
     if request.user.is_authenticated:
         if not request.user.is_staff:
             raise Http404
@@ -44,10 +44,10 @@ def admin_sign_in(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def provider_sign_in(request: HttpRequest) -> HttpResponse:
-    """On the way to the provider.
+    """Send the browser to the provider, by a page that forwards it.
 
-    By a page that leads on, not by a redirect: browsers apply our policy for forms to where a
-    form's answer redirects, and providers redirect further to addresses that nobody here knows.
+    It is no redirect: browsers apply our `form-action` policy to redirects after a form, too, and
+    providers redirect further, to addresses that we do not know.
     """
     if not provider_name():
         raise Http404
@@ -65,8 +65,10 @@ def provider_sign_in(request: HttpRequest) -> HttpResponse:
 @require_GET
 @transaction.atomic
 def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Back from the provider. The account, its groups and their entries in the log are stored
-    together or not at all."""
+    """Finish the sign-in with a provider.
+
+    The account, its groups and their audit entries are stored together or not at all.
+    """
     if not provider_name():
         raise Http404
     answer: HttpResponse = openid_connect.callback(request, provider_id=provider_id)
@@ -81,7 +83,7 @@ def provider_name() -> str:
 @login_required
 @require_POST
 def choose_group(request: PageRequest) -> HttpResponse:
-    """Work in another of one's groups from now on, and go back to where one was."""
+    """Switch to another of the person's groups, and return to the page they were on."""
     chosen = request.POST.get("group", "")
     name = next(
         (group.name for group in request.user.groups.all() if str(group.pk) == chosen), None

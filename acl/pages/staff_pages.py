@@ -7,6 +7,8 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from acl.pages.frame import PageRequest, frame_of, render_page
 
@@ -20,19 +22,19 @@ class Tab:
 
     name: str
     url_name: str
-    label: str
+    label: str | Promise
 
 
 TABS = (
-    Tab("matrix", "access", "Matrix"),
-    Tab("groups", "access-groups", "Groups"),
-    Tab("explain", "access-explain", "Explain"),
-    Tab("requests", "access-requests", "Requests"),
+    Tab("matrix", "access", _("Matrix")),
+    Tab("groups", "access-groups", _("Groups")),
+    Tab("explain", "access-explain", _("Explain")),
+    Tab("requests", "access-requests", _("Requests")),
 )
 
 
 def admins_only(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """For others the page does not exist; who is not signed in is asked to."""
+    """Answer 404 to people who are not admins, and ask strangers to sign in."""
 
     @login_required
     @wraps(view)
@@ -52,8 +54,8 @@ def render_access(
     tab: str,
     status: int = 200,
 ) -> HttpResponse:
-    """A page of Access, or the part of it that htmx asked for by `#partial`."""
-    # A part is not where somebody reads that their change has been saved.
+    """Render a page of Access, or the part of it that htmx requested with `#partial`."""
+    # A part has no place for the message that a change was saved: keep it for the page.
     saved = None if request.htmx else request.session.pop(SAVED, None)
     whole = {**context, "tabs": TABS, "tab": tab, "saved": saved}
     page = f"access/{template}"
@@ -61,7 +63,7 @@ def render_access(
 
 
 def part_of(request: PageRequest, template: str, part: str) -> str:
-    """The template's name for htmx, which swaps only a part, or for the whole page."""
+    """Return the template's name: a part of it for htmx, else the whole page."""
     return f"{template}#{part}" if request.htmx else template
 
 

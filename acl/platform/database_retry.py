@@ -1,7 +1,7 @@
-"""Connections to Postgres that last, in threads that work on one call after the other.
+"""Retry over a new connection, for threads that keep theirs from call to call.
 
-Django asks a connection whether it still lives before each request: a statement more for each part
-of a call. Here it is found out by the work itself.
+Django checks a connection before each request, which costs a statement for each part of a call.
+Here the work itself finds out that Postgres has ended it.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,8 @@ from collections.abc import Callable
 from django.db import InterfaceError, OperationalError, connection
 
 
-def with_a_connection(work: Callable[[], None]) -> None:
-    """Do it, and once more over a new connection where Postgres has ended the old one: the work is
-    safe to do twice."""
+def retry_on_lost_connection(work: Callable[[], None]) -> None:
+    """Run `work`, retrying once on a fresh connection. `work` must be idempotent."""
     try:
         work()
     except (OperationalError, InterfaceError):

@@ -6,13 +6,14 @@ from typing import TypeVar
 import structlog
 from django.core.cache import cache
 from django.db import OperationalError, connection
+from django.utils.translation import gettext_noop
 
 Result = TypeVar("Result")
 SECONDS_TO_RETRY = 30
 NO_ROOM = "no-room"
-WORDS = (
-    "Pegboard's database has no room to write, so nothing was saved. Reading goes on. "
-    "Please try again later; an administrator has to free disk space."
+WORDS = gettext_noop(
+    "Pegboard's database has no room to write, so nothing was saved. Reading still works. "
+    "Try again later; an admin has to free disk space."
 )
 # insufficient_resources, disk_full, out_of_memory, configuration_limit_exceeded; not
 # too_many_connections, which says nothing about writing.

@@ -1,15 +1,19 @@
 """Calls to Redis, which may be down: each waits for its timeout at most, or not at all.
 
-Redis holds copies only, which may be lost at any time.
+Redis holds copies only, which may be lost at any time. Django's cache, for one, holds what
+django-allauth counts and the codes that were used. Wrong passwords and wrong codes are counted in
+the database, so while Redis is away only the finer limits are lost.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from django.conf import settings
+from django.core.cache.backends.redis import RedisCache
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -66,3 +70,35 @@ def _client(url: str, timeout: float) -> Redis:
     return Redis.from_url(
         url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=Retry(NoBackoff(), 0)
     )
+
+
+class JsonSerializer:
+    """Values as JSON: reading a pickle would run whatever someone put into Redis."""
+
+    def dumps(self, value: Any) -> bytes | int:
+        """Leave integers as they are, so that Redis can count with them."""
+        return value if type(value) is int else json.dumps(value).encode()
+
+    def loads(self, text: bytes) -> Any:
+        return json.loads(text)
+
+
+class FailSafeCache(RedisCache):
+    """Django's cache in Redis, which answers like an empty cache while Redis is down."""
+
+    def add(self, *args: Any, **kwargs: Any) -> bool:
+        """Return True while Redis is down: an empty cache would have added the value."""
+        call = partial(super().add, *args, **kwargs)
+        return attempt(lambda _: bool(call()), default=True)
+
+    def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
+        call = partial(super().get, key, default=default, version=version)
+        return attempt(lambda _: call(), default=default)
+
+    def set(self, *args: Any, **kwargs: Any) -> None:
+        call = partial(super().set, *args, **kwargs)
+        attempt(lambda _: call(), default=None)
+
+    def delete(self, *args: Any, **kwargs: Any) -> bool:
+        call = partial(super().delete, *args, **kwargs)
+        return attempt(lambda _: bool(call()), default=False)

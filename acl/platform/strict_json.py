@@ -26,7 +26,7 @@ _ZERO = re.compile(r"-?0(?:\.0*+)?(?:[eE].*+)?")
 
 
 class StrictJSONError(ValueError):
-    """The text is not JSON, or not JSON that everybody reads alike. `field` is a path."""
+    """The text is not JSON, or not JSON that everyone reads alike. `field` is a path."""
 
     def __init__(self, reason: str, *, line: int = 0, column: int = 0, field: str = "") -> None:
         where = f" (line {line}, column {column})" if line else f" ({field})" if field else ""

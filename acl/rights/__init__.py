@@ -2,6 +2,7 @@
 
 __all__ = [
     "access_requests",
+    "approvers",
     "caller",
     "caller_lookup",
     "decision",

@@ -3,6 +3,7 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.models import AccessRequest
@@ -16,7 +17,8 @@ class TooManyRequests(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"You have {MOST_OPEN} open requests. Please wait for an answer to one of them."
+            _("You have %(number)s open requests. Wait for an answer to one of them.")
+            % {"number": MOST_OPEN}
         )
 
 
@@ -24,7 +26,11 @@ class RequestAnswered(Exception):
     """The request has an answer already."""
 
     def __init__(self, request: AccessRequest) -> None:
-        super().__init__(f"This request has been {request.state} already.")
+        super().__init__(
+            _("This request has already been granted.")
+            if request.state == AccessRequest.State.GRANTED
+            else _("This request has already been declined.")
+        )
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ single statement.
 from functools import cache
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 
 from acl.delegation import acts_for_others
 from acl.delegation.key_holder import KeyHolder
@@ -20,17 +21,19 @@ class CallerRefused(Exception):
     """The request may not speak for the caller it names, or there is no such caller."""
 
     def __init__(self) -> None:
-        super().__init__("No such caller, or not one that you may act for.")
+        super().__init__(_("There is no such caller, or you may not act for them."))
 
 
 class ActingRefused(CallerRefused):
-    """Somebody who signed in may not act as another person."""
+    """Someone who signed in may not act as another person."""
 
     def __init__(self) -> None:
         Exception.__init__(
             self,
-            "Acting for another person takes the permission “Can act for other people”. Without "
-            "it you may look at what they may use, and act in your own name.",
+            _(
+                "To act for another person, you need the permission “Can act for other people”. "
+                "Without it, you can see what they may use, and act in your own name."
+            ),
         )
 
 
@@ -38,7 +41,7 @@ class CallerMissing(Exception):
     """The key acts for the users of its groups and the request names none."""
 
     def __init__(self) -> None:
-        super().__init__("Name the user that the key acts for.")
+        super().__init__(_("Name the user that the key acts for."))
 
 
 def check_acting(principal: KeyHolder | User, *, user: str | None) -> None:
@@ -56,7 +59,9 @@ class CallerAmbiguous(Exception):
     """Several of the user's groups have a space of this name."""
 
     def __init__(self) -> None:
-        super().__init__("Several groups of this user have a space of this name: name the group.")
+        super().__init__(
+            _("Several groups of this user have a space of this name: name the group.")
+        )
 
 
 def caller_for(

@@ -16,11 +16,11 @@ from acl.rights.precedence_sql import (
     rank_sql,
     verdict_sql,
 )
-from acl.rights.rights_statement import USABLE_AT_ALL, RightsTables, names_in
+from acl.rights.rights_statement import USABLE_AT_ALL, RightsTables, ended_sql, names_in
 
 # Ends in `holder`: a row for each person in each place who may use it; the rule that gives it, or
 # else the grant (of `granted`, by kind) or the group's openness.
-_HOLDERS = """
+_HOLDERS = """{ended_ids},
 target AS MATERIALIZED (
   SELECT c.id, c.integration_id, c.ai_access, i.restricted
   FROM {capability} c JOIN {integration} i ON i.id = c.integration_id
@@ -87,6 +87,7 @@ def holders_sql(tables: RightsTables) -> str:
     names = names_in(tables)
     return _HOLDERS.format(
         **names,
+        ended_ids=ended_sql(tables),
         usable_at_all=USABLE_AT_ALL,
         live=LIVE,
         permissions=PERMISSIONS.format(**names),

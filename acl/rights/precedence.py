@@ -8,6 +8,8 @@ in `tests/access/worked_cases.py` and the oracle, which must not read this.
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.translation import gettext_noop
+
 Decision = Literal["no", "propose", "allow"]
 Rung = Literal["rule", "grant", "default"]
 GrantKind = Literal["capability user", "integration user", "capability group", "integration group"]
@@ -28,16 +30,20 @@ class Criterion:
 
 
 # Its values are distances from the caller's space upwards: 0, 1, 2 …
-SPACE = Criterion("space", (), "the nearer space wins")
+SPACE = Criterion("space", (), gettext_noop("the nearer space wins"))
 EFFECT = Criterion(
-    "effect", ("deny", "propose", "allow"), "within one space the stricter rule wins"
+    "effect", ("deny", "propose", "allow"), gettext_noop("within one space the stricter rule wins")
 )
 # From the narrower to the wider: a warning is due where the narrower rule loses.
 SUBJECT = Criterion(
-    "subject", ("user", "group", "everyone"), "within one space the rule for fewer people wins"
+    "subject",
+    ("user", "group", "everyone"),
+    gettext_noop("within one space the rule for fewer people wins"),
 )
 TARGET = Criterion(
-    "target", ("capability", "integration"), "within one space the rule about one capability wins"
+    "target",
+    ("capability", "integration"),
+    gettext_noop("within one space the rule about one capability wins"),
 )
 
 # Two rules are compared by these in turn; the first in which they differ decides. What is left out

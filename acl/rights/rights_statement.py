@@ -35,6 +35,11 @@ class RightsTables:
     integration_group: str
     capability_user: str
     capability_group: str
+    # True where a call could be sent now, as SQL over `i`, an integration, and the parameter
+    # `user`: acl does not know what integrations need.
+    can_run: str
+    # Ids of capabilities whose time is over, by the clock of the statement, as a query.
+    ended: str
 
 
 # Who asks, and the rules that speak about them. {user}, {group} and {space} are parameters, or the
@@ -76,7 +81,7 @@ capability_rule AS (
 # Grants, the group's default, and the verdict. Ends in `usable(id, tokens, always, mode)`; mode is
 # 1 for "asks first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the
 # sets: CTEs have no statistics, and an array is one index scan whatever the planner guesses.
-_VERDICTS = """{permissions},
+_VERDICTS = """{permissions},{ended_ids},
 integration_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
@@ -99,7 +104,7 @@ live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1
   CROSS JOIN LATERAL (
     SELECT {granted} AS granted) d
   WHERE {live}
-    AND (NOT %(connected)s::bool OR i.connection <> 'disconnected')
+    AND (NOT %(connected)s::bool OR {can_run})
 ),
 exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
   SELECT id, min(rank) AS rank, bool_or(granted) AS granted
@@ -139,14 +144,15 @@ each AS MATERIALIZED (
 together AS MATERIALIZED (
   SELECT answer.id, min(answer.tokens) AS tokens, bool_or(answer.always) AS always,
          max(answer.mode) AS mode,
-         (array_agg(each.group_id ORDER BY answer.mode DESC, each.place))[1] AS group_id
+         (array_agg(each.group_id ORDER BY answer.mode DESC, each.place))[1] AS group_id,
+         count(*) AS groups
   FROM each CROSS JOIN LATERAL (
     WITH RECURSIVE {answer} SELECT id, tokens, always, mode FROM usable) answer
   WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who)
   GROUP BY answer.id
 ),
 usable AS MATERIALIZED (
-  SELECT t.id, t.tokens, t.always, LEAST(t.mode, decided.verdict) AS mode, t.group_id
+  SELECT t.id, t.tokens, t.always, LEAST(t.mode, decided.verdict) AS mode, t.group_id, t.groups
   FROM together t JOIN {capability} c ON c.id = t.id
   LEFT JOIN capability_rule own ON own.id = t.id
   LEFT JOIN integration_rule whole ON whole.id = c.integration_id
@@ -185,7 +191,13 @@ _PRECEDENCE = {
 _IN_A_STATE = (
     "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access <> 'blocked'"
     " AND (%(kind)s::text = '' OR c.kind = %(kind)s::text)"
+    " AND c.id NOT IN (SELECT id FROM ended)"
 )
+# Few rows at any time: a sweep switches them off for good.
+_ENDED = """
+ended (id) AS MATERIALIZED (
+  {ended}
+)"""
 USABLE_AT_ALL = _IN_A_STATE.format("approved")
 _USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
 
@@ -196,14 +208,15 @@ def rights_sql(
     """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
     `united` asks in several groups together, for callers that are; then `usable` also has the
-    `group_id` that gives each. `named` adds to `hit` which rule it was and how far away, for those
-    who explain an answer. `kept_out` asks instead for what the caller could use if it were not in
-    quarantine: to say of a name that it waits, never to use it.
+    `group_id` that gives each, and the number of `groups` that do. `named` adds to `hit` which rule
+    it was and how far away, for those who explain an answer. `kept_out` asks instead for what the
+    caller could use if it were not in quarantine: to say of a name that it waits, never to use it.
     """
     names = {
         **_PRECEDENCE,
         **names_in(tables),
         "permissions": PERMISSIONS.format(**names_in(tables)),
+        "ended_ids": ended_sql(tables),
         "named": ", r.id AS rule_id, path.distance" if named else "",
         "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
     }
@@ -214,8 +227,13 @@ def rights_sql(
     return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names)
 
 
+def ended_sql(tables: RightsTables) -> str:
+    """Return the common table expression `ended`, which `USABLE_AT_ALL` asks."""
+    return _ENDED.format(ended=tables.ended)
+
+
 def names_in(tables: RightsTables) -> dict[str, str]:
-    """The names, to be put into a statement."""
+    """Return the names, to be put into a statement."""
     return {name: getattr(tables, name) for name in RightsTables.__slots__}
 
 
@@ -225,7 +243,7 @@ def rights_parameters(
     """Return the parameters of `rights_sql`.
 
     `unavailable` keeps what is not available, for pages that say why; `connected` leaves out what
-    belongs to a disconnected integration.
+    could not be called now, for want of a connection, a secret or an account.
     """
     return {
         "user": caller.user_id,
@@ -247,20 +265,13 @@ class UsableQuerySet(models.QuerySet):
 
     def usable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
         """Only what `caller` may use."""
-        return self.filter(pk__in=self._usable(caller, "true", unavailable=unavailable))
+        return self.filter(pk__in=self._usable(caller, unavailable=unavailable))
 
-    def with_access(self, caller: Caller, *, unavailable: bool = False) -> Self:
-        """Each with `asks_first`. Costs the rights a second time: only for those that are shown."""
-        asks_first = models.Q(pk__in=self._usable(caller, "mode = 1", unavailable=unavailable))
-        return self.annotate(
-            asks_first=models.ExpressionWrapper(asks_first, output_field=models.BooleanField())
-        )
-
-    def _usable(self, caller: Caller, condition: str, *, unavailable: bool) -> RawSQL:
+    def _usable(self, caller: Caller, *, unavailable: bool) -> RawSQL:
         """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         rights = rights_sql(self.rights_tables(), united=caller.is_united)
         # The names in it are our own.
-        statement = f"WITH RECURSIVE {rights} SELECT id FROM usable WHERE {condition}"  # noqa: S608
+        statement = f"WITH RECURSIVE {rights} SELECT id FROM usable"  # noqa: S608
         parameters = rights_parameters(caller, unavailable=unavailable)
         # Every value is a parameter.
         return RawSQL(*_positional(statement, parameters))  # noqa: S611

@@ -4,6 +4,7 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from acl.templatetags.pegboard import icon
 
@@ -49,7 +50,7 @@ def confirm(
     label: str,
     *,
     keep: str,
-    keep_label: str = "Leave it as it is",
+    keep_label: str = "",
     action: str = "",
 ) -> SafeString:
     """Render a confirmation before something is lost; the body has further fields."""
@@ -59,7 +60,7 @@ def confirm(
         slot=content.strip() and content,
         label=label,
         keep=keep,
-        keep_label=keep_label,
+        keep_label=keep_label or _("Cancel"),
         action=action,
     )
 

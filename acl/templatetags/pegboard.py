@@ -8,8 +8,10 @@ from django.core.files.storage import Storage, storages
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
-from acl.audit.chain_text import actor_text, credential_text, entry_actor_text
+from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
+from acl.models import ApiKey
 
 register = template.Library()
 register.filter("actor", actor_text)
@@ -30,6 +32,29 @@ _CATEGORY_ICONS = {
 _KIND_ICONS = {
     "skill": "book-open", "channel": "messages-square", "extension": "plug", "voice": "mic",
     "emergent-tool": "sparkles",
+}  # fmt: skip
+# Labels of what is stored by a code. A code of a source that is not here gets its own words.
+_KIND_LABELS = {
+    "tool": gettext_noop("tool"), "skill": gettext_noop("skill"),
+    "channel": gettext_noop("channel"), "extension": gettext_noop("extension"),
+    "voice": gettext_noop("voice"), "emergent-tool": gettext_noop("emergent tool"),
+}  # fmt: skip
+_CATEGORY_LABELS = {
+    "ai": gettext_noop("AI"), "api": gettext_noop("API"), "auth": gettext_noop("Auth"),
+    "browser": gettext_noop("Browser"), "cloud": gettext_noop("Cloud"),
+    "communication": gettext_noop("Communication"),
+    "data-analysis": gettext_noop("Data analysis"), "database": gettext_noop("Database"),
+    "developer-tools": gettext_noop("Developer tools"), "discovery": gettext_noop("Discovery"),
+    "education": gettext_noop("Education"), "filesystem": gettext_noop("Filesystem"),
+    "finance": gettext_noop("Finance"), "gaming": gettext_noop("Gaming"),
+    "health": gettext_noop("Health"), "information": gettext_noop("Information"),
+    "interface": gettext_noop("Interface"), "media": gettext_noop("Media"),
+    "memory": gettext_noop("Memory"), "messaging": gettext_noop("Messaging"),
+    "planning": gettext_noop("Planning"), "search": gettext_noop("Search"),
+    "security": gettext_noop("Security"), "shopping": gettext_noop("Shopping"),
+    "social-media": gettext_noop("Social media"), "transform": gettext_noop("Transform"),
+    "travel": gettext_noop("Travel"), "workspace": gettext_noop("Workspace"),
+    "writing": gettext_noop("Writing"), "": gettext_noop("Other"),
 }  # fmt: skip
 _SHORT = {"ai", "api", "mcp"}
 
@@ -61,14 +86,25 @@ def category_icon(category: str, kind: str = "tool") -> str:
 @register.filter
 def category_label(category: str) -> str:
     """Format a category: `developer-tools` is Developer tools."""
-    words = category.replace("-", " ").replace("_", " ").strip() or "other"
+    if (label := _CATEGORY_LABELS.get(category)) is not None:
+        return gettext(label)
+    words = category.replace("-", " ").replace("_", " ").strip()
     return words.upper() if words in _SHORT else words[:1].upper() + words[1:]
 
 
 @register.filter
 def kind_label(kind: str) -> str:
     """Return the label of a kind."""
-    return kind.replace("-", " ")
+    label = _KIND_LABELS.get(kind)
+    return gettext(label) if label else kind.replace("-", " ")
+
+
+@register.filter
+def key_groups(key: ApiKey) -> str:
+    """Return the groups of a key in words. Prefetch `groups` for lists."""
+    if key.all_groups:
+        return gettext("all groups")
+    return ", ".join(sorted(group.name for group in key.groups.all())) or gettext("no group")
 
 
 @register.filter

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.utils.translation import gettext, gettext_noop
+
 from acl.platform.strict_json import NumberLiteral, StrictJSONError, parse_json, write_json
 from acl.visible_text.pieces import Piece, join_pieces, show_text, split_into_pieces
 
@@ -22,8 +24,9 @@ BEGINNING = 80
 _DEEPEST = 64  # arguments are refused at 16
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 WORDS: dict[Kind, str] = {
-    "text": "text", "number": "number", "boolean": "yes or no", "null": "nothing",
-    "object": "object", "list": "list",
+    "text": gettext_noop("text"), "number": gettext_noop("number"),
+    "boolean": gettext_noop("yes or no"), "null": gettext_noop("nothing"),
+    "object": gettext_noop("object"), "list": gettext_noop("list"),
 }  # fmt: skip
 
 
@@ -68,7 +71,7 @@ class Line:
     @property
     def word(self) -> str:
         """The type, for readers."""
-        return WORDS[self.kind]
+        return gettext(WORDS[self.kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,7 @@ def _line(name: tuple[Piece, ...], value: Any, depth: int) -> Line:
 
 
 def _is_row(value: list[Any]) -> bool:
-    """A list of numbers and the like, which reads best on one line."""
+    """Return True for a list of numbers and the like, which reads best on one line."""
     return bool(value) and not any(_is_text(one) or isinstance(one, dict | list) for one in value)
 
 
@@ -247,7 +250,7 @@ def _quoted(text: str) -> list[Piece]:
 
 
 def _name(name: str) -> tuple[Piece, ...]:
-    """A name as it is, or in quotation marks, in which none can stand."""
+    """Return a plain name as it is, and any other in quotation marks, its own written out."""
     if _PLAIN_NAME.fullmatch(name):
         return (Piece(name),)
     first, *others = name.split('"')
@@ -258,12 +261,12 @@ def _name(name: str) -> tuple[Piece, ...]:
 
 
 def _flat(piece: Piece) -> Piece:
-    """On one line: a name that has a line feed has its sign only."""
+    """Return the piece on one line: a line feed in a name is shown by its sign only."""
     return Piece(piece.text.rstrip("\n"), "hidden") if piece.kind == "line" else piece
 
 
 def _source(value: Any) -> str:
-    """The JSON of a value, its numbers as they were written."""
+    """Return the JSON of a value, with numbers as they were written."""
     if isinstance(value, NumberLiteral):
         return str(value)
     if isinstance(value, dict):

@@ -84,7 +84,7 @@ def _pieces(text: str) -> Iterator[Piece]:
 
 
 def _unseen(text: str) -> set[int]:
-    """Positions of characters without a shape of their own here."""
+    """Return the positions of characters without a shape of their own."""
     unseen, marks, composes = set(), 0, not unicodedata.is_normalized("NFC", text)
     for at, character in enumerate(text):
         if not is_combining(character):
@@ -152,7 +152,7 @@ def _described(label: str) -> str:
 
 
 def _merged(pieces: Iterator[Piece]) -> Iterator[Piece]:
-    """Neighbours that stand as they are, together."""
+    """Merge neighbouring plain pieces."""
     plain: list[str] = []
     for piece in pieces:
         if piece.kind == "plain":

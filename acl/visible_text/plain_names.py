@@ -1,11 +1,12 @@
 """Names of accounts, groups, keys and spaces: approvals and the audit log show them to people."""
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 from acl.visible_text.pieces import show_text
 
-_REFUSED = (
-    "This name has characters that nobody sees, or that look like others: {shown}. "
+_REFUSED = _(
+    "This name has characters that are invisible or look like others: %(shown)s. "
     "Use letters of one alphabet."
 )
 
@@ -18,4 +19,4 @@ def check_plain_name(name: str) -> None:
     """
     shown = show_text(name)
     if shown != name:
-        raise ValidationError(_REFUSED.format(shown=shown), code="imitation")
+        raise ValidationError(_REFUSED % {"shown": shown}, code="imitation")

@@ -21,8 +21,6 @@ _EAST_ASIAN = frozenset({"HAN", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"})
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]++")
 _TOKEN = re.compile(r"\S+")
 _ADDRESS = re.compile(r"@|://|\\|_|\w\.[A-Za-z]{2,}(?![^\W\d_])")
-# A run is read once, from its beginning.
-_DIGITS_TOO = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*+[0-9][A-Za-z0-9]*+")
 _LATIN_ALPHABETS_END = 0x250  # beyond are phonetic letters and forms of style
 
 

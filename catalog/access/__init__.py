@@ -5,9 +5,12 @@ __all__ = [
     "explanation",
     "grants",
     "grounds",
+    "group_availability",
     "group_scope",
+    "integration_readiness",
     "my_tools",
     "pages",
     "rules",
+    "tool_readiness",
     "usable_ids",
 ]

@@ -91,17 +91,17 @@ class Preview:
 
 
 def preview(changes: Sequence[Change]) -> Preview:
-    """Apply the changes, compare everybody's rights, and roll back."""
+    """Apply the changes, compare everyone's rights, and roll back."""
     for change in changes:
         _check(change)
     integrations = _integrations(changes)
-    everybody = (
+    everyone = (
         members
         for group, reach in sorted(_reaches(changes).items())
         for members in find_member_classes(group, reach, integrations)
     )
-    asked = list(islice(everybody, MAX_CLASSES))
-    left = sum(len(members.users) for members in everybody)
+    asked = list(islice(everyone, MAX_CLASSES))
+    left = sum(len(members.users) for members in everyone)
     with transaction.atomic():
         before = [load_access_modes(members.caller, integrations) for members in asked]
         for change in changes:
@@ -133,7 +133,7 @@ def _check(change: Change) -> None:
         case "restrict" | "unrestrict":
             fits = isinstance(change.target, Integration) and not subjects
     if not fits:
-        raise ChangeRefused(f"“{change.verb}” is not about what it needs.")
+        raise ChangeRefused(f"“{change.verb}” has missing or unexpected fields.")
 
 
 def _integrations(changes: Iterable[Change]) -> list[int] | None:

@@ -1,7 +1,7 @@
 """Explanations: why a caller may use something, all they may use, and who may use it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import Group
 
@@ -10,7 +10,7 @@ from acl.rights.decision import RightsFacts, RuleFact, decide
 from acl.rights.precedence import DECISIONS, LADDER, Decision
 from catalog.access.capability_holders import HolderRow, load_holders
 from catalog.access.explanation_steps import (
-    Step,
+    ExplanationStep,
     beaten_in,
     grant_step,
     open_step,
@@ -19,19 +19,32 @@ from catalog.access.explanation_steps import (
     steps_of,
     warnings_in,
 )
-from catalog.access.rights_facts import Facts, load_facts
-from catalog.access.rule_conflicts import Warning_
+from catalog.access.rights_facts import CallerFacts, load_facts
+from catalog.access.rule_conflicts import RuleConflict
 from catalog.models import Capability
+from catalog.readiness.facts import tell_approvers
+from catalog.readiness.mend_links import MendLink, mend_link
+from catalog.readiness.readiness import ToolReadiness
 
 __all__ = [
-    "Explanation", "Holder", "Holders", "Place", "Reach", "Reached", "Step",
-    "explain", "explain_many", "explain_own", "list_holders", "list_reach",
+    "ExplainedPlace",
+    "Explanation",
+    "ExplanationStep",
+    "Holder",
+    "Holders",
+    "Reach",
+    "Reached",
+    "explain",
+    "explain_many",
+    "explain_own",
+    "list_holders",
+    "list_reach",
 ]  # fmt: skip
 PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedPlace:
     """A space on the path from the caller's space to the root."""
 
     slug: str
@@ -43,12 +56,14 @@ class Explanation:
     """A decision with its steps, in order of precedence."""
 
     full_name: str
+    integration: str
     decision: Decision
     because: str
-    steps: tuple[Step, ...]
-    beaten: tuple[Step, ...]  # rules that say something else and were not followed
-    path: tuple[Place, ...]  # the caller's space first
-    warnings: tuple[Warning_, ...]
+    steps: tuple[ExplanationStep, ...]
+    beaten: tuple[ExplanationStep, ...]  # rules that say something else and were not followed
+    path: tuple[ExplainedPlace, ...]  # the caller's space first
+    warnings: tuple[RuleConflict, ...]
+    readiness: ToolReadiness | None  # None without the right
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -56,7 +71,27 @@ class Explanation:
         return tuple(str(warning) for warning in self.warnings)
 
     @property
-    def ground(self) -> Step | None:
+    def mend(self) -> MendLink | None:
+        """Return the link by which the person asked about can mend the readiness."""
+        return self._mend(about_other=False)
+
+    @property
+    def mend_by_admin(self) -> MendLink | None:
+        """Return the link by which an admin can mend it for that person."""
+        return self._mend(about_other=True)
+
+    def _mend(self, *, about_other: bool) -> MendLink | None:
+        if self.readiness is None or self.decision == "no":
+            return None
+        return mend_link(
+            self.readiness,
+            integration=self.integration,
+            full_name=self.full_name,
+            about_other=about_other,
+        )
+
+    @property
+    def ground(self) -> ExplanationStep | None:
         """Return the rule, grant or default behind the decision, or None."""
         return next((s for s in self.steps if s.kind in LADDER), None)
 
@@ -88,7 +123,7 @@ class Holder:
     space: str  # slug; a space that is not listed answers as the one above it
     space_name: str
     decision: Decision
-    ground: Step
+    ground: ExplanationStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +138,16 @@ class Holders:
 
 def explain(*, caller: Caller, full_name: str) -> Explanation | None:
     """Explain a decision to an admin; None if there is no such capability."""
-    return explain_many(caller=caller, full_names=[full_name]).get(full_name)
+    told = explain_many(caller=caller, full_names=[full_name]).get(full_name)
+    return _tell_approver(told, caller) if told else None
 
 
 def explain_own(*, caller: Caller, full_name: str) -> Explanation | None:
     """Explain a decision to the caller; None if they may not know of the capability."""
     facts = load_facts(caller, [full_name]).get(full_name)
-    return _explanation(facts) if facts is not None and facts.mode else None
+    if facts is None or not facts.mode:
+        return None
+    return _tell_approver(_explanation(facts), caller)
 
 
 def explain_many(*, caller: Caller, full_names: Iterable[str]) -> dict[str, Explanation]:
@@ -156,27 +194,37 @@ def list_holders(*, capability: Capability, group: Group | None = None, page: in
     return Holders(tuple(_holder(row, capability) for row in rows), count, *_page(page, count))
 
 
-def _explanation(facts: Facts) -> Explanation:
+def _explanation(facts: CallerFacts) -> Explanation:
     resolution = resolve(facts)
     steps = steps_of(facts, resolution)
     off = not facts.available  # `mode` ignores availability
     return Explanation(
         full_name=facts.full_name,
+        integration=facts.integration,
         decision="no" if off else DECISIONS[facts.mode],
         because=_because(steps),
         steps=steps,
         beaten=beaten_in(steps, resolution),
-        path=tuple(Place(slug, name) for slug, name in facts.path),
+        path=tuple(ExplainedPlace(slug, name) for slug, name in facts.path),
         warnings=warnings_in(facts, resolution),
+        readiness=facts.readiness if facts.mode else None,
     )
 
 
-def _because(steps: tuple[Step, ...]) -> str:
-    """Return a sentence with the deciding step and its ground."""
+def _tell_approver(told: Explanation, caller: Caller) -> Explanation:
+    if told.readiness is None:
+        return told
+    # It is about the person, whoever reads it with which key.
+    [readiness] = tell_approvers([told.readiness], caller.user_id, alone=True)
+    return replace(told, readiness=readiness)
+
+
+def _because(steps: tuple[ExplanationStep, ...]) -> str:
+    """Return the deciding step's sentence, after its ground's if its own setting decides."""
     deciding = next(step for step in steps if step.decides)
     if deciding.kind != "own":
         return deciding.sentence
-    return f"{steps[0].sentence[:-1]}, but {deciding.sentence}"
+    return f"{steps[0].sentence} {deciding.sentence}"
 
 
 def _page(page: int, count: int) -> tuple[int, int]:
@@ -196,7 +244,7 @@ def _holder(row: HolderRow, capability: Capability) -> Holder:
     )
 
 
-def _ground(row: HolderRow, capability: Capability) -> Step:
+def _ground(row: HolderRow, capability: Capability) -> ExplanationStep:
     """Return the rule, grant or default that gives it to the holder."""
     name, integration = capability.full_name, capability.integration.slug
     facts = RightsFacts(

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from acl.rights.decision import (
     Ground,
     Resolution,
@@ -17,12 +20,19 @@ from acl.rights.decision import (
     decide,
 )
 from acl.rights.precedence import DECISIONS, LADDER, Decision, GrantKind
-from catalog.access.rights_facts import Facts
-from catalog.access.rule_conflicts import EVERYONE, RuleInWords, Warning_, surprises
+from catalog.access.rights_facts import CallerFacts
+from catalog.access.rule_conflicts import EVERYONE, RuleConflict, RuleInWords, find_conflicts
+from catalog.models.integration import ReviewState
+
+_RULE_SENTENCES = {
+    "no": gettext_lazy("A rule in %(space)s denies %(target)s for %(whom)s."),
+    "propose": gettext_lazy("A rule in %(space)s makes %(target)s ask first for %(whom)s."),
+    "allow": gettext_lazy("A rule in %(space)s allows %(target)s for %(whom)s."),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplanationStep:
     """A rule, grant, default or setting that bears on the answer, and the `effect` it alone has."""
 
     kind: Ground
@@ -39,7 +49,7 @@ class Step:
     rule: int | None = None  # its key
 
 
-def resolve(facts: Facts) -> Resolution:
+def resolve(facts: CallerFacts) -> Resolution:
     """Return which of the facts decides."""
     off = any(_why_off(facts))
     return decide(
@@ -48,21 +58,21 @@ def resolve(facts: Facts) -> Resolution:
             grants=facts.grants,
             by_default=facts.opens_it,
             asks_first=facts.ai_access == "propose",
-            stop="nobody" if not facts.somebody else "switched-off" if off else None,
+            stop="nobody" if not facts.someone else "switched-off" if off else None,
         )
     )
 
 
-def steps_of(facts: Facts, resolution: Resolution) -> tuple[Step, ...]:
+def steps_of(facts: CallerFacts, resolution: Resolution) -> tuple[ExplanationStep, ...]:
     """Return the steps in the order in which they are asked; exactly one decides."""
-    if not facts.somebody:
-        return (Step("nobody", _why_nobody(facts), "no", decides=True),)
+    if not facts.someone:
+        return (ExplanationStep("nobody", _why_nobody(facts), "no", decides=True),)
     rungs = {
         "rule": [rule_step(rule, facts.full_name, facts.integration) for rule in resolution.rules],
         "grant": [_grant(kind, facts) for kind in resolution.grants],
         "default": [_default(facts)],
     }
-    steps = [Step("switched-off", sentence, "no") for sentence in _why_off(facts)]
+    steps = [ExplanationStep("switched-off", sentence, "no") for sentence in _why_off(facts)]
     steps += [step for kind in LADDER for step in rungs[kind]]
     if facts.ai_access == "propose":
         steps.append(_own(facts))
@@ -71,21 +81,25 @@ def steps_of(facts: Facts, resolution: Resolution) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def beaten_in(steps: tuple[Step, ...], resolution: Resolution) -> tuple[Step, ...]:
+def beaten_in(
+    steps: tuple[ExplanationStep, ...], resolution: Resolution
+) -> tuple[ExplanationStep, ...]:
     """Return the rules with another effect than the one that was followed."""
     beaten = {rule.rule for rule in resolution.beaten}
     return tuple(step for step in steps if step.rule in beaten)
 
 
-def warnings_in(facts: Facts, resolution: Resolution) -> tuple[Warning_, ...]:
+def warnings_in(facts: CallerFacts, resolution: Resolution) -> tuple[RuleConflict, ...]:
     """Return warnings where the rule that was followed and those that it beat surprise."""
     if not resolution.beaten:
         return ()
-    followed, *beaten = (_said(r, facts) for r in (resolution.rules[0], *resolution.beaten))
-    return tuple(dict.fromkeys(w for other in beaten for w in surprises(followed, other)))
+    followed, *beaten = (
+        _describe_rule(r, facts) for r in (resolution.rules[0], *resolution.beaten)
+    )
+    return tuple(dict.fromkeys(w for other in beaten for w in find_conflicts(followed, other)))
 
 
-def _said(rule: RuleFact, facts: Facts) -> RuleInWords:
+def _describe_rule(rule: RuleFact, facts: CallerFacts) -> RuleInWords:
     return RuleInWords(
         effect=rule.effect,
         distance=rule.distance,
@@ -97,19 +111,14 @@ def _said(rule: RuleFact, facts: Facts) -> RuleInWords:
     )
 
 
-def rule_step(rule: RuleFact, full_name: str, integration: str) -> Step:
+def rule_step(rule: RuleFact, full_name: str, integration: str) -> ExplanationStep:
     """Return the step of a rule, not yet marked as deciding."""
     effect, target = DECISIONS[rule.effect], full_name if rule.on_capability else integration
     subject = rule.user or rule.group or EVERYONE
-    says = {
-        "no": f"denies {target} for",
-        "propose": f"lets {target} ask first for",
-        "allow": f"allows {target} for",
-    }[effect]
-    whom = f"members of {subject}" if rule.group else subject
-    return Step(
+    names = {"space": rule.space_name, "target": target, "whom": _name_subject(rule)}
+    return ExplanationStep(
         "rule",
-        f"A rule in {rule.space_name} {says} {whom}.",
+        str(_RULE_SENTENCES[effect]) % names,
         effect,
         space=rule.space,
         space_name=rule.space_name,
@@ -122,15 +131,27 @@ def rule_step(rule: RuleFact, full_name: str, integration: str) -> Step:
     )
 
 
-def grant_step(kind: GrantKind, *, full_name: str, integration: str, user: str, group: str) -> Step:
+def _name_subject(rule: RuleFact) -> str:
+    if rule.group:
+        return _("members of %(group)s") % {"group": rule.group}
+    return rule.user or _("everyone")
+
+
+def grant_step(
+    kind: GrantKind, *, full_name: str, integration: str, user: str, group: str
+) -> ExplanationStep:
     """Return the step of a grant."""
-    level, _, subject_kind = kind.partition(" ")
+    level, subject_kind = kind.split(" ")
     target = full_name if level == "capability" else integration
     subject = user if subject_kind == "user" else group
-    whom = subject if subject_kind == "user" else f"the group {subject}"
-    return Step(
+    to_user, to_group = (
+        _("%(target)s is granted to %(whom)s."),
+        _("%(target)s is granted to the group %(whom)s."),
+    )
+    granted = to_user if subject_kind == "user" else to_group
+    return ExplanationStep(
         "grant",
-        f"{target} is given to {whom}.",
+        granted % {"target": target, "whom": subject},
         "allow",
         subject=subject,
         subject_kind="user" if subject_kind == "user" else "group",
@@ -139,11 +160,12 @@ def grant_step(kind: GrantKind, *, full_name: str, integration: str, user: str, 
     )
 
 
-def open_step(group: str, integration: str) -> Step:
+def open_step(group: str, integration: str) -> ExplanationStep:
     """Return the step of an open group's default, for an integration that is not restricted."""
-    return Step(
+    return ExplanationStep(
         "default",
-        f"{group} is an open group, and {integration} is not restricted.",
+        _("%(group)s is an open group, and %(integration)s is not restricted.")
+        % {"group": group, "integration": integration},
         "allow",
         subject=group,
         subject_kind="group",
@@ -152,33 +174,41 @@ def open_step(group: str, integration: str) -> Step:
     )
 
 
-def _why_nobody(facts: Facts) -> str:
+def _why_nobody(facts: CallerFacts) -> str:
     if facts.username is None:
-        return "There is no such user."
+        return _("There is no such user.")
+    names = {"user": facts.username, "group": facts.group_name}
     if not facts.active:
-        return f"{facts.username} is deactivated."
+        return _("%(user)s is deactivated.") % names
     if facts.group_name is None:
-        return "There is no such group."
+        return _("There is no such group.")
     if not facts.member:
-        return f"{facts.username} is not a member of {facts.group_name}."
-    return f"The space is not one of {facts.group_name}'s."
+        return _("%(user)s is not a member of %(group)s.") % names
+    return _("The space does not belong to %(group)s.") % names
 
 
-def _why_off(facts: Facts) -> Iterator[str]:
+def _why_off(facts: CallerFacts) -> Iterator[str]:
     if not facts.enabled:
-        yield f"{facts.integration} is disabled."
+        yield _("%(name)s is disabled.") % {"name": facts.integration}
     if facts.integration_state != "approved":
-        yield f"{facts.integration} is {facts.integration_state}, not approved."
-    if not facts.available:
-        because = f": {facts.unavailable_reason}" if facts.unavailable_reason else "."
-        yield f"{facts.full_name} is not available{because}"
+        yield _not_approved(facts.integration, facts.integration_state)
+    if not facts.available and facts.unavailable_reason:
+        names = {"name": facts.full_name, "reason": facts.unavailable_reason}
+        yield _("%(name)s is not available: %(reason)s") % names
+    elif not facts.available:
+        yield _("%(name)s is not available.") % {"name": facts.full_name}
     if facts.state != "approved":
-        yield f"{facts.full_name} is {facts.state}, not approved."
+        yield _not_approved(facts.full_name, facts.state)
     if facts.ai_access == "blocked":
-        yield f"{facts.full_name} is blocked for AI."
+        yield _("%(name)s is blocked for AI.") % {"name": facts.full_name}
 
 
-def _grant(kind: GrantKind, facts: Facts) -> Step:
+def _not_approved(name: str, state: str) -> str:
+    label = str(ReviewState(state).label).lower()
+    return _("%(name)s is %(state)s, not approved.") % {"name": name, "state": label}
+
+
+def _grant(kind: GrantKind, facts: CallerFacts) -> ExplanationStep:
     return grant_step(
         kind,
         full_name=facts.full_name,
@@ -188,20 +218,23 @@ def _grant(kind: GrantKind, facts: Facts) -> Step:
     )
 
 
-def _default(facts: Facts) -> Step:
+def _default(facts: CallerFacts) -> ExplanationStep:
     group = facts.group_name or ""
     if facts.opens_it:
         return open_step(group, facts.integration)
-    why = f"{group} is allow-listed: what neither the group nor the person was given is out."
+    names = {"group": group, "integration": facts.integration}
     if facts.is_open:
-        why = f"{group} is an open group, but {facts.integration} is restricted to chosen groups."
+        why = _("%(group)s is an open group, but %(integration)s is restricted.") % names
+    else:
+        why = _("%(group)s is allow-listed, and nothing grants it to the group or the person.")
+        why %= names
     return replace(open_step(group, facts.integration), sentence=why, effect="no")
 
 
-def _own(facts: Facts) -> Step:
-    return Step(
+def _own(facts: CallerFacts) -> ExplanationStep:
+    return ExplanationStep(
         "own",
-        f"{facts.full_name} asks first by its own setting.",
+        _("%(name)s asks first by its own setting.") % {"name": facts.full_name},
         "propose",
         target=facts.full_name,
         target_kind="capability",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group
 from django.db.models import Count, F, Q, QuerySet
 
+from catalog.access.integration_readiness import IntegrationReadiness, readiness_for_admins
 from catalog.models import (
     CapabilityGroupPermission,
     Integration,
@@ -35,7 +36,7 @@ class MatrixWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MatrixColumn:
     """A group and its default."""
 
     group: Group
@@ -44,10 +45,10 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """The grants of one group on one integration."""
 
-    column: Column
+    column: MatrixColumn
     granted: bool
     by_default: bool
     tools: int  # single capabilities that the group was given
@@ -55,21 +56,22 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """An integration and its cells."""
 
     integration: Integration
     tools: int
     usable: bool
-    cells: tuple[Cell, ...]
+    standing: IntegrationReadiness | None  # None without a usable tool
+    cells: tuple[MatrixCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """A window of the matrix, and the size of both sides."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[MatrixColumn, ...]
+    rows: tuple[MatrixRow, ...]
     groups: int
     integrations: int
     page: int
@@ -85,13 +87,13 @@ def access_matrix(wanted: MatrixWindow) -> Matrix:
     column, column_pages = _clamp_page(wanted.column, group_count, COLUMNS)
     page, pages = _clamp_page(wanted.page, integration_count, ROWS)
     columns = tuple(
-        Column(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
+        MatrixColumn(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
         for group in groups[(column - 1) * COLUMNS : column * COLUMNS]
     )
     shown = list(integrations[(page - 1) * ROWS : page * ROWS])
     return Matrix(
         columns=columns,
-        rows=_rows(shown, columns),
+        rows=_build_rows(shown, columns),
         groups=group_count,
         integrations=integration_count,
         page=page,
@@ -138,22 +140,26 @@ def _integrations(wanted: MatrixWindow) -> "QuerySet[Integration]":
     return found.filter(shown).annotate(tools=Count("capabilities")).order_by("title", "pk")
 
 
-def _rows(shown: list[Integration], columns: tuple[Column, ...]) -> tuple[Row, ...]:
+def _build_rows(
+    shown: list[Integration], columns: tuple[MatrixColumn, ...]
+) -> tuple[MatrixRow, ...]:
     groups = [column.group.pk for column in columns]
     keys = [integration.pk for integration in shown]
     granted = grants_to_groups(groups, keys)
     tools, rules = _single_tools(groups, keys), _rules(groups, keys)
+    standing = readiness_for_admins(keys)
 
-    def cell(column: Column, integration: Integration) -> Cell:
+    def cell(column: MatrixColumn, integration: Integration) -> MatrixCell:
         pair = (column.group.pk, integration.pk)
         by_default = column.is_open and not integration.restricted
-        return Cell(column, pair in granted, by_default, tools[pair], rules[pair])
+        return MatrixCell(column, pair in granted, by_default, tools[pair], rules[pair])
 
     return tuple(
-        Row(
+        MatrixRow(
             integration=integration,
             tools=integration.tools,  # type: ignore[attr-defined]
             usable=integration.enabled and integration.state == "approved",
+            standing=standing.get(integration.pk),
             cells=tuple(cell(column, integration) for column in columns),
         )
         for integration in shown

@@ -6,8 +6,11 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 from django.db.models import Model
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from acl.models import AccessRequest
+from acl.rights.access_requests import grant_request
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -29,7 +32,7 @@ class GrantRefused(Exception):
     """A grant needs exactly one user or group."""
 
     def __init__(self) -> None:
-        super().__init__("Name either a user or a group.")
+        super().__init__(_("Choose either a user or a group."))
 
 
 @transaction.atomic
@@ -95,6 +98,24 @@ def grant_integrations(
         slugs = sorted(integration.slug for integration in new)
         record(by=by, action="grant.add", target=f"group {group}", details={"integrations": slugs})
     return len(new)
+
+
+@transaction.atomic
+def grant_requested(
+    *,
+    by: User,
+    request: AccessRequest,
+    target: Integration | Capability,
+    to_group: bool,
+    note: str,
+) -> AccessRequest:
+    """Grant `target` to the person, or to the request's group, and answer the request."""
+    answered = grant_request(by=by, request=request, note=note)
+    if to_group:
+        grant(by=by, target=target, group=request.group)
+    else:
+        grant(by=by, target=target, user=request.user)
+    return answered
 
 
 @transaction.atomic

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from acl.rights.caller import Caller
-from catalog.access.explanation import Explanation, Step, explain_many
+from catalog.access.explanation import Explanation, ExplanationStep, explain_many
 from catalog.models import Capability
 
 
@@ -37,30 +39,48 @@ def grounds_for(
 
 
 def _for_admin(explanation: Explanation | None, capability: Capability) -> Ground:
-    """Return Explain's sentence, to follow "because"."""
     step = explanation.ground if explanation else None
-    if step is None:
-        return Ground("it was theirs a moment ago")
-    sentence = step.sentence.removesuffix(".")
-    return Ground(f"a{sentence[1:]}" if step.kind == "rule" else sentence)
+    names = {"target": step.target, "subject": step.subject} if step else {}
+    match step:
+        case None:  # revoked since the list was read
+            return Ground(_("it was theirs a moment ago"))
+        case ExplanationStep(kind="rule"):
+            return _ground_of_rule(step)
+        case ExplanationStep(kind="grant", subject_kind="user"):
+            return Ground(_("%(target)s is granted to %(subject)s") % names)
+        case ExplanationStep(kind="grant"):
+            return Ground(_("%(target)s is granted to the group %(subject)s") % names)
+        case ExplanationStep():
+            return Ground(_("%(subject)s is open and %(target)s is not restricted") % names)
 
 
 def _for_caller(explanation: Explanation | None, capability: Capability) -> Ground:
     step = explanation.ground if explanation else None
     title = capability.integration.title
     on_integration = step is not None and step.target_kind == "integration"
-    if step is None:  # revoked since the list was read
-        return Ground("it was yours a moment ago")
     match step:
-        case Step(kind="rule"):
-            after = " lets it ask first" if step.effect == "propose" else " allows it"
-            return Ground("a rule in ", step.space_name, after)
-        case Step(kind="grant", subject_kind="user"):
+        case None:
+            return Ground(_("it was yours a moment ago"))
+        case ExplanationStep(kind="rule"):
+            return _ground_of_rule(step)
+        case ExplanationStep(kind="grant", subject_kind="user"):
             if on_integration:
-                return Ground("", title, " was given to you")
-            return Ground("it was given to you")
-        case Step(kind="grant"):
-            after = f" has {title}" if on_integration else " has this one"
-            return Ground("your group ", step.subject, after)
-        case _:
-            return Ground("your group ", step.subject, " is open")
+                return _emphasize(_("%(name)s is granted to you"), title)
+            return Ground(_("it is granted to you"))
+        case ExplanationStep(kind="grant"):
+            if on_integration:
+                return _emphasize(_("%(name)s is granted to your group"), title)
+            return _emphasize(_("it is granted to your group %(name)s"), step.subject)
+        case ExplanationStep():
+            return _emphasize(_("your group %(name)s is open"), step.subject)
+
+
+def _ground_of_rule(step: ExplanationStep) -> Ground:
+    asks, allows = _("a rule in %(name)s makes it ask first"), _("a rule in %(name)s allows it")
+    return _emphasize(asks if step.effect == "propose" else allows, step.space_name)
+
+
+def _emphasize(message: str, name: str) -> Ground:
+    """Split a message, which follows "because", around its `%(name)s`."""
+    before, after = message.partition("%(name)s")[::2]
+    return Ground(before, name, after)

@@ -56,7 +56,7 @@ def denied_to_all(group: int) -> Q:
 
 def _beats_a_deny_for_many(kind: RuleKind) -> bool:
     """Return True if such a rule could give back to some what another in its space denies."""
-    return any(
+    return kind.effect != NO and any(
         beats(kind, deny)
         for deny in RULE_KINDS
         if deny.effect == NO and deny.subject_kind != "user"

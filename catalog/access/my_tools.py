@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from acl.rights.caller import Caller
 from catalog.access.grounds import Ground, grounds_for
+from catalog.access.tool_readiness import load_readiness
 from catalog.models import Capability
 from catalog.querysets import CapabilityQuerySet
+from catalog.readiness.mend_links import MendLink, mend_link
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import Readiness, ToolReadiness
 
 PAGE_SIZE = 50
 # Large columns that lists do not show.
@@ -27,13 +32,33 @@ class ToolFilters:
 
 @dataclass(frozen=True, slots=True)
 class MyTool:
-    """A usable capability, its ground, and what it lacks."""
+    """A usable capability, its ground, and what a call would do now."""
 
     capability: Capability
     ground: Ground
-    asks_first: bool
-    missing: tuple[str, ...]
+    readiness: ToolReadiness
     secrets: tuple[str, ...]
+
+    @property
+    def mend(self) -> MendLink | None:
+        """Return the link that mends it, or None."""
+        tool = self.capability
+        return mend_link(
+            self.readiness, integration=tool.integration.slug, full_name=tool.full_name
+        )
+
+    @property
+    def problems(self) -> list[str]:
+        """Return why a call would not be carried out now, in sentences."""
+        if self.readiness.is_offered:
+            return []
+        detail = ""
+        if self.readiness.obstacle is Obstacle.NOT_AVAILABLE:
+            detail = self.capability.unavailable_reason
+        elif self.readiness.is_failing and self.capability.integration.health:
+            # Workers store the English message; the catalogues know it.
+            detail = _(self.capability.integration.health)
+        return [self.readiness.sentence, *([detail] if detail else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +85,6 @@ def list_my_tools(*, caller: Caller, wanted: ToolFilters) -> MyTools:
     start = (page - 1) * PAGE_SIZE
     rows = (
         matches.in_category(wanted.category)
-        .with_access(caller, unavailable=True)
         .select_related("integration")
         .defer(*_NOT_LISTED)
         .order_by("category", "display_name", "pk")[start : start + PAGE_SIZE]
@@ -72,48 +96,36 @@ def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     """Return a tool of the caller; None if it does not exist or is not theirs."""
     # Unavailable tools are included: the page shows what they lack.
     usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
-    rows = list(usable.with_access(caller, unavailable=True).select_related("integration"))
-    return _with_grounds(caller, rows)[0] if rows else None
+    found = _with_grounds(caller, list(usable.select_related("integration")))
+    return found[0] if found else None
 
 
 def _filter_tools(caller: Caller, wanted: ToolFilters) -> CapabilityQuerySet:
     matches = Capability.objects.usable_by(caller, unavailable=True)
     matches = matches.of_kind(wanted.kind).mentioning(wanted.words)
-    if wanted.show == "missing":
-        return matches.filter(Q(available=False) | _BROKEN)
-    if wanted.show in {"runs", "asks"}:
-        matches = matches.with_access(caller, unavailable=True)
-        return matches.filter(Q(asks_first=wanted.show == "asks"))
+    if shown := _SHOWN.get(wanted.show):
+        found = load_readiness(caller, unavailable=True).items()
+        matches = matches.filter(pk__in=[pk for pk, ready in found if ready.state in shown])
     return matches
 
 
-_BROKEN = Q(integration__connection__in=["disconnected", "failing"])
+_SHOWN = {
+    "runs": {Readiness.READY, Readiness.DESCRIBED_ONLY},
+    "asks": {Readiness.ASKS_FIRST},
+    "missing": {Readiness.NEEDS_YOU, Readiness.NEEDS_ADMIN, Readiness.FAILING},
+}
 
 
 def _with_grounds(caller: Caller, rows: list[Capability]) -> tuple[MyTool, ...]:
+    # A right may be lost between the statements: such a tool is left out.
+    ready = load_readiness(caller, [row.pk for row in rows], unavailable=True)
     grounds = grounds_for(caller=caller, capabilities=rows) if rows else {}
     return tuple(
-        MyTool(
-            capability=row,
-            ground=grounds[row.pk],
-            asks_first=bool(getattr(row, "asks_first", False)),
-            missing=tuple(_missing(row)),
-            secrets=_secrets(row),
-        )
+        MyTool(row, grounds[row.pk], ready[row.pk], _secrets(row))
         for row in rows
+        if row.pk in ready
     )
 
 
 def _secrets(row: Capability) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*row.integration.required_secrets, *row.required_secrets]))
-
-
-def _missing(row: Capability) -> list[str]:
-    problems = []
-    if not row.available:
-        problems.append(row.unavailable_reason or "It is not available at the moment.")
-    if row.integration.connection == "disconnected":
-        problems.append(f"{row.integration.title} is not connected.")
-    if row.integration.connection == "failing":
-        problems.append(row.integration.health or f"{row.integration.title} does not answer.")
-    return problems

@@ -12,7 +12,16 @@ from acl.rights.caller import Caller
 from acl.rights.decision import RuleFact
 from acl.rights.precedence import GrantKind
 from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.models import RuntimeCapability
 from catalog.querysets import TABLES
+from catalog.readiness.facts import (
+    COLUMNS,
+    MODE_OF_ROW,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+)
+from catalog.readiness.readiness import ToolReadiness
 
 _STATEMENT = f"""
 WITH RECURSIVE {rights_sql(TABLES, named=True)},
@@ -20,7 +29,7 @@ caller AS MATERIALIZED (
   SELECT u.username, u.is_active AS active, g.name AS group_name,
          EXISTS (SELECT FROM auth_user_groups m WHERE m.user_id = u.id AND m.group_id = g.id)
            AS member,
-         EXISTS (SELECT FROM who) AS somebody, (SELECT open_default FROM who) AS is_open,
+         EXISTS (SELECT FROM who) AS someone, (SELECT open_default FROM who) AS is_open,
          COALESCE((SELECT json_agg(json_build_object('slug', s.slug, 'name', s.name)
                                    ORDER BY path.distance)
                    FROM path JOIN acl_space s ON s.id = path.id), '[]') AS path
@@ -29,9 +38,12 @@ caller AS MATERIALIZED (
   LEFT JOIN auth_group g ON g.id = %(group)s::bigint
 )
 SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integration_state,
-       i.restricted, c.available, c.unavailable_reason, c.state, c.ai_access,
+       i.restricted, c.available AND c.id NOT IN (SELECT id FROM ended) AS available,
+       CASE WHEN c.id IN (SELECT id FROM ended) THEN '{RuntimeCapability.EXPIRED}'
+            ELSE c.unavailable_reason END AS unavailable_reason, c.state, c.ai_access,
        CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 2) THEN 2
             WHEN c.id IN (SELECT id FROM usable WHERE mode = 1) THEN 1 ELSE 0 END AS mode,
+       {facts_sql(mode=MODE_OF_ROW)},
        COALESCE((
          SELECT json_agg(json_build_object(
              'rule', r.id, 'effect', r.effect, 'distance', h.distance, 'space', s.slug,
@@ -61,7 +73,7 @@ WHERE c.full_name = ANY (%(names)s::text[])
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CallerFacts:
     """Facts about one capability for one caller. Rules and grants are in no order."""
 
     full_name: str
@@ -74,6 +86,7 @@ class Facts:
     unavailable_reason: str
     state: str
     ai_access: str
+    readiness: ToolReadiness  # means nothing without the right
     mode: int  # by the statement: 0 no, 1 asks first, 2 runs; as if it were available
     rules: tuple[RuleFact, ...]
     grants: tuple[GrantKind, ...]
@@ -81,7 +94,7 @@ class Facts:
     active: bool | None
     group_name: str | None
     member: bool
-    somebody: bool  # the caller can be answered at all
+    someone: bool  # the caller can be answered at all
     is_open: bool | None
     path: tuple[tuple[str, str], ...]  # slug and name of the caller's space and those above it
 
@@ -91,9 +104,13 @@ class Facts:
         return bool(self.is_open) and not self.restricted
 
 
-def load_facts(caller: Caller, names: list[str]) -> dict[str, Facts]:
+def load_facts(caller: Caller, names: list[str]) -> dict[str, CallerFacts]:
     """Return the facts by full name, in one statement. Unknown names are left out."""
-    parameters = {**rights_parameters(caller, unavailable=True), "names": names}
+    parameters = {
+        **rights_parameters(caller, unavailable=True),
+        **facts_parameters(),
+        "names": names,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT, parameters)
         columns = [column.name for column in cursor.description or ()]
@@ -101,8 +118,9 @@ def load_facts(caller: Caller, names: list[str]) -> dict[str, Facts]:
     return {row["full_name"]: _facts(row) for row in rows}
 
 
-def _facts(row: dict[str, Any]) -> Facts:
+def _facts(row: dict[str, Any]) -> CallerFacts:
+    row["readiness"] = readiness_from([row.pop(name) for name in COLUMNS])
     row["rules"] = tuple(RuleFact(**rule) for rule in row["rules"])
     row["grants"] = tuple(row["grants"])
     row["path"] = tuple((place["slug"], place["name"]) for place in row["path"])
-    return Facts(**row)
+    return CallerFacts(**row)

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.models import Space
-from catalog.access.rule_conflicts import EVERYONE, RuleInWords, Warning_, surprises
+from catalog.access.rule_conflicts import EVERYONE, RuleConflict, RuleInWords, find_conflicts
 from catalog.models import Capability, Integration, Rule
 
-__all__ = ["RuleRefused", "Warning_", "add_rule", "find_warnings", "remove_rule"]
+__all__ = ["RuleConflict", "RuleRefused", "add_rule", "find_warnings", "remove_rule"]
 MOST_WARNINGS = 10
 
 
@@ -96,11 +97,11 @@ def find_warnings(
     capability: Capability | None = None,
     user: User | None = None,
     group: Group | None = None,
-) -> list[Warning_]:
+) -> list[RuleConflict]:
     """Return warnings about conflicts of this rule with existing ones."""
     rule = _build_rule(space, effect, integration, capability, user, group)
     above = _ancestors(space)
-    found: dict[Warning_, None] = {}
+    found: dict[RuleConflict, None] = {}
     for other in _conflicting_rules(rule):
         if _share_subjects(rule, other):
             found |= dict.fromkeys(_compare_rules(rule, other, above))
@@ -131,11 +132,11 @@ def _build_rule(
 ) -> Rule:
     """Build the unsaved rule, or raise RuleRefused."""
     if (integration is None) == (capability is None):
-        raise RuleRefused("A rule is about one integration or one capability.")
+        raise RuleRefused(_("Choose either an integration or a tool for the rule."))
     if user is not None and group is not None:
-        raise RuleRefused("A rule is for one user, for one group, or for everyone.")
+        raise RuleRefused(_("A rule applies to one user, one group, or everyone."))
     if effect not in Rule.Effect.values:
-        raise RuleRefused("A rule allows, denies or proposes.")
+        raise RuleRefused(_("A rule allows, denies or asks first."))
     return Rule(
         space=space,
         effect=effect,
@@ -161,13 +162,13 @@ def _conflicting_rules(rule: Rule) -> Iterator[Rule]:
     return rules.select_related(*related).order_by("pk").iterator()
 
 
-def _compare_rules(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[Warning_]:
+def _compare_rules(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[RuleConflict]:
     """Yield warnings about a rule that denies and one that does not."""
     for lower, upper in ((rule, other), (other, rule)):
         if upper.space_id in above.get(lower.space_id, ()):
-            yield from surprises(describe_rule(lower), describe_rule(upper, distance=1))
+            yield from find_conflicts(describe_rule(lower), describe_rule(upper, distance=1))
     if rule.space_id == other.space_id:
-        yield from surprises(describe_rule(rule), describe_rule(other))
+        yield from find_conflicts(describe_rule(rule), describe_rule(other))
 
 
 def _share_subjects(rule: Rule, other: Rule) -> bool:

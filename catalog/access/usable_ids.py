@@ -4,7 +4,10 @@ Ids, disconnected integrations and the catalogue's version come from one stateme
 consistent.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from django.db import connection
@@ -13,6 +16,10 @@ from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
+from catalog.readiness.approval_policy import asks_first_sql
+from catalog.readiness.facts import facts_parameters, for_staff_sql, runs_here_sql
+from catalog.readiness.obstacles import Obstacle, obstacle_sql
+from catalog.readiness.readiness import ToolReadiness
 
 # xmin distinguishes states with the same number, after a rollback or a restored backup.
 VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id = 1"
@@ -20,31 +27,71 @@ VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id
 
 @cache
 def _all_ids(*, united: bool) -> str:
+    asks_first = asks_first_sql(mode="usable.mode", capability="c", integration="i")
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT ARRAY(SELECT id FROM usable WHERE mode = 2), ARRAY(SELECT id FROM usable WHERE mode = 1),
-       ARRAY(SELECT slug FROM catalog_integration WHERE connection = 'disconnected'),
-       COALESCE(({VERSION_SQL}), '')
+WITH RECURSIVE {rights_sql(TABLES, united=united)},
+shown AS MATERIALIZED (
+  SELECT c.id, c.integration_id, {asks_first} AS asks_first, {runs_here_sql("c", "i")} AS runs_here
+  FROM usable JOIN catalog_capability c ON c.id = usable.id
+  JOIN catalog_integration i ON i.id = c.integration_id
+),
+provider AS (
+  SELECT i.slug, {obstacle_sql(integration="i", user="%(user)s::bigint")} AS obstacle,
+         i.failing_since
+  FROM catalog_integration i WHERE i.id IN (SELECT integration_id FROM shown)
+)
+SELECT ARRAY(SELECT id FROM shown), ARRAY(SELECT id FROM shown WHERE asks_first),
+       ARRAY(SELECT id FROM shown WHERE NOT runs_here),
+       (SELECT jsonb_object_agg(slug, jsonb_build_array(obstacle, failing_since))
+        FROM provider WHERE obstacle > 0),
+       {for_staff_sql("%(user)s::bigint")}, COALESCE(({VERSION_SQL}), '')
 """  # noqa: S608 - constants only
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Keys of usable capabilities, and the catalogue version they belong to."""
+    """Keys of usable capabilities with their readiness, and the catalogue version they belong
+    to."""
 
-    runs: frozenset[int]
+    ids: frozenset[int]
     asks_first: frozenset[int]
-    # Slugs of all disconnected integrations, usable or not: never show them unfiltered.
-    disconnected: frozenset[str]
+    described: frozenset[int]
+    # Of the integrations that provide them, by slug: the obstacle, and since when it fails.
+    obstacles: Mapping[str, tuple[Obstacle, datetime | None]]
+    for_staff: bool
     version: str
+
+    def readiness_of(self, pk: int, integration: str) -> ToolReadiness:
+        """Return the readiness of a usable capability."""
+        obstacle, since = self.obstacles.get(integration, (Obstacle.NONE, None))
+        asks_first, runs_here = pk in self.asks_first, pk not in self.described
+        return ToolReadiness(asks_first, obstacle, runs_here, since, for_staff=self.for_staff)
+
+    @property
+    def disconnected(self) -> frozenset[str]:
+        """Return the slugs of disconnected integrations."""
+        found = self.obstacles.items()
+        return frozenset(slug for slug, (what, _) in found if what is Obstacle.NOT_CONNECTED)
 
 
 def usable_ids(caller: Caller) -> Usable:
     """Return the ids that `caller` may use now."""
+    parameters = {**rights_parameters(caller), **facts_parameters()}
     with connection.cursor() as cursor:
-        cursor.execute(_all_ids(united=caller.is_united), rights_parameters(caller))
-        runs, asks_first, disconnected, version = cursor.fetchone()
-    return Usable(frozenset(runs), frozenset(asks_first), frozenset(disconnected), version)
+        cursor.execute(_all_ids(united=caller.is_united), parameters)
+        ids, asks_first, described, obstacles, for_staff, version = cursor.fetchone()
+    return Usable(
+        frozenset(ids),
+        frozenset(asks_first),
+        frozenset(described),
+        {slug: _obstacle(*values) for slug, values in json.loads(obstacles or "{}").items()},
+        for_staff,
+        version,
+    )
+
+
+def _obstacle(number: int, since: str | None) -> tuple[Obstacle, datetime | None]:
+    return Obstacle(number), datetime.fromisoformat(since) if since else None
 
 
 def catalog_version() -> str:

@@ -2,14 +2,18 @@
 
 from catalog.admin.entry_admin import CapabilityAdmin, IntegrationAdmin, RuleAdmin
 from catalog.admin.graph_admin import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
-from catalog.admin.manifest_admin import ManifestFileAdmin
-from catalog.admin.server_admin import HealthCheckAdmin, SecretAdmin
-from catalog.admin.trust_admin import DefinitionAdmin, ServerProposalAdmin, SyncAdmin
-from catalog.admin.vector_admin import (
+from catalog.admin.read_only_admin import (
     CatalogVersionAdmin,
+    DefinitionAdmin,
     EmbeddingAdmin,
     EmbeddingModelAdmin,
+    HealthCheckAdmin,
     LexicalVectorAdmin,
+    ManifestFileAdmin,
+    RuntimeCapabilityAdmin,
+    SecretAdmin,
+    ServerProposalAdmin,
+    SyncAdmin,
 )
 
 __all__ = [
@@ -26,6 +30,7 @@ __all__ = [
     "MentionAdmin",
     "PresetAdmin",
     "RuleAdmin",
+    "RuntimeCapabilityAdmin",
     "SecretAdmin",
     "ServerProposalAdmin",
     "SyncAdmin",

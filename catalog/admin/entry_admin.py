@@ -1,25 +1,93 @@
-"""Admin of integrations, capabilities and rules."""
+"""Admin of integrations, capabilities and rules, with grants as inlines."""
 
 from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db.models import Count, Model, QuerySet
+from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin
 from catalog.admin.findings_form import GatedForm
-from catalog.admin.grant_inlines import (
-    CapabilityGroupInline,
-    CapabilityUserInline,
-    IntegrationGroupInline,
-    IntegrationUserInline,
-)
+from catalog.effects.assessment import CORRECTABLE, FLAGS
 from catalog.formats.categories import canonical_category
-from catalog.models import Capability, Integration, Rule
+from catalog.models import (
+    Capability,
+    CapabilityGroupPermission,
+    CapabilityUserPermission,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+    Rule,
+)
 from catalog.models.integration import ReviewState
 from catalog.registration.admin_corrections import awaits_review, correct_capability
+
+
+class GrantFormSet(BaseInlineFormSet):
+    """Grants below a row; the permission is fixed."""
+
+    def clean(self) -> None:
+        """Refuse duplicate users and groups."""
+        super().clean()
+        subject = self.form.base_fields.keys() & {"user", "group"}
+        seen = set()
+        for form in self.forms:
+            chosen = form.cleaned_data.get(next(iter(subject))) if form.is_valid() else None
+            if chosen is not None and not form.cleaned_data.get("DELETE") and chosen in seen:
+                raise forms.ValidationError(_("%(name)s is listed twice.") % {"name": chosen})
+            seen.add(chosen)
+
+    def save_new(self, form: forms.ModelForm, commit: bool = True) -> Model:
+        codename = f"use_{self.instance._meta.model_name}"
+        form.instance.permission = Permission.objects.get(
+            content_type__app_label="catalog", codename=codename
+        )
+        return cast(Model, super().save_new(form, commit))
+
+
+class GrantInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    formset = GrantFormSet
+    extra = 0
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        """Exclude Django's own permissions, such as the one to change the row."""
+        grants: QuerySet = super().get_queryset(request)
+        return grants.filter(permission__codename__startswith="use_")
+
+
+class GroupGrantInline(GrantInline):
+    fields = ("group",)
+    autocomplete_fields = ("group",)
+    verbose_name = "group that may use it"
+    verbose_name_plural = "groups that may use it"
+
+
+class UserGrantInline(GrantInline):
+    fields = ("user",)
+    autocomplete_fields = ("user",)
+    verbose_name = "person who may use it"
+    verbose_name_plural = "people who may use it, in every group of theirs"
+
+
+class IntegrationGroupInline(GroupGrantInline):
+    model = IntegrationGroupPermission
+
+
+class IntegrationUserInline(UserGrantInline):
+    model = IntegrationUserPermission
+
+
+class CapabilityGroupInline(GroupGrantInline):
+    model = CapabilityGroupPermission
+
+
+class CapabilityUserInline(UserGrantInline):
+    model = CapabilityUserPermission
 
 
 class DescribedAdmin(AuditedAdmin):
@@ -61,6 +129,16 @@ class CapabilityForm(GatedForm):
     """The form for an admin's decisions about a capability."""
 
     gated = ("category",)
+    side_effect = forms.ChoiceField(choices=Capability.SideEffect.choices, required=False)
+    effect_flags = forms.MultipleChoiceField(
+        choices=[(flag, flag.replace("_", " ")) for flag in FLAGS],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def clean_side_effect(self) -> str:
+        """Return the chosen effect; without a choice, it stays."""
+        return str(self.cleaned_data["side_effect"] or self.instance.side_effect)
 
     def clean_state(self) -> str:
         """Refuse to approve a quarantined capability here: only the review can."""
@@ -68,7 +146,8 @@ class CapabilityForm(GatedForm):
         if state == ReviewState.APPROVED and awaits_review(self.instance.pk):
             slug = self.instance.integration.slug
             raise forms.ValidationError(
-                f"Its definition waits for a review. Approve it at /integrations/{slug}/review/."
+                _("Its definition awaits a review. Approve it at %(address)s.")
+                % {"address": f"/integrations/{slug}/review/"}
             )
         return state
 
@@ -76,14 +155,18 @@ class CapabilityForm(GatedForm):
         """Normalize the category."""
         folded = canonical_category(self.cleaned_data["category"])
         if not folded:
-            raise forms.ValidationError("A category has letters or digits.")
+            raise forms.ValidationError(_("A category needs letters or digits."))
         return folded
 
 
 @admin.register(Capability)
 class CapabilityAdmin(DescribedAdmin):
     form = CapabilityForm
-    editable = ("category", "state", "ai_access", "core", "pinned", "approve_findings")
+    editable = (
+        *("category", "state", "ai_access", "core", "pinned"),
+        *CORRECTABLE,
+        "approve_findings",
+    )
     list_display = (
         *("full_name", "display_name", "kind", "category", "category_inferred"),
         *("side_effect", "ai_access", "available", "state"),

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Model, QuerySet
 from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
@@ -24,14 +25,14 @@ class EdgeForm(forms.ModelForm):
         """Refuse an edge from a capability to itself."""
         values: dict[str, Any] = super().clean() or {}
         if values.get("source") is not None and values.get("source") == values.get("target"):
-            raise forms.ValidationError("A capability is not related to itself.")
+            raise forms.ValidationError(_("A capability cannot be related to itself."))
         return values
 
     def clean_weight(self) -> float:
         """Require a weight from 0 to 1."""
         weight = float(self.cleaned_data["weight"])
         if not 0 <= weight <= 1:
-            raise forms.ValidationError("A weight is from 0 to 1.")
+            raise forms.ValidationError(_("A weight must be from 0 to 1."))
         return weight
 
     def _post_clean(self) -> None:
@@ -122,7 +123,7 @@ class MemberFormSet(BaseInlineFormSet):
         ]
         if len(kept) > MOST_IN_A_PRESET:
             raise forms.ValidationError(
-                f"A preset has at most {MOST_IN_A_PRESET} capabilities: each two are an edge."
+                _("A preset has at most %(limit)s capabilities.") % {"limit": MOST_IN_A_PRESET}
             )
 
 

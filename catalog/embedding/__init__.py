@@ -2,18 +2,15 @@
 
 __all__ = [
     "configured_embedder",
-    "document_vectors",
     "embedder",
     "embedding_jobs",
     "embedding_text",
     "model_conversion",
-    "model_export",
-    "model_list",
-    "model_switch",
     "onnx_embedder",
-    "provenance",
     "query_vectors",
     "sentence_transformers_embedder",
     "shipped_model",
+    "stored_models",
+    "vector_batches",
     "weight_adapter",
 ]

@@ -10,13 +10,16 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import structlog
 from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import Exists, F, OuterRef
 
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable
+from catalog.embedding.embedder import Embedder, EmbedderLoading, EmbedderUnavailable
 from catalog.models import Capability, Embedding, EmbeddingModel
 
+log = structlog.get_logger(__name__)
+_FIRST_TEXT = "Is anyone there?"
 RETRY_SECONDS = 10  # do not read a damaged model file again for every request
 RECHECK_SECONDS = 5
 
@@ -30,11 +33,31 @@ class LazyEmbedder:
         self._embedder: Embedder | None = None
         self._failure = ""
         self._failed_at = 0.0
+        self._loading = False
+
+    def load_in_background(self) -> None:
+        """Create the embedder in a thread. Until then, `get` raises EmbedderLoading."""
+        self._loading = True
+        threading.Thread(target=self._load, name="embedder", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            with self._lock:
+                self._embedder = self._embedder or self._make_embedder()
+            # The first text shows whether an endpoint answers.
+            self._embedder.embed([_FIRST_TEXT])
+        except EmbedderUnavailable as problem:
+            log.warning("the embedding model is not available", reason=str(problem))
+        finally:
+            self._loading = False
 
     def get(self) -> Embedder:
         """Return the embedder, or raise EmbedderUnavailable with the reason."""
         if self._embedder is not None:
             return self._embedder
+        # Loading torch takes a minute on a slow disk: requests go on by words meanwhile.
+        if self._loading:
+            raise EmbedderLoading("The embedding model is loading.")
         with self._lock:
             if self._embedder is None:
                 self._embedder = self._make_embedder()
@@ -83,6 +106,38 @@ def embedder_for(name: str) -> Embedder:
     raise EmbedderUnavailable(
         f"The vectors were made by {name}, but the settings name {configured.name}."
     )
+
+
+def start_embedder() -> None:
+    """Create the embedder for a web process: at once if that is quick, else in a thread."""
+    if settings.PEGBOARD_EMBEDDER == "onnx":
+        warm_embedder()
+    else:
+        _providers[settings.PEGBOARD_EMBEDDER].load_in_background()
+
+
+def chosen_embedder_problem() -> str:
+    """Return why the configured embedder is not available, or ""; another one may answer."""
+    try:
+        return str(getattr(configured_embedder(), "problem", ""))
+    except EmbedderUnavailable as unavailable:
+        return str(unavailable)
+
+
+def obvious_embedder_problem() -> str:
+    """Return what the settings' embedder certainly lacks, without loading or asking it."""
+    if settings.PEGBOARD_EMBEDDER == "sentence-transformers":
+        from catalog.embedding.sentence_transformers_embedder import find_missing
+
+        return find_missing(settings.PEGBOARD_EMBEDDING_MODEL)
+    if settings.PEGBOARD_EMBEDDER == "openai" and not settings.PEGBOARD_EMBEDDING_KEY:
+        return "PEGBOARD_EMBEDDING_KEY is not set: the endpoint may refuse requests."
+    return ""
+
+
+def embedder_problem() -> str:
+    """Return why the configured or the answering embedder is not available, or ""."""
+    return chosen_embedder_problem() or warm_embedder()
 
 
 def warm_embedder() -> str:
@@ -164,7 +219,14 @@ def _find_shipped(name: str) -> LazyEmbedder | None:
 def _sentence_transformers() -> Embedder:
     from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
 
-    return SentenceTransformersEmbedder(settings.PEGBOARD_EMBEDDING_MODEL)
+    return SentenceTransformersEmbedder(settings.PEGBOARD_EMBEDDING_MODEL or _float32_model())
+
+
+def _float32_model() -> str:
+    from catalog.embedding.shipped_model import prepare_float32_model
+
+    root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
+    return str(prepare_float32_model(root, trained=trained))
 
 
 def _openai() -> Embedder:

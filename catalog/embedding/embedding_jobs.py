@@ -6,13 +6,11 @@ repeated, late or reordered ones end in the same rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import structlog
 from django.conf import settings
 from django.db import connection
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Q, QuerySet
 
 from acl.platform.jobs.job_rows import claim_overdue, overdue, update_unlocked
 from catalog.embedding.configured_embedder import (
@@ -20,14 +18,12 @@ from catalog.embedding.configured_embedder import (
     configured_embedder_name,
     embedder_for,
 )
-from catalog.embedding.document_vectors import embed_documents
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.vector_batches import VectorTable, chunks
 from catalog.models import Embedding, EmbeddingModel
 
 log = structlog.get_logger(__name__)
-Item = TypeVar("Item")
-CRASHED = "Embedding this text crashed the worker on every attempt."
 
 
 def request_vectors(hashes: Mapping[int, str]) -> list[int]:
@@ -56,16 +52,12 @@ RETURNING capability_id
 
 def pending_embeddings() -> QuerySet[Embedding]:
     """Return the pending rows that may be tried again."""
-    return Embedding.objects.exclude(vector_hash=F("text_hash")).filter(
-        attempts__lt=settings.PEGBOARD_EMBEDDING_ATTEMPTS
-    )
+    return _TABLE.pending()
 
 
 def failed_embeddings() -> QuerySet[Embedding]:
     """Return the rows given up after too many attempts; a changed text resets them."""
-    return Embedding.objects.exclude(vector_hash=F("text_hash")).filter(
-        attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS
-    )
+    return _TABLE.failed()
 
 
 def embed_capabilities(ids: Sequence[int], model_id: int | None = None) -> int:
@@ -101,69 +93,18 @@ def _embed_by(model: EmbeddingModel, ids: Sequence[int]) -> int:
     rows = pending_embeddings().filter(model=model, capability__in=ids)
     if not rows.exists():
         return 0
+    new_first = rows.order_by("attempts", "capability_id").values_list("pk", "attempts")
     try:
-        embedder = embedder_for(model.name)
-        return sum(_embed_batch(batch, embedder) for batch in _batches(rows))
+        return _TABLE.embed(list(new_first), embedder_for(model.name))
     except EmbedderUnavailable as problem:
         log.warning("embedder unavailable", model=model.name, reason=str(problem))
         update_unlocked(rows, failure=str(problem)[:300])
         return 0
 
 
-def _batches(embeddings: QuerySet[Embedding]) -> list[Sequence[int]]:
-    """Batch the new rows, and put each row that was tried before alone."""
-    rows = list(embeddings.order_by("attempts", "capability_id").values_list("pk", "attempts"))
-    size = settings.PEGBOARD_EMBEDDING_BATCH
-    fresh = [pk for pk, attempts in rows if attempts == 0]
-    # A row that was tried before may have crashed the worker: it must not take others with it.
-    return [*chunks(fresh, size), *([pk] for pk, attempts in rows if attempts)]
-
-
-def _embed_batch(batch: Sequence[int], embedder: Embedder) -> int:
-    """Embed a batch; if it fails, embed its halves."""
-    rows = _claim(batch)
-    if not rows:
-        return 0
-    try:
-        texts = [embedding_text(row.capability) for row in rows]
-        vectors = embed_documents(embedder, texts)
-    except Exception as problem:
-        if isinstance(problem, EmbedderUnavailable) and not isinstance(problem, TextRefused):
-            _release(rows)
-            raise
-        return _embed_halves(rows, embedder, problem)
-    return _store(rows, vectors)
-
-
-def _embed_halves(rows: Sequence[Embedding], embedder: Embedder, problem: Exception) -> int:
-    """Halve the batch, so that a bad text fails alone."""
-    log.warning("embedding failed", texts=len(rows), exc_info=problem)
-    if len(rows) == 1:
-        _note_failure(rows[0], str(problem) or type(problem).__name__)
-        return 0
-    _release(rows)
-    keys = [row.pk for row in rows]
-    return sum(_embed_batch(half, embedder) for half in chunks(keys, (len(keys) + 1) // 2))
-
-
-def _claim(batch: Sequence[int]) -> list[Embedding]:
-    """Count the attempt, then read the texts."""
-    wanted = pending_embeddings().filter(pk__in=batch)
-    # Committed first, because the work may crash the process.
-    keys = update_unlocked(wanted, attempts=F("attempts") + 1, sent_at=Now())
-    # One statement reads text and hash, so they match whatever is written meanwhile.
+def _read(keys: list[int]) -> list[Embedding]:
     claimed = Embedding.objects.filter(pk__in=keys).select_related("capability__integration")
     return list(claimed.order_by("capability_id"))
-
-
-def _release(rows: Sequence[Embedding]) -> None:
-    """Undo the attempt: the provider failed, not these texts."""
-    begun = Embedding.objects.filter(pk__in=[row.pk for row in rows], attempts__gt=0)
-    update_unlocked(begun, attempts=F("attempts") - 1)
-
-
-def _note_failure(row: Embedding, reason: str) -> None:
-    Embedding.objects.filter(pk=row.pk, text_hash=row.text_hash).update(failure=reason[:300])
 
 
 def _store(embeddings: Sequence[Embedding], vectors: Vectors) -> int:
@@ -195,13 +136,13 @@ def claim_overdue_capabilities(limit: int) -> list[int]:
 
 def record_crashes() -> int:
     """Record the reason for rows whose last attempt crashed the process."""
-    return failed_embeddings().filter(failure="").update(failure=CRASHED)
-
-
-def chunks(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
-    """Split a sequence into pieces of at most `size`."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    return _TABLE.record_crashes()
 
 
 def _vector_literal(vector: Vectors) -> str:
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
+
+
+_TABLE = VectorTable(
+    Embedding, read=_read, text=lambda row: embedding_text(row.capability), store=_store
+)

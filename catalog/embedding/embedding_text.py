@@ -84,9 +84,18 @@ def integration_slug(capability: Describable) -> str:
 
 
 def parameter_names(schema: Mapping[str, Any] | None) -> list[str]:
-    """Return the names of top-level properties."""
+    """Return the names of top-level properties, in the order of jsonb.
+
+    A file has an order of its own, and the text of a stored capability must not depend on it.
+    """
     properties = (schema or {}).get("properties")
-    return [str(name) for name in properties] if isinstance(properties, Mapping) else []
+    names = map(str, properties) if isinstance(properties, Mapping) else ()
+    return sorted(names, key=_place_in_jsonb)
+
+
+def _place_in_jsonb(name: str) -> tuple[int, bytes]:
+    encoded = name.encode()
+    return len(encoded), encoded
 
 
 def split_identifier(name: str) -> str:

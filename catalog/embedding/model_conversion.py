@@ -68,7 +68,7 @@ def is_converted(folder: Path) -> bool:
     return True
 
 
-class Checked(NamedTuple):
+class CheckedModel(NamedTuple):
     """Model files with verified checksums."""
 
     model: bytes
@@ -76,7 +76,7 @@ class Checked(NamedTuple):
     name: str  # of the model, as stored with its vectors
 
 
-def read_checked(folder: Path) -> Checked:
+def read_checked(folder: Path) -> CheckedModel:
     """Read model and tokenizer, or raise EmbedderUnavailable if one is missing or damaged."""
     record = _record(folder)
     try:
@@ -86,7 +86,7 @@ def read_checked(folder: Path) -> Checked:
     for name, content in ((MODEL_FILE, model), (TOKENIZER_FILE, tokenizer)):
         if hashlib.sha256(content).hexdigest() != record.get(name):
             raise EmbedderUnavailable(f"{folder / name} is damaged: its checksum is wrong.")
-    return Checked(model, tokenizer, _name_in(record))
+    return CheckedModel(model, tokenizer, _name_in(record))
 
 
 def recorded_name(folder: Path) -> str:

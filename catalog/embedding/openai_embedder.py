@@ -17,6 +17,7 @@ BATCH = 64
 LONGEST_TEXT = 8_000  # characters
 TIMEOUT = httpx.Timeout(15.0, connect=3.0)
 REFUSALS = {httpx.codes.BAD_REQUEST, httpx.codes.REQUEST_ENTITY_TOO_LARGE, 422}
+NEEDING_KEY = {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}
 LARGEST_NUMBER = 32  # bytes per number in the response
 RESPONSE_OVERHEAD = 65_536
 
@@ -38,6 +39,8 @@ class OpenAIEmbedder:
         self._url = url.rstrip("/") + "/embeddings"
         host = httpx.URL(self._url).host
         self.name = f"{model}@{host}-{dimension}"
+        self._has_key = bool(key)
+        self.problem = ""  # of the last request, for admins
         self._client = httpx.Client(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=TIMEOUT,
@@ -49,7 +52,14 @@ class OpenAIEmbedder:
         """Return one row per text."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        rows = [self._embed_batch(batch) for batch in _batches(texts)]
+        try:
+            rows = [self._embed_batch(batch) for batch in _batches(texts)]
+        except TextRefused:
+            raise
+        except EmbedderUnavailable as problem:
+            self.problem = str(problem)
+            raise
+        self.problem = ""
         return normalize_rows(np.vstack(rows))
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
@@ -59,7 +69,7 @@ class OpenAIEmbedder:
             "encoding_format": "float",
         }
         answer = self._post(payload, limit=RESPONSE_OVERHEAD + len(texts) * self._row_limit)
-        return self._rows(answer, len(texts))
+        return self._read_vectors(answer, len(texts))
 
     @property
     def _row_limit(self) -> int:
@@ -69,7 +79,7 @@ class OpenAIEmbedder:
         try:
             with self._client.stream("POST", self._url, json=payload) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise _refusal(response.status_code)
+                    raise _refusal(response.status_code, has_key=self._has_key)
                 return _read_bounded(response, limit)
         except httpx.TimeoutException as error:
             raise EmbedderUnavailable("The embedding endpoint did not answer in time.") from error
@@ -79,7 +89,7 @@ class OpenAIEmbedder:
                 f"The embedding endpoint cannot be reached ({kind})."
             ) from error
 
-    def _rows(self, answer: bytes, expected: int) -> Vectors:
+    def _read_vectors(self, answer: bytes, expected: int) -> Vectors:
         try:
             data = sorted(
                 parse_json(answer, max_depth=8)["data"], key=lambda row: int(row["index"])
@@ -99,9 +109,12 @@ class OpenAIEmbedder:
         return rows
 
 
-def _refusal(status: int) -> EmbedderUnavailable:
+def _refusal(status: int, *, has_key: bool) -> EmbedderUnavailable:
     refused = TextRefused if status in REFUSALS else EmbedderUnavailable
-    return refused(f"The embedding endpoint answered with status {status}.")
+    words = f"The embedding endpoint answered with status {status}."
+    if status in NEEDING_KEY and not has_key:
+        words += " PEGBOARD_EMBEDDING_KEY is not set."
+    return refused(words)
 
 
 def _batches(texts: Sequence[str]) -> list[Sequence[str]]:

@@ -5,14 +5,22 @@ Nothing is downloaded: a model given by name must be in the local cache.
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors, normalize_rows
 
 BATCH = 32
+NOT_INSTALLED = (
+    "sentence-transformers is not installed: start with `make run EXTRAS=sentence-transformers`, "
+    "or build the image with EXTRAS=sentence-transformers."
+)
 
 
 class SentenceTransformersEmbedder:
@@ -40,14 +48,28 @@ class SentenceTransformersEmbedder:
         return np.asarray(vectors, dtype=np.float32)
 
 
+def find_missing(model: str) -> str:
+    """Return what is missing without importing torch, which takes up to a minute; "" if nothing."""
+    if find_spec("sentence_transformers") is None:
+        return NOT_INSTALLED
+    names = () if not model or Path(model).exists() else (model, f"sentence-transformers/{model}")
+    if names and not any(_is_cached(name) for name in names):
+        return f"The model {model} is neither a folder nor in the local cache."
+    return ""
+
+
+def _is_cached(model: str) -> bool:
+    with suppress(HFValidationError):
+        return isinstance(try_to_load_from_cache(model, "config.json"), str)
+    return False
+
+
 def _load(model: str) -> Any:
     try:
         # The import takes seconds and hundreds of megabytes, so it happens only when chosen.
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise EmbedderUnavailable(
-            "sentence-transformers is not installed; install pegboard[sentence-transformers]."
-        ) from error
+        raise EmbedderUnavailable(NOT_INSTALLED) from error
     try:
         return SentenceTransformer(model, device="cpu", local_files_only=True)
     except (OSError, ValueError, KeyError, RuntimeError) as error:

@@ -4,21 +4,45 @@ Each has its own folder below the same root, so that the previous model keeps an
 next one's vectors are built.
 """
 
+import json
+import shutil
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from safetensors.numpy import save_file
+
+from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.model_conversion import (
     RECORD_FILE,
     convert_model,
     is_converted,
+    read_weights,
     recorded_name,
+    source_folder,
 )
-from catalog.embedding.provenance import ADAPTER_FILE, provenance
-from catalog.embedding.weight_adapter import PLAIN, read_adapter
+from catalog.embedding.weight_adapter import PLAIN, Adapter, apply_adapter, read_adapter
+
+_HERE = Path(__file__).parent
+ADAPTER_FILE, PROVENANCE_FILE = _HERE / "choosing.safetensors", _HERE / "choosing.json"
+WEIGHTS_FILE = "model.safetensors"
+
+
+@cache
+def read_provenance() -> dict[str, Any]:
+    """Return the adapter's name, the scale of its matches, and its training record.
+
+    `discovery.select.ranking.scales` uses the scale. Data, settings and figures are for readers.
+    """
+    content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
+    return content
 
 
 def model_folder(root: Path, *, trained: bool) -> Path:
     """Return the model's folder below the root."""
-    return root / str(provenance()["adapter"]) if trained else root
+    return root / str(read_provenance()["adapter"]) if trained else root
 
 
 def is_prepared(root: Path, *, trained: bool) -> bool:
@@ -36,3 +60,34 @@ def prepared_folder(root: Path, name: str) -> Path | None:
     """Return the folder of the named model, by this or an earlier version, or None."""
     records = (*root.glob(RECORD_FILE), *root.glob(f"*/{RECORD_FILE}"))
     return next((each.parent for each in records if recorded_name(each.parent) == name), None)
+
+
+def prepare_float32_model(root: Path, *, trained: bool = True) -> Path:
+    """Write the shipped model for sentence-transformers unless it is there; return the folder."""
+    adapter = read_adapter(ADAPTER_FILE) if trained else PLAIN
+    folder = root / (f"{read_provenance()['adapter']}-float32" if trained else "float32")
+    if folder.exists():
+        return folder
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        # Several processes may do this at once: the first complete folder wins.
+        with TemporaryDirectory(dir=root) as new:
+            write_for_sentence_transformers(Path(new) / "model", adapter)
+            with suppress(OSError):
+                (Path(new) / "model").rename(folder)
+    except OSError as problem:
+        raise EmbedderUnavailable(f"The model cannot be written: {problem}") from problem
+    return folder
+
+
+def write_for_sentence_transformers(target_folder: Path, adapter: Adapter) -> Path:
+    """Write the adapted float32 weights in the layout of sentence-transformers.
+
+    Creates the folder; raises EmbedderUnavailable.
+    """
+    source = source_folder()
+    weights = apply_adapter(read_weights(source / WEIGHTS_FILE), adapter.weights)
+    without = shutil.ignore_patterns(WEIGHTS_FILE, "*.py", "__pycache__")
+    shutil.copytree(source, target_folder, ignore=without, dirs_exist_ok=True)
+    save_file(weights, target_folder / WEIGHTS_FILE, metadata={"format": "pt"})
+    return target_folder

@@ -1,7 +1,7 @@
 """Weight adapter: the trained change of the default model, compressed to be shipped.
 
-A matrix's change is stored as two low-rank factors, a vector's change as it is. Contrastive
-training changes weights by nearly low-rank matrices, so truncation keeps most of it.
+A matrix's change is stored as two low-rank factors, which training learns as such. A vector's
+change is stored as it is.
 """
 
 import hashlib
@@ -17,9 +17,7 @@ from safetensors.numpy import load, save
 from catalog.embedding.embedder import EmbedderUnavailable
 
 Weights = Mapping[str, npt.NDArray[Any]]
-RANK = 16
-DOWN, UP, _WHOLE = ".down", ".up", ".whole"
-_FROZEN = "embeddings."  # the token table stays unchanged: it would be most of the file
+DOWN, UP = ".down", ".up"  # suffixes of factors; any other suffix is a whole change
 
 
 class Adapter(NamedTuple):
@@ -30,27 +28,6 @@ class Adapter(NamedTuple):
 
 
 PLAIN = Adapter({}, "")
-
-
-def compute_adapter(base: Weights, trained: Weights, *, rank: int = RANK) -> dict[str, Any]:
-    """Compute the half-precision adapter from `base` to (nearly) `trained`."""
-    parts: dict[str, Any] = {}
-    for name, before in base.items():
-        if name.startswith(_FROZEN):
-            continue
-        change = trained[name].astype(np.float32) - before.astype(np.float32)
-        if change.ndim == 2:
-            parts[name + DOWN], parts[name + UP] = _factor(change, rank)
-        else:
-            parts[name + _WHOLE] = change
-    return {name: np.ascontiguousarray(part, np.float16) for name, part in parts.items()}
-
-
-def _factor(change: npt.NDArray[Any], rank: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return factors of the nearest matrix of that rank (Eckart and Young)."""
-    left, strengths, right = np.linalg.svd(change, full_matrices=False)
-    share = np.sqrt(strengths[:rank])
-    return share[:, None] * right[:rank], left[:, :rank] * share
 
 
 def apply_adapter(weights: Weights, adapter: Weights) -> dict[str, Any]:

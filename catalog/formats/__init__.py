@@ -2,6 +2,7 @@
 
 __all__ = [
     "categories",
+    "category_words",
     "descriptors",
     "entry",
     "files",
@@ -9,8 +10,8 @@ __all__ = [
     "manifest_folders",
     "names",
     "package_names",
-    "parameter_summary",
     "read_limits",
+    "runtime",
     "secret_redaction",
     "side_effects",
     "skill",

@@ -56,6 +56,7 @@ def _tool(entry: Entry, own: str) -> tuple[Descriptor, str]:
     action = action_name(entry)
     annotations = entry.mapping("annotations")
     flag: Any = entry.flag("hasSideEffects")
+    is_declared = flag is not None
     if flag is None and annotations is not None and annotations.flag("readOnlyHint") is not None:
         flag = not annotations.flag("readOnlyHint")
     return tool_descriptor(
@@ -63,6 +64,7 @@ def _tool(entry: Entry, own: str) -> tuple[Descriptor, str]:
         integration=slug,
         action=action,
         side_effect=side_effect_declared(action, flag),
+        side_effect_inferred=not is_declared,
         category=entry.name("category"),
         tags=entry.tags("tags"),
         display_name=entry.name("title", "displayName"),

@@ -53,6 +53,7 @@ def build_declared(
     input_schema: JSONObject | None = None,
     annotations: JSONObject | None = None,
     edges: tuple[EdgeDescriptor, ...] = (),
+    side_effect_inferred: bool = False,
 ) -> DeclaredCapability:
     """Build the descriptors of an entry, given the values specific to its format."""
     slug = integration or slug_for(name)
@@ -83,6 +84,7 @@ def build_declared(
         required_secrets=entry.secrets("requiredSecrets"),
         required_tools=entry.names("requiredTools"),
         side_effect=side_effect,
+        side_effect_inferred=side_effect_inferred,
         ai_access=_ai_access(entry),
         available=available,
         unavailable_reason="" if available else _unavailable_reason(entry),

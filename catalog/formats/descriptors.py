@@ -5,8 +5,9 @@ Plain values without a database. The same file always gives the same descriptors
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar, get_origin
 
 Kind = Literal["tool", "skill", "extension", "channel", "voice", "emergent-tool"]
 IntegrationKind = Literal[
@@ -28,6 +29,12 @@ class Defect:
 
     def __str__(self) -> str:
         return f"{self.file}: {self.field}: {self.reason}"
+
+
+class Renaming(Defect):
+    """A new name for a stored entry."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,12 @@ class IntegrationDescriptor:
     source_ref: JSONObject = field(default_factory=dict)
 
 
+_NOT_DEFINITION = (
+    *("source_ref", "hidden_characters", "available", "unavailable_reason"),
+    "side_effect_inferred",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Descriptor:
     """A capability as declared by its source, cleaned and within the limits."""
@@ -79,6 +92,8 @@ class Descriptor:
     required_secrets: tuple[str, ...] = ()
     required_tools: tuple[str, ...] = ()
     side_effect: SideEffect = "read"
+    # True if the source does not say: `catalog.effects` then works it out when it is stored.
+    side_effect_inferred: bool = False
     ai_access: AIAccess = "execute"
     available: bool = True
     unavailable_reason: str = ""
@@ -94,9 +109,12 @@ class Descriptor:
         """Return the SHA-256 of the canonical definition: all that a model reads or an admin
         approved."""
         definition = asdict(self)
-        for provenance in ("source_ref", "hidden_characters", "available", "unavailable_reason"):
+        for provenance in _NOT_DEFINITION:
             del definition[provenance]
         return hashlib.sha256(canonical_json(definition).encode()).hexdigest()
+
+
+AnyDescriptor = TypeVar("AnyDescriptor", Descriptor, IntegrationDescriptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +129,21 @@ class Loaded:
 def column_values(descriptor: IntegrationDescriptor | Descriptor) -> dict[str, Any]:
     """Return the fields by name, as array and JSON columns store them: lists instead of tuples."""
     return {name: _column_value(getattr(descriptor, name)) for name in descriptor.__slots__}
+
+
+def from_columns(kind: type[AnyDescriptor], values: Mapping[str, Any]) -> AnyDescriptor:
+    """Restore a descriptor from fields by name, as columns and JSON store them."""
+    given = {name: values[name] for name in kind.__slots__ if name in values}
+    for name in _TUPLES[kind] & given.keys():
+        items = given[name] or ()
+        given[name] = tuple(EdgeDescriptor(**one) if name == "edges" else one for one in items)
+    return kind(**given)
+
+
+_TUPLES: dict[type[Any], frozenset[str]] = {
+    kind: frozenset(one.name for one in fields(kind) if get_origin(one.type) is tuple)
+    for kind in (Descriptor, IntegrationDescriptor)
+}
 
 
 def _column_value(value: Any) -> Any:

@@ -5,12 +5,17 @@ from typing import Any
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text
-from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import container_command
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.remote_server import (
+    Header,
+    HeaderTemplates,
+    build_header_templates,
+    parse_transport,
+    read_web_address,
+)
 from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
-from catalog.formats.web_address import parse_transport, read_web_address
 
 FILE_NAME = "server.yaml"
 TOOLS_FILE = "tools.json"

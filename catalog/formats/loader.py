@@ -31,7 +31,7 @@ from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import display_path, find_sources
 
 
-class Format(Protocol):
+class SourceFormat(Protocol):
     """A source format: detection and reading."""
 
     def recognises(self, value: Any) -> bool: ...
@@ -40,7 +40,7 @@ class Format(Protocol):
 
 
 # More specific formats come first, because some shapes match several.
-FORMATS: tuple[Format, ...] = (
+FORMATS: tuple[SourceFormat, ...] = (
     manifest,
     docker_catalog,
     toolhive,
@@ -52,7 +52,7 @@ FORMATS: tuple[Format, ...] = (
     plugins,
     tool,
 )
-_SERVERS: tuple[Format, ...] = (docker_catalog, toolhive, server_json, mcp_json, plugins)
+_SERVERS: tuple[SourceFormat, ...] = (docker_catalog, toolhive, server_json, mcp_json, plugins)
 _EMPTY = "holds nothing to load"
 _UNKNOWN = "is in no format that the catalogue reads"
 

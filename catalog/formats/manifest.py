@@ -46,6 +46,7 @@ def read_manifest(
         integration_kind=integration_kind,
         category=COMMUNICATION if kind == "channel" else None,
         side_effect=side_effect_declared(name, flag, otherwise=_default_side_effect(kind)),
+        side_effect_inferred=flag is None and kind in ("tool", "emergent-tool"),
         content=_content(entry),
         input_schema=_schema_file(entry),
         edges=_edges(entry),

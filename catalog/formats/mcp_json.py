@@ -5,11 +5,16 @@ from typing import Any
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
-from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import safe_command
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.remote_server import (
+    Header,
+    HeaderTemplates,
+    build_header_templates,
+    parse_transport,
+    read_web_address,
+)
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
-from catalog.formats.web_address import parse_transport, read_web_address
 
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(

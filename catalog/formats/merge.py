@@ -48,13 +48,6 @@ def merge(parts: Iterable[Loaded], defects: Iterable[Defect] = ()) -> Loaded:
     )
 
 
-def move_to_slug(slug: str, loaded: Loaded) -> Loaded:
-    """Move integrations and their capabilities to another slug, with the names derived from it."""
-    integrations = tuple(replace(one, slug=slug) for one in loaded.integrations)
-    capabilities = tuple(_move_capability(one, slug) for one in loaded.capabilities)
-    return replace(loaded, integrations=integrations, capabilities=capabilities)
-
-
 def with_short_name(one: Descriptor) -> Descriptor:
     """Give a capability its hashed name, because another one has the plain name."""
     declared = _declared_id(one)

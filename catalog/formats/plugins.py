@@ -6,8 +6,8 @@ from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loade
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.remote_server import read_web_address
 from catalog.formats.secret_redaction import redact_text
-from catalog.formats.web_address import read_web_address
 
 _PLUGIN_KEYS = {
     "author",

@@ -8,11 +8,16 @@ from typing import Any
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
-from catalog.formats.headers import Header, HeaderTemplates, build_header_templates
 from catalog.formats.launch_command import launch_command
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.remote_server import (
+    Header,
+    HeaderTemplates,
+    build_header_templates,
+    parse_transport,
+    read_web_address,
+)
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
-from catalog.formats.web_address import parse_transport, read_web_address
 
 _META = "io.modelcontextprotocol.registry/official"
 
@@ -52,8 +57,13 @@ def _is_server(value: Any) -> bool:
     server = value.get("server", value)
     if not isinstance(server, dict) or "name" not in server:
         return False
-    known = {"packages", "remotes", "version_detail", "$schema", "repository", "websiteUrl"}
-    return bool(known & server.keys()) and "plugins" not in server
+    if "plugins" in server:
+        return False
+    # A plugin names its repository by an address alone.
+    if isinstance(server.get("repository"), dict):
+        return True
+    known = {"packages", "remotes", "version_detail", "$schema", "websiteUrl"}
+    return bool(known & server.keys())
 
 
 def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescriptor]:

@@ -101,6 +101,7 @@ def tool_descriptor(
     tags: tuple[str, ...],
     display_name: str,
     source_ref: JSONObject,
+    side_effect_inferred: bool = True,
     declared_id: str = "",
 ) -> Descriptor:
     """Build the descriptor of a tool, given the values specific to its source."""
@@ -126,6 +127,7 @@ def tool_descriptor(
         required_secrets=entry.secrets("requiredSecrets"),
         required_tools=entry.names("requiredTools"),
         side_effect=side_effect,
+        side_effect_inferred=side_effect_inferred,
         annotations=annotations,
         source_ref=source_ref,
         hidden_characters=entry.hidden,

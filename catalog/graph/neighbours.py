@@ -6,7 +6,9 @@ use, so hidden capabilities neither add nor remove an edge.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal
 
 from django.db import connection
@@ -15,6 +17,15 @@ from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.models import Edge
 from catalog.querysets import TABLES
+from catalog.readiness.facts import (
+    COLUMNS,
+    MODE_OF_ROW,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+)
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import ToolReadiness
 
 MAX_PER_TYPE = 20
 PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
@@ -23,9 +34,10 @@ LARGEST_CATEGORY = 8
 # small catalogues, at most fifty in large ones.
 MOST_WITH_A_TAG = "GREATEST(5, LEAST(50, {usable} / 10))"
 _MOST_WITH_A_TAG = MOST_WITH_A_TAG.format(usable="(SELECT count(*) FROM usable)")
-# Everybody's edges, and those set by an admin of the caller's group, which take precedence.
+# Everyone's edges, and those set by an admin of the caller's group, which take precedence.
 FOR_THE_GROUP = "(group_id IS NULL OR group_id = ANY (%(groups)s::bigint[]))"
 Direction = Literal["out", "in", "both"]
+_facts_of = attrgetter(*COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +48,25 @@ class Neighbour:
     full_name: str
     kind: str
     integration: str
-    disconnected: bool
     asks_first: bool
+    obstacle: int
+    runs_here: bool
+    failing_since: datetime | None
+    for_staff: bool
     type: str
     weight: float
     origin: str
     direction: Direction
+
+    @property
+    def readiness(self) -> ToolReadiness:
+        """Return what a call of it would do now."""
+        return readiness_from(_facts_of(self))
+
+    @property
+    def disconnected(self) -> bool:
+        """Return True if its server is not connected."""
+        return self.obstacle == Obstacle.NOT_CONNECTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +79,12 @@ class Neighbourhood:
 
 def load_neighbours(caller: Caller, full_name: str, type_: str = "") -> Neighbourhood | None:
     """Return up to 20 neighbours of each type; None if the caller cannot use the capability."""
-    parameters = {**rights_parameters(caller), "name": full_name, "type": type_}
+    parameters = {
+        **rights_parameters(caller),
+        **facts_parameters(),
+        "name": full_name,
+        "type": type_,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_neighbours(united=caller.is_united), parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -135,9 +165,8 @@ related AS (
   SELECT id, 'SAME_CATEGORY', {BY_CATEGORY}, 'metadata', 'both', false
   FROM shared, unnest(ids) id WHERE name NOT LIKE '#%%'
 )
-SELECT c.identifier, c.full_name, c.kind, i.slug, i.connection = 'disconnected',
-       c.id IN (SELECT id FROM usable WHERE mode = 1), r.kind, r.weight, r.origin, r.direction,
-       r.of_group
+SELECT c.identifier, c.full_name, c.kind, i.slug, {facts_sql(mode=MODE_OF_ROW)},
+       r.kind, r.weight, r.origin, r.direction, r.of_group
 FROM own LEFT JOIN (
   related r
   JOIN catalog_capability c ON c.id = r.id AND c.id IN (SELECT id FROM usable)

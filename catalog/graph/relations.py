@@ -20,7 +20,7 @@ class EdgeRefused(Exception):
     """A capability cannot be related to itself."""
 
     def __init__(self) -> None:
-        super().__init__("A capability is not related to itself.")
+        super().__init__("A capability cannot be related to itself.")
 
 
 class PresetTooLarge(Exception):
@@ -47,7 +47,7 @@ def relate(
 ) -> tuple[Edge, bool]:
     """Set an admin's edge, which overrides computed weights; return it, and True if it is new.
 
-    It holds for everybody, or for one group's callers, where it also overrides everybody's.
+    It holds for everyone, or for one group's callers, where it also overrides everyone's.
     """
     one, other = _ends(source, target, kind)
     edge, is_new = Edge.objects.update_or_create(
@@ -73,10 +73,10 @@ def unrelate(
     kind: str,
     group: Group | None = None,
 ) -> bool:
-    """Remove an edge for everybody or for one group's callers; return False if there was none.
+    """Remove an edge for everyone or for one group's callers; return False if there was none.
 
     An admin's own edge is deleted. An edge from a source, a preset, shared tags or (for a group)
-    from everybody would come back, so a zero-weight edge overrides it.
+    from everyone would come back, so a zero-weight edge overrides it.
     """
     lock_catalog()
     one, other = _ends(source, target, kind)
@@ -135,7 +135,7 @@ def _details(target: Capability, kind: str, group: Group | None) -> dict[str, ob
 
 
 def _edge_exists(one: Capability, other: Capability, kind: str, decision: Edge | None) -> bool:
-    """Return True if everybody's admin edge, or else any other edge, exists."""
+    """Return True if everyone's admin edge, or else any other edge, exists."""
     if decision is not None:
         return decision.weight > 0
     same = Edge.objects.filter(source=one, target=other, kind=kind)

@@ -15,11 +15,16 @@ from typing import Any, Protocol
 from django.db.models import F
 
 from acl.rights.caller import Caller
+from catalog.access.group_availability import count_groups
+from catalog.access.tool_readiness import attach_readiness
 from catalog.access.usable_ids import Usable, usable_ids
 from catalog.graph.neighbours import count_edges
 from catalog.lookups.detail_levels import Detail, describe_capability, needs_row
-from catalog.lookups.listing_cache import Entry, build_entry, listing_cache
-from catalog.models import Capability, Embedding, Integration
+from catalog.lookups.listing_cache import ListingEntry, build_entry, listing_cache
+from catalog.models import Capability, Embedding
+from catalog.readiness.facts import tell_approvers
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import ToolReadiness
 
 EVERY_KIND = frozenset({"", "any", "all"})
 MAX_HINT_SLUGS = 5
@@ -31,7 +36,7 @@ class _OfIntegration(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class CapabilityFilters:
     """Filters of a list; empty ones match everything."""
 
     kind: str = ""
@@ -40,7 +45,7 @@ class Filters:
     prefix: str = ""
     query: str = ""
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: ListingEntry) -> bool:
         """Return True if the entry matches all filters."""
         return (
             (self.kind in EVERY_KIND or entry.kind == self.kind)
@@ -114,16 +119,27 @@ class Statistics:
 class _View:
     """The caller's part of the listing, by full name, with disconnected entries apart."""
 
+    caller: Caller
     usable: Usable
-    entries: Sequence[Entry]
-    disconnected: Sequence[Entry]
+    entries: Sequence[ListingEntry]
+    disconnected: Sequence[ListingEntry]
 
-    def filter(self, filters: Filters) -> "_View":
+    def filter(self, filters: CapabilityFilters) -> "_View":
         return _View(
+            self.caller,
             self.usable,
             [entry for entry in self.entries if filters.matches(entry)],
             [entry for entry in self.disconnected if filters.matches(entry)],
         )
+
+    def readiness_of(self, entry: ListingEntry) -> ToolReadiness:
+        return self.usable.readiness_of(entry.pk, entry.integration)
+
+    def readiness_of_all(self, entries: Sequence[ListingEntry]) -> dict[int, ToolReadiness]:
+        """Return the readiness of each entry shown, with who may approve, by primary key."""
+        found = [self.readiness_of(entry) for entry in entries]
+        told = tell_approvers(found, self.caller.user_id)
+        return dict(zip((entry.pk for entry in entries), told, strict=True))
 
     @property
     def hint(self) -> str:
@@ -133,7 +149,7 @@ class _View:
 def list_capabilities(
     *,
     caller: Caller,
-    filters: Filters = Filters(),
+    filters: CapabilityFilters = CapabilityFilters(),
     detail: Detail = "name_description",
     examples: bool = False,
     limit: int = 50,
@@ -167,10 +183,15 @@ def get_batch(
     """Return capabilities by full name, including disconnected ones, with a hint."""
     wanted = list(dict.fromkeys(names))
     usable = Capability.objects.usable_by(caller).filter(full_name__in=wanted)
-    shown = usable.with_access(caller).select_related("integration")
+    shown = attach_readiness(caller, list(usable.select_related("integration")))
     rows = {row.full_name: row for row in shown}
+    groups = _count_groups(caller, [row.pk for row in shown], detail)
     return Batch(
-        found=tuple(_describe_row(rows[name], detail, examples) for name in wanted if name in rows),
+        found=tuple(
+            _describe_row(rows[name], detail, examples, groups.get(rows[name].pk, 1))
+            for name in wanted
+            if name in rows
+        ),
         not_found=tuple(name for name in wanted if name not in rows),
         hint=describe_disconnected(build_entry(row) for row in shown if _is_disconnected(row)),
     )
@@ -196,11 +217,15 @@ def list_categories(*, caller: Caller) -> tuple[tuple[CategorySummary, ...], str
 def build_tree(*, caller: Caller) -> tuple[tuple[IntegrationBranch, ...], str]:
     """Return integrations with their capabilities, and the hint about disconnected ones."""
     view = _view(caller)
+    described = {
+        body["full_name"]: body
+        for body in _describe_entries(view, view.entries, "name_description")
+    }
     branches = tuple(
         IntegrationBranch(
             slug,
             entries[0].integration_title,
-            tuple(_describe_entries(view, entries, "name_description")),
+            tuple(described[entry.full_name] for entry in entries),
         )
         for slug, entries in _group_by(view.entries, "integration")
     )
@@ -244,11 +269,12 @@ def _view(caller: Caller) -> _View:
     usable = usable_ids(caller)
     listing = listing_cache.at(usable.version).entries
     # A listing newer than the rights may lack capabilities uninstalled meanwhile.
-    found = (listing[pk] for pk in usable.runs | usable.asks_first if pk in listing)
+    found = (listing[pk] for pk in usable.ids if pk in listing)
     entries = sorted(found, key=attrgetter("full_name"))
     if not usable.disconnected:
-        return _View(usable, entries, ())
+        return _View(caller, usable, entries, ())
     return _View(
+        caller,
         usable,
         [entry for entry in entries if entry.integration not in usable.disconnected],
         [entry for entry in entries if entry.integration in usable.disconnected],
@@ -256,49 +282,62 @@ def _view(caller: Caller) -> _View:
 
 
 def _describe_entries(
-    view: _View, entries: Iterable[Entry], detail: Detail
+    view: _View, entries: Sequence[ListingEntry], detail: Detail
 ) -> list[dict[str, Any]]:
-    asking = view.usable.asks_first
+    readiness = view.readiness_of_all(entries)
     return [
-        describe_capability(entry, asks_first=entry.pk in asking, detail=detail)
+        describe_capability(entry, readiness=readiness[entry.pk], detail=detail)
         for entry in entries
     ]
 
 
 def _describe_rows(
-    caller: Caller, view: _View, entries: Sequence[Entry], detail: Detail, *, examples: bool
+    caller: Caller, view: _View, entries: Sequence[ListingEntry], detail: Detail, *, examples: bool
 ) -> list[dict[str, Any]]:
     rows = Capability.objects.usable_by(caller).in_bulk([entry.pk for entry in entries])
+    readiness = view.readiness_of_all(entries)
+    groups = _count_groups(caller, list(rows), detail)
     return [
         describe_capability(
             entry,
-            asks_first=entry.pk in view.usable.asks_first,
+            readiness=readiness[entry.pk],
             detail=detail,
             row=rows[entry.pk],
             examples=examples,
+            groups=groups.get(entry.pk, 1),
         )
         for entry in entries
         if entry.pk in rows
     ]
 
 
-def _describe_row(row: Capability, detail: Detail, examples: bool) -> dict[str, Any]:
-    asks_first = bool(getattr(row, "asks_first", False))
+def _count_groups(caller: Caller, keys: Sequence[int], detail: Detail) -> dict[int, int]:
+    return count_groups(caller, keys) if keys and detail == "full_schema" else {}
+
+
+def _describe_row(row: Capability, detail: Detail, examples: bool, groups: int) -> dict[str, Any]:
+    readiness: ToolReadiness = row.readiness  # type: ignore[attr-defined]
     return describe_capability(
-        build_entry(row), asks_first=asks_first, detail=detail, row=row, examples=examples
+        build_entry(row),
+        readiness=readiness,
+        detail=detail,
+        row=row,
+        examples=examples,
+        groups=groups,
     )
 
 
 def _is_disconnected(row: Capability) -> bool:
-    return row.integration.connection == Integration.Connection.DISCONNECTED
+    readiness: ToolReadiness = row.readiness  # type: ignore[attr-defined]
+    return readiness.obstacle is Obstacle.NOT_CONNECTED
 
 
-def _group_by(entries: Iterable[Entry], name: str) -> list[tuple[str, list[Entry]]]:
+def _group_by(entries: Iterable[ListingEntry], name: str) -> list[tuple[str, list[ListingEntry]]]:
     by_name = attrgetter(name)
     return [(key, list(group)) for key, group in groupby(sorted(entries, key=by_name), key=by_name)]
 
 
-def _mentions(entry: Entry, query: str) -> bool:
+def _mentions(entry: ListingEntry, query: str) -> bool:
     """Return True if names, description and tags contain every word."""
     if not query:
         return True
@@ -310,6 +349,7 @@ def _mentions(entry: Entry, query: str) -> bool:
 def _index_version(view: _View) -> str:
     digest = hashlib.sha256()
     for entry in view.entries:
-        asks_first = entry.pk in view.usable.asks_first
-        digest.update(f"{entry.full_name} {entry.definition_hash} {asks_first}\n".encode())
+        ready = view.readiness_of(entry)
+        facts = f"{entry.full_name} {entry.definition_hash} {ready.asks_first} {ready.state}"
+        digest.update(f"{facts}\n".encode())
     return digest.hexdigest()[:16]

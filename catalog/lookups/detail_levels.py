@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.lookups.listing_cache import Entry
+from catalog.lookups.listing_cache import ListingEntry
 from catalog.models import Capability
+from catalog.readiness.mend_links import mend_link, path_of
+from catalog.readiness.readiness import ToolReadiness
 from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
 from catalog.tokens import estimate_tokens, token_counter
@@ -34,6 +36,8 @@ FULL_FIELDS = (
     "required_tools",
     "parameters_summary",
     "unavailable_reason",
+    "effect_confidence",
+    "effect_evidence",
 )
 
 
@@ -85,23 +89,28 @@ def arguments_at(detail: str, schema: JSONObject | None) -> Any:
 
 
 def describe_capability(
-    entry: Entry,
+    entry: ListingEntry,
     *,
-    asks_first: bool,
+    readiness: ToolReadiness,
     detail: Detail,
     row: Capability | None = None,
     examples: bool = False,
+    groups: int = 1,
 ) -> dict[str, Any]:
-    """Build an entry at a level; `row` is needed for schemas and examples."""
+    """Build an entry at a level; `row` is needed for schemas and examples.
+
+    `groups` is the number of the caller's groups that have it, for `full_schema`.
+    """
     body = _identity(entry)
     if detail != "name_only":
-        body |= _outline(entry, asks_first=asks_first, detail=detail)
+        body |= _outline(entry, readiness=readiness, detail=detail)
     if row:
         body |= {"examples": row.examples} if examples else {}
         body |= schema_at(detail, row.input_schema)
     if row and detail == "full_schema":
         body |= {"tags": entry.tags, "core": entry.core, "pinned": entry.pinned}
         body |= {name: getattr(row, name) for name in FULL_FIELDS}
+        body["available_in_groups"] = groups
     return with_tokens(body)
 
 
@@ -110,11 +119,11 @@ def needs_row(detail: Detail, *, examples: bool) -> bool:
     return examples or detail in WITH_DEFINITION
 
 
-def _identity(entry: Entry) -> dict[str, Any]:
+def _identity(entry: ListingEntry) -> dict[str, Any]:
     return {"id": entry.identifier, "full_name": entry.full_name}
 
 
-def _outline(entry: Entry, *, asks_first: bool, detail: Detail) -> dict[str, Any]:
+def _outline(entry: ListingEntry, *, readiness: ToolReadiness, detail: Detail) -> dict[str, Any]:
     return {
         "kind": entry.kind,
         "integration": entry.integration,
@@ -122,8 +131,19 @@ def _outline(entry: Entry, *, asks_first: bool, detail: Detail) -> dict[str, Any
         "description": description_at(detail, entry.description),
         "category": entry.category,
         "side_effect": entry.side_effect,
-        "access": access_of(asks_first),
+        "effect_flags": entry.effect_flags,
+        "access": access_of(readiness.asks_first),
+        **readiness_parts(readiness, integration=entry.integration, full_name=entry.full_name),
     }
+
+
+def readiness_parts(
+    readiness: ToolReadiness, *, integration: str, full_name: str
+) -> dict[str, str]:
+    """Return the state, why it is not simply ready, and the page that mends it."""
+    link = mend_link(readiness, integration=integration, full_name=full_name)
+    parts = {"readiness_reason": readiness.reason, "mend_path": path_of(link)}
+    return {"readiness": readiness.state.value} | {k: part for k, part in parts.items() if part}
 
 
 def _cheaper(short: Any, long: Any) -> Any:

@@ -1,5 +1,6 @@
 """API of relations: neighbours per caller, and edges set by admins."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,17 +12,19 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.api_callers import own_group
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.caller_view import CallerView
-from acl.http.request_callers import person_of
+from acl.http.api_views import CallerSerializer, CallerView
+from acl.http.request_callers import own_group, person_of
 from acl.http.strict_serializer import Text
 from acl.models import ApiKey
+from acl.rights.caller import Caller
 from catalog.graph.neighbours import Neighbour
 from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
 from catalog.lookups.catalog_queries import describe_disconnected
-from catalog.lookups.detail_levels import access_of
+from catalog.lookups.detail_levels import access_of, readiness_parts
 from catalog.models import Capability, Edge
+from catalog.readiness.facts import COLUMNS, tell_approvers
+from catalog.readiness.mend_links import MEND_HELP
+from catalog.readiness.readiness import Readiness, ToolReadiness
 
 
 class TypeQuerySerializer(CallerSerializer):
@@ -53,6 +56,11 @@ class NeighbourSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(Capability.Kind.choices)
     integration = serializers.CharField()
     access = serializers.ChoiceField(["runs", "asks first"])
+    readiness = serializers.ChoiceField([state.value for state in Readiness])
+    readiness_reason = serializers.CharField(
+        required=False, help_text="Why it is not simply ready."
+    )
+    mend_path = serializers.CharField(required=False, help_text=MEND_HELP)
     type = serializers.ChoiceField(Edge.Kind.choices)
     weight = serializers.FloatField(min_value=0, max_value=1)
     origin = serializers.ChoiceField(Edge.Origin.choices)
@@ -79,7 +87,7 @@ class EdgeSerializer(serializers.Serializer[Any]):
     weight = serializers.FloatField()
     origin = serializers.CharField()
     for_group = serializers.CharField(
-        allow_null=True, help_text="The one group for whose callers it holds; null for everybody."
+        allow_null=True, help_text="The one group for whose callers it holds; null for everyone."
     )
 
 
@@ -101,13 +109,15 @@ class GraphView(CallerView):
     )
     def get(self, request: Request, full_name: str) -> Response:
         """Return the usable neighbours. 404 if the capability is unknown or not the caller's."""
-        caller, wanted = self.asked(request, request.query_params.dict(), TypeQuerySerializer)
+        caller, wanted = self.read_parameters(
+            request, request.query_params.dict(), TypeQuerySerializer
+        )
         found = find_neighbours(caller=caller, full_name=full_name, kind=wanted.get("type", ""))
         if found is None:
             raise Http404
         body = {
             "full_name": full_name,
-            "neighbours": [_neighbour_body(one) for one in found.neighbours],
+            "neighbours": _neighbour_bodies(found.neighbours, caller),
         }
         disconnected = {one.full_name: one for one in found.disconnected}
         return Response(body | {"hint": describe_disconnected(disconnected.values())})
@@ -122,7 +132,7 @@ class GraphView(CallerView):
     def post(self, request: Request, full_name: str) -> Response:
         """Set an edge between two usable capabilities (admins only).
 
-        The weight overrides computed ones. Staff set it for everybody, a key for its group's
+        The weight overrides computed ones. Staff set it for everyone, a key for its group's
         callers.
         """
         source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
@@ -154,7 +164,7 @@ class GraphView(CallerView):
     def delete(self, request: Request, full_name: str) -> Response:
         """Remove an edge (admins only), including one from a source or a preset.
 
-        Staff remove it for everybody, a key for its group's callers.
+        Staff remove it for everyone, a key for its group's callers.
         """
         query = request.query_params.dict()
         source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
@@ -176,7 +186,7 @@ class GraphView(CallerView):
         self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
     ) -> tuple[Capability, Capability, dict[str, Any]]:
         """Return both ends, or 404 unless the caller can use both."""
-        caller, wanted = self.asked(request, data, form)
+        caller, wanted = self.read_parameters(request, data, form)
         names = (full_name, wanted["target"])
         rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
         found = {row.full_name: row for row in rows}
@@ -191,12 +201,16 @@ def _own_group(request: Request, wanted: dict[str, Any]) -> Group | None:
     return None if own is None else Group.objects.get(pk=own)
 
 
-def _neighbour_body(one: Neighbour) -> dict[str, Any]:
-    shown = asdict(one)
-    del shown["disconnected"]
-    asks_first = shown.pop("asks_first")
+def _neighbour_bodies(found: Sequence[Neighbour], caller: Caller) -> list[dict[str, Any]]:
+    told = tell_approvers([one.readiness for one in found], caller.user_id)
+    return [_neighbour_body(one, ready) for one, ready in zip(found, told, strict=True)]
+
+
+def _neighbour_body(one: Neighbour, readiness: ToolReadiness) -> dict[str, Any]:
+    shown = {name: value for name, value in asdict(one).items() if name not in COLUMNS}
     return {
         "id": shown.pop("identifier"),
         **shown,
-        "access": access_of(asks_first),
+        "access": access_of(one.asks_first),
+        **readiness_parts(readiness, integration=one.integration, full_name=one.full_name),
     }

@@ -32,7 +32,7 @@ LONGEST_HEADER = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListingEntry:
     """A capability as shown in lists. The field order is that of the stored rows."""
 
     pk: int
@@ -46,6 +46,7 @@ class Entry:
     category: str
     tags: list[str]
     side_effect: str
+    effect_flags: list[str]
     core: bool
     pinned: bool
     tokens: int
@@ -53,12 +54,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class CatalogListing:
     """All capabilities at `version`, by primary key; `read_at` is a Unix time."""
 
     version: str
     read_at: float
-    entries: dict[int, Entry]
+    entries: dict[int, ListingEntry]
 
     @property
     def expired(self) -> bool:
@@ -70,13 +71,13 @@ class Listing:
 class ListingCache:
     """A listing read once, however many threads ask for it at the same time."""
 
-    def __init__(self, read: Callable[[], list[Entry]], version: Callable[[], str]) -> None:
+    def __init__(self, read: Callable[[], list[ListingEntry]], version: Callable[[], str]) -> None:
         self._read_entries = read
         self._read_version = version
-        self._listing: Listing | None = None
+        self._listing: CatalogListing | None = None
         self._lock = threading.Lock()
 
-    def at(self, version: str) -> Listing:
+    def at(self, version: str) -> CatalogListing:
         """Return a listing at `version` or newer."""
         listing = self._listing
         if listing is not None and listing.version == version:
@@ -96,7 +97,7 @@ class ListingCache:
             self._listing = None
             attempt(lambda redis: redis.delete(KEY), default=None)
 
-    def _current(self) -> Listing:
+    def _current(self) -> CatalogListing:
         # Check again: while this thread waited, another may have read a newer listing.
         # The label is read before the rows, so the listing is never older than its label.
         version = self._read_version()
@@ -105,7 +106,7 @@ class ListingCache:
             listing = self._listing = self._shared_or_read(version)
         return listing
 
-    def _shared_or_read(self, version: str) -> Listing:
+    def _shared_or_read(self, version: str) -> CatalogListing:
         """Read from Redis, or from Postgres unless another process is about to share it."""
         deadline = time.monotonic() + LOCK_SECONDS
         while (shared := _read_shared(version)) is None and time.monotonic() < deadline:
@@ -115,32 +116,34 @@ class ListingCache:
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
         return shared or self._read_and_share(version)
 
-    def _read_and_share(self, version: str) -> Listing:
+    def _read_and_share(self, version: str) -> CatalogListing:
         read_at = time.time()
-        listing = Listing(version, read_at, {entry.pk: entry for entry in self._read_entries()})
+        listing = CatalogListing(
+            version, read_at, {entry.pk: entry for entry in self._read_entries()}
+        )
         attempt(lambda redis: _share(redis, listing), default=None)
         return listing
 
 
-def read_entries() -> list[Entry]:
+def read_entries() -> list[ListingEntry]:
     """Read all capabilities, in one statement."""
     computed = {"integration": F("integration__slug"), "integration_title": F("integration__title")}
-    columns = [computed.get(name, F(name)) for name in Entry.__slots__]
-    return [Entry(*row) for row in Capability.objects.order_by("pk").values_list(*columns)]
+    columns = [computed.get(name, F(name)) for name in ListingEntry.__slots__]
+    return [ListingEntry(*row) for row in Capability.objects.order_by("pk").values_list(*columns)]
 
 
-def build_entry(row: Capability) -> Entry:
+def build_entry(row: Capability) -> ListingEntry:
     """Build the entry of a row whose integration was selected with it."""
-    found = {name: getattr(row, name) for name in Entry.__slots__ if hasattr(row, name)}
+    found = {name: getattr(row, name) for name in ListingEntry.__slots__ if hasattr(row, name)}
     shown = {"integration": row.integration.slug, "integration_title": row.integration.title}
-    return Entry(**(found | shown))
+    return ListingEntry(**(found | shown))
 
 
 def _take_lock(redis: Redis) -> bool:
     return bool(redis.set(LOCK_KEY, "1", nx=True, ex=LOCK_SECONDS))
 
 
-def _shared_meanwhile(version: str) -> Listing | None:
+def _shared_meanwhile(version: str) -> CatalogListing | None:
     """Check Redis again after taking the lock: its previous holder may have shared."""
     shared = _read_shared(version)
     if shared is not None:
@@ -148,7 +151,7 @@ def _shared_meanwhile(version: str) -> Listing | None:
     return shared
 
 
-def _share(redis: Redis, listing: Listing) -> None:
+def _share(redis: Redis, listing: CatalogListing) -> None:
     rows = json.dumps([astuple(entry) for entry in listing.entries.values()])
     header = json.dumps([_label(listing.version), listing.read_at])
     # Jitter of a tenth, so that not all copies expire at once.
@@ -157,7 +160,7 @@ def _share(redis: Redis, listing: Listing) -> None:
     redis.delete(LOCK_KEY)
 
 
-def _read_shared(version: str) -> Listing | None:
+def _read_shared(version: str) -> CatalogListing | None:
     """Return the listing in Redis if it has this version."""
     start = attempt(lambda redis: redis.getrange(KEY, 0, LONGEST_HEADER), default=None)
     if not isinstance(start, bytes) or _label(version).encode() not in start:
@@ -168,16 +171,16 @@ def _read_shared(version: str) -> Listing | None:
     header, _, rows = stored.partition(b"\n")
     try:
         label, read_at = json.loads(header)
-        entries = [Entry(*row) for row in json.loads(rows)]
+        entries = [ListingEntry(*row) for row in json.loads(rows)]
     except (ValueError, TypeError):
         return None  # damaged: read from Postgres instead
-    listing = Listing(version, read_at, {entry.pk: entry for entry in entries})
+    listing = CatalogListing(version, read_at, {entry.pk: entry for entry in entries})
     return listing if label == _label(version) and not listing.expired else None
 
 
 def _label(version: str) -> str:
     """Label the version with the fields: other releases may store other fields."""
-    return f"{version}/{crc32(' '.join(Entry.__slots__).encode()):x}"
+    return f"{version}/{crc32(' '.join(ListingEntry.__slots__).encode()):x}"
 
 
 listing_cache = ListingCache(read_entries, catalog_version)

@@ -8,8 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.caller_view import CallerView
+from acl.http.api_views import CallerSerializer, CallerView
 from catalog.lookups import catalog_queries, lookup_serializers
 
 
@@ -25,12 +24,12 @@ class CapabilitiesView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of the caller's capabilities, by full name."""
-        caller, wanted = self.asked(
+        caller, wanted = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.ListQuerySerializer
         )
         paging = {name: wanted.pop(name) for name in ("detail", "examples", "limit", "offset")}
         page = catalog_queries.list_capabilities(
-            caller=caller, filters=catalog_queries.Filters(**wanted), **paging
+            caller=caller, filters=catalog_queries.CapabilityFilters(**wanted), **paging
         )
         return Response(asdict(page) | {"has_more": page.has_more})
 
@@ -47,7 +46,7 @@ class CapabilityView(CallerView):
     )
     def get(self, request: Request, full_name: str) -> Response:
         """Return a capability by full name. 404 if it is unknown or not the caller's."""
-        caller, wanted = self.asked(
+        caller, wanted = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.DetailQuerySerializer
         )
         found = catalog_queries.get_capability(caller=caller, full_name=full_name, **wanted)
@@ -68,7 +67,7 @@ class BatchView(CallerView):
     )
     def post(self, request: Request) -> Response:
         """Return capabilities by full name, and the names not found."""
-        caller, wanted = self.asked(
+        caller, wanted = self.read_parameters(
             request, request.data, lookup_serializers.BatchRequestSerializer
         )
         return Response(asdict(catalog_queries.get_batch(caller=caller, **wanted)))
@@ -86,7 +85,7 @@ class CategoriesView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return the caller's categories, with counts and first names."""
-        caller, wanted = self.asked(
+        caller, wanted = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.CategoriesQuerySerializer
         )
         summaries, hint = catalog_queries.list_categories(caller=caller)
@@ -106,7 +105,7 @@ class TreeView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return the caller's capabilities by integration."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         branches, hint = catalog_queries.build_tree(caller=caller)
         return Response({"integrations": [asdict(branch) for branch in branches], "hint": hint})
 
@@ -123,7 +122,7 @@ class NamesView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return the full names of all the caller's capabilities."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         names, hint = catalog_queries.list_names(caller=caller)
         return Response({"names": names, "hint": hint})
 
@@ -140,7 +139,7 @@ class StatisticsView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return counts of the caller's capabilities, and how many are embedded."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         return Response(asdict(catalog_queries.statistics(caller=caller)))
 
 

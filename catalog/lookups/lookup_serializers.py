@@ -4,10 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from acl.http.caller_serializer import CallerSerializer
+from acl.http.api_views import CallerSerializer
 from acl.http.strict_serializer import Flag, Text
+from catalog.effects.assessment import FLAGS, FLAGS_HELP
 from catalog.lookups.detail_levels import DETAILS
 from catalog.models import Capability
+from catalog.readiness.mend_links import MEND_HELP
+from catalog.readiness.readiness import Readiness
 
 KINDS = ("any", "all", *Capability.Kind.values)
 MOST_NAMES = 100
@@ -80,7 +83,23 @@ class CapabilitySerializer(serializers.Serializer[Any]):
     )
     category = serializers.CharField(required=False)
     side_effect = serializers.ChoiceField(Capability.SideEffect.choices, required=False)
+    effect_flags = serializers.ListField(
+        child=serializers.ChoiceField(FLAGS), required=False, help_text=FLAGS_HELP
+    )
+    effect_confidence = serializers.FloatField(
+        required=False, min_value=0, max_value=1, help_text="How sure the side effect is."
+    )
+    effect_evidence = serializers.DictField(
+        required=False, help_text="Reasons for the side effect and for each flag."
+    )
     access = serializers.ChoiceField(["runs", "asks first"], required=False)
+    readiness = serializers.ChoiceField(
+        [state.value for state in Readiness], required=False, help_text="What a call would do now."
+    )
+    readiness_reason = serializers.CharField(
+        required=False, help_text="Why it is not simply ready."
+    )
+    mend_path = serializers.CharField(required=False, help_text=MEND_HELP)
     tags = serializers.ListField(child=serializers.CharField(), required=False)
     core = serializers.BooleanField(required=False)
     pinned = serializers.BooleanField(required=False)
@@ -103,6 +122,11 @@ class CapabilitySerializer(serializers.Serializer[Any]):
     required_tools = serializers.ListField(child=serializers.CharField(), required=False)
     parameters_summary = serializers.CharField(required=False)
     unavailable_reason = serializers.CharField(required=False)
+    available_in_groups = serializers.IntegerField(
+        required=False,
+        help_text="The number of the caller's own groups in which they may use it; a key counts "
+        "only groups that it works in.",
+    )
 
 
 class OneCapabilitySerializer(CapabilitySerializer):

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('identifier', models.CharField(max_length=200, unique=True)),
                 ('full_name', models.CharField(max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-zA-Z0-9_-]{1,64}$')])),
-                ('kind', models.CharField(choices=[('tool', 'Tool'), ('skill', 'Skill'), ('extension', 'Extension'), ('channel', 'Channel'), ('voice', 'Voice'), ('emergent-tool', 'Emergent Tool')], max_length=16)),
+                ('kind', models.CharField(choices=[('tool', 'Tool'), ('skill', 'Skill'), ('extension', 'Extension'), ('channel', 'Channel'), ('voice', 'Voice'), ('emergent-tool', 'Emergent tool')], max_length=16)),
                 ('action', models.CharField(max_length=200)),
                 ('display_name', models.CharField(max_length=200)),
                 ('description', models.TextField(blank=True)),
@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('slug', models.CharField(max_length=48, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9_-]*$')])),
-                ('kind', models.CharField(choices=[('mcp', 'MCP server'), ('skill', 'Skill'), ('extension', 'Extension'), ('channel', 'Channel'), ('voice', 'Voice'), ('manifest', 'Manifest'), ('builtin', 'built-in'), ('catalog', 'imported catalogue')], max_length=12)),
+                ('kind', models.CharField(choices=[('mcp', 'MCP server'), ('skill', 'Skill'), ('extension', 'Extension'), ('channel', 'Channel'), ('voice', 'Voice'), ('manifest', 'Manifest'), ('builtin', 'Built-in'), ('catalog', 'Imported catalogue')], max_length=12)),
                 ('title', models.CharField(max_length=200)),
                 ('description', models.TextField(blank=True)),
                 ('publisher', models.CharField(blank=True, max_length=200)),

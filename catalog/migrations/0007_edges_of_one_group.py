@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='edge',
             name='group',
-            field=models.ForeignKey(blank=True, editable=False, help_text='Whose callers alone it holds for; empty: for everybody.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='auth.group'),
+            field=models.ForeignKey(blank=True, editable=False, help_text='Whose callers alone it holds for; empty: for everyone.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='auth.group'),
         ),
         migrations.AddConstraint(
             model_name='edge',

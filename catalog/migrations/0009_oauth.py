@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 ('scope', models.CharField(blank=True, max_length=2000)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('can_refresh', models.BooleanField(default=False)),
-                ('problem', models.CharField(blank=True, help_text='Why somebody has to sign in again.', max_length=300)),
+                ('problem', models.CharField(blank=True, help_text='Why someone has to sign in again.', max_length=300)),
                 ('connected_at', models.DateTimeField(auto_now_add=True)),
                 ('refreshed_at', models.DateTimeField(blank=True, null=True)),
                 ('integration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='oauth_connections', to='catalog.integration')),

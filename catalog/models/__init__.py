@@ -17,6 +17,7 @@ from catalog.models.manifest_file import ManifestFile
 from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.preset import Preset, PresetMember
 from catalog.models.proposal import ServerProposal
+from catalog.models.runtime_capability import RuntimeCapability
 from catalog.models.secret import Secret
 from catalog.models.sync_record import Sync
 from catalog.models.vectors import Embedding, EmbeddingModel, LexicalVector
@@ -44,6 +45,7 @@ __all__ = [
     "Preset",
     "PresetMember",
     "Rule",
+    "RuntimeCapability",
     "Secret",
     "ServerProposal",
     "Sync",

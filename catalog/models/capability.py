@@ -1,10 +1,13 @@
 """Capabilities: the entries of the catalogue."""
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
@@ -13,18 +16,36 @@ from catalog.querysets import CapabilityQuerySet
 class Capability(models.Model):
     """A tool, skill, extension, channel, voice provider or emergent tool that models can call."""
 
+    triggers: ClassVar[Triggers] = (
+        # Counts the change in `CatalogVersion`, in the same transaction (`0002_count_changes`).
+        DatabaseTrigger(
+            "catalog_capability_changed",
+            "AFTER INSERT OR DELETE OR UPDATE",
+            "STATEMENT",
+            "catalog_count_change",
+        ),
+        # Quarantines what has not passed the gate (`0013_gate`, `0016_gate_for_new_rows`).
+        DatabaseTrigger(
+            "catalog_capability_reviewed",
+            "BEFORE INSERT OR UPDATE",
+            "ROW",
+            "catalog_keep_reviewed",
+        ),
+    )
+
     class Kind(models.TextChoices):
         TOOL = "tool"
         SKILL = "skill"
         EXTENSION = "extension"
         CHANNEL = "channel"
         VOICE = "voice"
-        EMERGENT_TOOL = "emergent-tool"
+        EMERGENT_TOOL = "emergent-tool", "Emergent tool"
 
     class SideEffect(models.TextChoices):
         READ = "read"
         WRITE = "write"
         DELETE = "delete"
+        UNKNOWN = "unknown"
 
     class AIAccess(models.TextChoices):
         EXECUTE = "execute"
@@ -57,7 +78,23 @@ class Capability(models.Model):
     annotations = StoredJSONField(default=dict, blank=True)
     parameters_summary = models.CharField(max_length=500, blank=True)
     side_effect = models.CharField(
-        max_length=8, choices=SideEffect.choices, default=SideEffect.READ
+        max_length=8,
+        choices=SideEffect.choices,
+        default=SideEffect.READ,
+        help_text="Unknown counts as a write.",
+    )
+    declared_effect = models.CharField(
+        max_length=8, blank=True, editable=False, help_text="As its source declares it, if it does."
+    )
+    effect_confidence = models.FloatField(default=0.0, help_text="From 0 to 1.")
+    effect_evidence = StoredJSONField(
+        default=dict, blank=True, help_text="Reasons for the side effect and for each flag."
+    )
+    effect_flags = ArrayField(
+        models.CharField(max_length=24),
+        default=list,
+        blank=True,
+        help_text="Any of reaches_outside, returns_foreign_text and reads_private_data.",
     )
     ai_access = models.CharField(max_length=8, choices=AIAccess.choices, default=AIAccess.EXECUTE)
     available = models.BooleanField(default=True)

@@ -44,7 +44,7 @@ class Edge(models.Model):
         blank=True,
         related_name="+",
         editable=False,
-        help_text="Whose callers alone it holds for; empty: for everybody.",
+        help_text="Whose callers alone it holds for; empty: for everyone.",
     )
 
     class Meta:

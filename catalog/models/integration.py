@@ -1,22 +1,36 @@
 """Integrations: providers of capabilities."""
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils.translation import gettext_lazy
 
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 
 
 class ReviewState(models.TextChoices):
     """The review state: only approved entries can be used; quarantined ones await a review."""
 
-    PENDING = "pending"
-    APPROVED = "approved"
-    QUARANTINED = "quarantined"
+    PENDING = "pending", gettext_lazy("Pending")
+    APPROVED = "approved", gettext_lazy("Approved")
+    QUARANTINED = "quarantined", gettext_lazy("Quarantined")
 
 
 class Integration(models.Model):
     """A provider of capabilities: a server, a skill, a channel, something built in …"""
+
+    triggers: ClassVar[Triggers] = (
+        # Counts the change in `CatalogVersion`: capabilities are listed under both.
+        DatabaseTrigger(
+            "catalog_integration_changed",
+            "AFTER UPDATE OF slug, title",
+            "STATEMENT",
+            "catalog_count_change",
+        ),
+    )
 
     class Kind(models.TextChoices):
         MCP = "mcp", "MCP server"
@@ -25,8 +39,8 @@ class Integration(models.Model):
         CHANNEL = "channel"
         VOICE = "voice"
         MANIFEST = "manifest"
-        BUILTIN = "builtin", "built-in"
-        CATALOG = "catalog", "imported catalogue"
+        BUILTIN = "builtin", "Built-in"
+        CATALOG = "catalog", "Imported catalogue"
 
     class Connection(models.TextChoices):
         NOT_NEEDED = "not_needed", "needs none"
@@ -84,6 +98,14 @@ class Integration(models.Model):
     )
     health = models.CharField(max_length=500, blank=True, help_text="The last problem, in words.")
     health_checked_at = models.DateTimeField(null=True, blank=True)
+    problem = models.CharField(
+        max_length=24,
+        blank=True,
+        default="",
+        db_default="",  # during an upgrade, the previous version still inserts rows
+        help_text="Code of the last problem.",
+    )
+    failing_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

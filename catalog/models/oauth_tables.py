@@ -60,7 +60,7 @@ class OAuthConnection(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     can_refresh = models.BooleanField(default=False)
     problem = models.CharField(
-        max_length=300, blank=True, help_text="Why somebody has to sign in again."
+        max_length=300, blank=True, help_text="Why someone has to sign in again."
     )
     connected_at = models.DateTimeField(auto_now_add=True)
     refreshed_at = models.DateTimeField(null=True, blank=True)

@@ -4,6 +4,8 @@ __all__ = [
     "admin_corrections",
     "admission",
     "catalog_rebuild",
+    "category_assignment",
+    "definition_comparison",
     "definition_review",
     "descriptor_rows",
     "integration_identity",

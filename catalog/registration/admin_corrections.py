@@ -8,8 +8,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.audit.recorder import record
+from catalog.effects.assessment import CORRECTABLE, Evidence
 from catalog.models import Capability, Definition
 from catalog.registration.admission import texts_have_passed
+from catalog.registration.derived_columns import EFFECT_COLUMNS, fill_in_effects
 from catalog.registration.descriptor_rows import write_derived
 from catalog.tasks import send_embeddings
 from catalog.trust.gate import marked_as_reviewed
@@ -25,15 +27,29 @@ def correct_capability(*, by: User, capability: Capability, changed: Iterable[st
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
+    if corrected := fields.intersection(CORRECTABLE):
+        _note_corrections(capability, corrected)
+        fill_in_effects(capability)
     # The mark vouches for the whole row, so a row changed past the gate does not get it.
     with marked_as_reviewed() if texts_have_passed(capability) else nullcontext():
-        capability.save(update_fields=[*fields, "updated_at"])
+        columns = {*fields, *EFFECT_COLUMNS} if corrected else fields
+        capability.save(update_fields=[*columns, "updated_at"])
     details = {name: getattr(capability, name) for name in sorted(fields)}
     if seen_findings:
         details["findings"] = "approved"
     record(by=by, action="capability.change", target=str(capability), details=details)
     new_texts = write_derived([capability])
     transaction.on_commit(partial(send_embeddings, new_texts))
+
+
+def _note_corrections(capability: Capability, names: Iterable[str]) -> None:
+    """Record an admin's word as the only evidence, which nothing overwrites later."""
+    evidence = dict(capability.effect_evidence)
+    for name in names:
+        value = getattr(capability, name)
+        says = value if name == "side_effect" else ", ".join(value)
+        evidence[name] = [Evidence("admin", says, 1.0).as_json()]
+    capability.effect_evidence = evidence
 
 
 def awaits_review(pk: int) -> bool:

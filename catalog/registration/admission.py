@@ -41,7 +41,7 @@ Standing = Definition.Standing
 
 
 @dataclass(slots=True)
-class Verdict:
+class AdmissionVerdict:
     """The gate's result for some descriptors; `decided` are the definitions of passed ones."""
 
     passed: list[ReviewedDefinition] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Verdict:
 
 def review_descriptors(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, origin: Origin
-) -> Verdict:
+) -> AdmissionVerdict:
     """Review new and changed descriptors; unchanged approved ones are not read again."""
-    known, verdict = StoredCapabilities(descriptors), Verdict()
+    known, verdict = StoredCapabilities(descriptors), AdmissionVerdict()
     rows = _load_definitions(integrations.values())
     differing: list[Descriptor] = []
     for one in descriptors:
@@ -86,7 +86,7 @@ def hold(held: Sequence[HeldDefinition], integrations: Mapping[str, Integration]
         stored.update(state=ReviewState.QUARANTINED)
 
 
-def settle(verdict: Verdict, *, stored: bool) -> None:
+def settle(verdict: AdmissionVerdict, *, stored: bool) -> None:
     """Delete waiting definitions whose capability has passed now."""
     waited = [row for row in verdict.decided if row.standing in Definition.WAITING]
     for row in waited if stored else []:
@@ -193,7 +193,9 @@ def _release(row: Integration) -> None:
     waiting.delete()
 
 
-def _decide(definition: UnreviewedDefinition, row: Definition | None, verdict: Verdict) -> None:
+def _decide(
+    definition: UnreviewedDefinition, row: Definition | None, verdict: AdmissionVerdict
+) -> None:
     digest = digest_of_definition(definition)
     if row is not None and row.origin == Origin.SERVER and definition.origin != Origin.SERVER:
         verdict.defects.append(_pinned_defect(definition.descriptor))

@@ -8,12 +8,14 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
-from catalog.embedding.embedding_jobs import chunks, failed_embeddings, pending_embeddings
-from catalog.embedding.model_switch import register_configured_model
+from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
+from catalog.embedding.stored_models import register_configured_model
+from catalog.embedding.vector_batches import chunks
 from catalog.graph.stored_links import refresh_presets
 from catalog.locks import lock_catalog
-from catalog.models import Capability, Embedding, Preset
-from catalog.registration.derived_columns import fill_in
+from catalog.models import Capability, Embedding, Integration, Preset
+from catalog.registration.category_assignment import assign_categories
+from catalog.registration.derived_columns import DERIVED_COLUMNS, fill_derived_columns
 from catalog.registration.descriptor_rows import overwrite, write_derived
 from catalog.tasks import send_embeddings
 
@@ -36,6 +38,7 @@ def rebuild_catalog(
         done += len(some)
         if progress:
             progress(done, len(ids))
+    assign_categories(list(Integration.objects.values_list("pk", flat=True)))
     refresh_presets(list(Preset.objects.values_list("pk", flat=True)))
     record(by=by, action="catalog.rebuild", target="catalogue", details={"force": force})
     return len(ids)
@@ -46,8 +49,8 @@ def _rebuild(ids: Sequence[int], *, force: bool) -> None:
     lock_catalog()
     rows = list(Capability.objects.filter(pk__in=ids).select_related("integration").order_by("pk"))
     for row in rows:
-        fill_in(row)
-    overwrite(Capability, rows, ["tokens", "fingerprint", "parameters_summary"])
+        fill_derived_columns(row)
+    overwrite(Capability, rows, DERIVED_COLUMNS)
     write_derived(rows)
     retried = failed_embeddings().filter(capability__in=ids)
     retried.update(attempts=0, failure="", sent_at=Now())

@@ -4,22 +4,44 @@ import hashlib
 
 from pgvector import SparseVector
 
+from catalog.effects.assessment import CORRECTABLE, corrected_columns
+from catalog.effects.classifier import assess
 from catalog.embedding.embedding_text import embedding_text
-from catalog.formats.descriptors import canonical_json
-from catalog.formats.parameter_summary import parameters_summary
+from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import Capability
 from catalog.tokens import estimate_tokens
 
+EFFECT_COLUMNS = ("effect_confidence", "effect_evidence", *CORRECTABLE)
+DERIVED_COLUMNS = ("tokens", "fingerprint", "parameters_summary", *EFFECT_COLUMNS)
 
-def fill_in(capability: Capability) -> None:
+_SUMMARY_CHARACTERS = 200
+
+
+def fill_derived_columns(capability: Capability) -> None:
     """Set the derived columns."""
-    capability.tokens = definition_tokens(capability)
-    capability.fingerprint = fingerprint(capability)
-    capability.parameters_summary = parameters_summary(capability.input_schema)
+    capability.tokens = estimate_definition_tokens(capability)
+    capability.fingerprint = compute_fingerprint(capability)
+    capability.parameters_summary = summarize_parameters(capability.input_schema)
+    fill_in_effects(capability)
 
 
-def definition_tokens(capability: Capability) -> int:
+def fill_in_effects(capability: Capability) -> None:
+    """Set the side effect and the flags with their evidence, except what an admin corrected."""
+    before = capability.effect_evidence or {}
+    kept = corrected_columns(before)
+    declared = capability.declared_effect
+    if "side_effect" in kept:
+        declared = capability.side_effect
+    found = assess(capability, declared=declared)
+    capability.side_effect, capability.effect_confidence = found.effect, found.confidence
+    if "effect_flags" not in kept:
+        capability.effect_flags = found.flag_names
+    corrections = {name: before[name] for name in kept}
+    capability.effect_evidence = found.evidence_as_json() | corrections
+
+
+def estimate_definition_tokens(capability: Capability) -> int:
     """Estimate the tokens of the full definition."""
     definition = {
         "name": capability.full_name,
@@ -29,7 +51,7 @@ def definition_tokens(capability: Capability) -> int:
     return estimate_tokens(definition)
 
 
-def fingerprint(capability: Capability) -> str:
+def compute_fingerprint(capability: Capability) -> str:
     """Return a hash equal for the same definition on another integration."""
     definition = [
         capability.action,
@@ -41,15 +63,42 @@ def fingerprint(capability: Capability) -> str:
     return _digest(canonical_json(definition))
 
 
-def text_hash(capability: Capability) -> str:
+def compute_text_hash(capability: Capability) -> str:
     """Return the hash of the embedded text."""
     return _digest(embedding_text(capability))
 
 
-def lexical_terms(capability: Capability) -> SparseVector:
+def compute_lexical_terms(capability: Capability) -> SparseVector:
     """Return the capability's BM25 vector as stored."""
     return SparseVector(document_vector(capability), DIMENSIONS)
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def summarize_parameters(schema: JSONObject | None) -> str:
+    """List parameter names in schema order; optional ones get a question mark: `query, limit?`."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict):
+        return ""
+    required = (schema or {}).get("required")
+    needed = (
+        {name for name in required if isinstance(name, str)}
+        if isinstance(required, list)
+        else set()
+    )
+    names = [name if name in needed else f"{name}?" for name in properties]
+    return _join_within_limit(names)
+
+
+def _join_within_limit(names: list[str]) -> str:
+    """Join as many names as fit, plus the number of the rest."""
+    text = ", ".join(names)
+    if len(text) <= _SUMMARY_CHARACTERS:
+        return text
+    shown = len(names)
+    while shown and len(text) > _SUMMARY_CHARACTERS:
+        shown -= 1
+        text = f"{', '.join(names[:shown])} (+{len(names) - shown} more)"
+    return text if shown else f"{len(names)} parameters"

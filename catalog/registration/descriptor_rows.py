@@ -7,16 +7,24 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q
 
+from catalog.effects.assessment import CORRECTABLE, corrected_columns
+from catalog.effects.classifier import declared_effect
 from catalog.embedding.embedding_jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
 from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Integration, LexicalVector
-from catalog.registration.derived_columns import fill_in, lexical_terms, text_hash
+from catalog.registration.derived_columns import (
+    compute_lexical_terms,
+    compute_text_hash,
+    fill_derived_columns,
+)
 from catalog.registration.integration_identity import connection_facts, describe_clash, find_clash
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.
 _ADMIN_COLUMNS = {"state", "core", "pinned"}
+# Kept where the evidence says that an admin corrected them.
+_EFFECT_COLUMNS = ("effect_evidence", *CORRECTABLE)
 _STRICTNESS = [access.value for access in Capability.AIAccess]
 
 
@@ -103,13 +111,13 @@ def store_capabilities(
 def write_derived(capabilities: Sequence[Capability]) -> list[int]:
     """Write words, relations and pending embeddings; return the keys of changed texts."""
     LexicalVector.objects.bulk_create(
-        [LexicalVector(capability=row, terms=lexical_terms(row)) for row in capabilities],
+        [LexicalVector(capability=row, terms=compute_lexical_terms(row)) for row in capabilities],
         update_conflicts=True,
         unique_fields=["capability"],
         update_fields=["terms"],
     )
     refresh_links([row.pk for row in capabilities])
-    return request_vectors({row.pk: text_hash(row) for row in capabilities})
+    return request_vectors({row.pk: compute_text_hash(row) for row in capabilities})
 
 
 class StoredCapabilities:
@@ -161,10 +169,12 @@ def _capability(
         values["ai_access"] = max(row.ai_access, descriptor.ai_access, key=_STRICTNESS.index)
         if descriptor.category_inferred and not row.category_inferred:
             values |= {"category": row.category, "category_inferred": False}
+        if corrected_columns(row.effect_evidence):
+            values |= {name: getattr(row, name) for name in _EFFECT_COLUMNS}
     capability = Capability(
         pk=row.pk if row else None, integration=integration, **({"state": state} | values)
     )
-    fill_in(capability)
+    fill_derived_columns(capability)
     return capability
 
 
@@ -188,6 +198,8 @@ def _capability_values(descriptor: Descriptor) -> dict[str, Any]:
     values = column_values(descriptor)
     del values["integration"]
     edges = values.pop("edges")
+    del values["side_effect_inferred"]
+    values["declared_effect"] = declared_effect(descriptor)
     return values | {"declared_edges": edges, "definition_hash": descriptor.definition_hash}
 
 

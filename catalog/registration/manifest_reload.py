@@ -2,9 +2,11 @@
 
 Admins' decisions outlive the file. A deleted manifest makes its capability unavailable, so that a
 deny, block or quarantine still holds when it returns. Only `prune` deletes it.
+
+When several manifests declare the same capability, the first folder's manifest provides it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +16,10 @@ from django.db import transaction
 
 from acl.audit.recorder import record
 from catalog.formats.descriptors import Defect, Loaded
-from catalog.formats.manifest_folders import read_folders
+from catalog.formats.manifest_folders import ManifestRead, is_gone, read_folders
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.locks import lock_manifests
-from catalog.models import Definition
-from catalog.registration.manifest_claims import Claims, claim
+from catalog.models import Capability, Definition
 from catalog.registration.manifest_rows import (
     CAME_FROM,
     ManifestCapabilities,
@@ -35,6 +36,7 @@ from catalog.registration.register import RegistrationReport, register
 from catalog.trust.gate import Origin
 
 SOURCE = "manifests"
+KEPT = "is as it was when it could last be read"
 
 
 @dataclass(slots=True)
@@ -61,6 +63,16 @@ class ReloadReport:
         return any(counts) or bool(self.new_defects)
 
 
+@dataclass(slots=True)
+class Claims:
+    """Manifests to store, and the capabilities kept unchanged, by path."""
+
+    files: list[str] = field(default_factory=list)
+    winners: list[Winner] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+
+
 @transaction.atomic
 def reload_manifests(
     *, by: User | None, folders: Sequence[Path], prune: bool = False
@@ -73,7 +85,7 @@ def reload_manifests(
     limits = replace(DEFAULT_LIMITS, file=settings.PEGBOARD_MAX_FILE_BYTES)
     # Read under the lock, since another pass may just have committed.
     before = load_known()
-    claims = claim(read_folders(folders, limits), before, folders)
+    claims = _assign_claims(read_folders(folders, limits), before, folders)
     for taken in take_over(claims.winners, before):
         record(by=by, action="manifest.takeover", target=taken.full_name, details=taken.details)
     registered = register(
@@ -87,6 +99,72 @@ def reload_manifests(
     restore(claims.kept.values())
     _drop_unprovided(before, holders.values(), report, by=by, prune=prune)
     return report
+
+
+def _assign_claims(
+    reads: Sequence[ManifestRead], before: ManifestCapabilities, folders: Sequence[Path]
+) -> Claims:
+    """Assign each id and slug to the first manifest that declares it."""
+    claims = Claims()
+    owners: dict[str, str] = {}
+    for read in _sort_by_priority([*reads, *_find_unread(reads, before, folders)], folders):
+        claims.files.append(read.path)
+        claims.defects += read.defects
+        keeps = _last_valid(read, before)
+        names = _claimed_names(read, keeps)
+        if not names:
+            continue
+        if owner := next((owners[name] for name in names if name in owners), None):
+            claims.defects.append(_already_provided(read.path, names[0], owner))
+            continue
+        owners.update(dict.fromkeys(names, read.path))
+        if keeps:
+            claims.kept[read.path] = keeps.pk
+            claims.defects.append(Defect(read.path, "capability", f"{keeps.full_name} {KEPT}"))
+        elif read.declared:
+            claims.winners.append(Winner(read.path, *read.declared))
+    return claims
+
+
+def _sort_by_priority(reads: Sequence[ManifestRead], folders: Sequence[Path]) -> list[ManifestRead]:
+    return sorted(reads, key=lambda read: _rank(read.path, folders))
+
+
+def _rank(path: str, folders: Sequence[Path]) -> int:
+    above = (rank for rank, folder in enumerate(folders) if Path(path).is_relative_to(folder))
+    return next(above, len(folders))
+
+
+def _find_unread(
+    reads: Sequence[ManifestRead], before: ManifestCapabilities, folders: Sequence[Path]
+) -> Iterator[ManifestRead]:
+    """Yield known manifests that exist in watched folders but were not read."""
+    found = {read.path for read in reads}
+    for path in before.by_path.keys() - found:
+        if _rank(path, folders) < len(folders) and not is_gone(path):
+            yield ManifestRead(path, defects=(Defect(path, "file", "cannot be reached"),))
+
+
+def _last_valid(read: ManifestRead, before: ManifestCapabilities) -> Capability | None:
+    """Return the last valid capability if the current manifest is broken."""
+    earlier = before.by_path.get(read.path)
+    if earlier is None or read.declared is None:
+        return earlier
+    lost = any(defect.field == "skillContent" for defect in read.defects)
+    return earlier if lost and earlier.content else None
+
+
+def _claimed_names(read: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
+    if keeps:
+        return keeps.identifier, f"integration {keeps.integration.slug}"
+    if read.declared:
+        one = read.declared.capability
+        return one.identifier, f"integration {one.integration}"
+    return ()
+
+
+def _already_provided(path: str, identifier: str, owner: str) -> Defect:
+    return Defect(path, "id", f"{identifier} is already provided by {owner}, which goes first")
 
 
 def _loaded(claims: Claims) -> Loaded:

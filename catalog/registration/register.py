@@ -14,8 +14,8 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from acl.audit.recorder import record
 from catalog.access.grants import grant_integrations
-from catalog.embedding.embedding_jobs import chunks
-from catalog.embedding.model_switch import register_configured_model
+from catalog.embedding.stored_models import register_configured_model
+from catalog.embedding.vector_batches import chunks
 from catalog.formats.descriptors import Defect, Descriptor, Loaded
 from catalog.locks import lock_catalog
 from catalog.models import Capability, EmbeddingModel, Integration
@@ -27,6 +27,7 @@ from catalog.registration.admission import (
     review_integrations,
     settle,
 )
+from catalog.registration.category_assignment import assign_categories
 from catalog.registration.descriptor_rows import file_of, store_capabilities, store_integrations
 from catalog.tasks import send_embeddings
 from catalog.trust.gate import (
@@ -99,6 +100,7 @@ def register(
         done += len(some)
         if progress:
             progress(done, len(capabilities))
+    _categorize(integrations, report)
     _finish(report, by=by, source=source)
     return report
 
@@ -119,6 +121,7 @@ def store_reviewed(
                 _store([one], integrations, report, terms)
         except (DataError, IntegrityError, ValueError) as problem:
             report.defects.append(_rejected_defect(one.descriptor, problem))
+    _categorize(integrations, report)
     _finish(report, by=by, source=integration.slug)
     return report
 
@@ -134,6 +137,7 @@ def register_for_measuring(loaded: Loaded, *, group: Group) -> RegistrationRepor
         with transaction.atomic():
             lock_catalog()
             _store(admit_for_measuring(some), integrations, report, terms)
+    _categorize(integrations, report)
     _finish(report, by=None, source="measuring")
     return report
 
@@ -275,6 +279,12 @@ def _prune(
     )
     _, by_table = gone.delete()
     report.removed = by_table.get(Capability._meta.label, 0)
+
+
+def _categorize(integrations: Mapping[str, Integration], report: RegistrationReport) -> None:
+    """Categorize anew where tools came, changed or went: their neighbours count, too."""
+    if report.created or report.changed or report.removed:
+        assign_categories([row.pk for row in integrations.values()])
 
 
 def _finish(report: RegistrationReport, *, by: User | None, source: str) -> None:

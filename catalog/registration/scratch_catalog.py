@@ -32,6 +32,13 @@ def scratch_catalog(*, also: Sequence[str] = ()) -> Iterator[None]:
             cursor.execute("DISCARD TEMPORARY")
 
 
+def is_scratch() -> bool:
+    """Return True if this connection's catalogue is a temporary one, which has no triggers."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('pg_temp.catalog_capability') IS NOT NULL")
+        return bool(cursor.fetchone()[0])
+
+
 def _tables() -> list[str]:
     return [
         model._meta.db_table for app in _APPS for model in apps.get_app_config(app).get_models()

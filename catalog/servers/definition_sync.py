@@ -9,7 +9,7 @@ from django.db import transaction
 from catalog.locks import try_sync_lock
 from catalog.models import Integration, Sync
 from catalog.models.integration import ReviewState
-from catalog.registration.definition_review import StoredDefinitions, store_definitions
+from catalog.registration.definition_comparison import StoredDefinitions, store_definitions
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import check_server
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError

@@ -58,7 +58,7 @@ def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = ""
     if same is not None:
         return same
     if open_ones.filter(user=by).count() >= MOST_OPEN:
-        raise ProposalRefusedError("", f"There are {MOST_OPEN} open proposals of yours already.")
+        raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
     record(by=by, action="server.propose", target=name, details={"endpoint": endpoint})
     return ServerProposal.objects.create(
         name=name,
@@ -102,11 +102,11 @@ def _check(argument: str, value: str) -> None:
     if len(value) > LONGEST[argument]:
         raise ProposalRefusedError(argument, f"At most {LONGEST[argument]} characters.")
     if argument == "name" and not value:
-        raise ProposalRefusedError(argument, "It needs a name.")
+        raise ProposalRefusedError(argument, "Enter a name.")
     if _may_be_secret(argument, value):
         raise ProposalRefusedError(
             argument,
-            "This could be a secret. Leave it out, also out of the address: an admin enters it.",
+            "This may be a secret. Leave it out, also of the address: an admin enters it.",
         )
 
 

@@ -18,7 +18,10 @@ from acl.platform.jobs.task_names import (
 )
 from acl.platform.jobs.task_queue import send_each
 from catalog.models import Integration, Sync
+from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.connections.connection_params import check_launch
 from catalog.servers.connections.event_loop import connection_loop
+from catalog.servers.connections.health_history import record_health
 from catalog.servers.definition_sync import BusyError, sync_definitions
 
 # The supervisor waits for 35 seconds (marketplace/operate/embedded/pegboard_programs.py).
@@ -54,14 +57,20 @@ def sync_integrations() -> None:
 
 @shared_task(name=CHECK_INTEGRATIONS)  # type: ignore[untyped-decorator]
 def check_integrations() -> None:
-    """Check all HTTP servers and the failing programs; idle programs need not run."""
-    failing = Q(transport="stdio", connection=Integration.Connection.FAILING)
-    looked_at = Integration.objects.filter(
-        Q(transport__in=("http", "sse")) | failing,
-        enabled=True,
-        state="approved",
-        unconfirmed=False,
-    ).exclude(connection=Integration.Connection.NOT_NEEDED)
+    """Check all HTTP servers and the failing programs; idle programs are not started.
+
+    Of idle programs it is checked that they may be started, so that nobody is offered their tools
+    in vain.
+    """
+    in_use = Integration.objects.filter(enabled=True, state="approved", unconfirmed=False)
+    in_use = in_use.exclude(connection=Integration.Connection.NOT_NEEDED)
+    failing = Q(connection=Integration.Connection.FAILING)
+    for idle in in_use.filter(~failing, transport="stdio"):
+        try:
+            check_launch(idle)
+        except ServerProblemError as problem:
+            record_health(idle, problem)
+    looked_at = in_use.filter(Q(transport__in=("http", "sse")) | failing & Q(transport="stdio"))
     keys = looked_at.order_by("pk").values_list("pk", flat=True)
     send_each(CHECK_INTEGRATION, ([key] for key in keys))
 

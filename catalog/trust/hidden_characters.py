@@ -1,17 +1,33 @@
-"""Hidden characters, read by models but invisible to people, by purpose."""
+"""Hidden characters, read by models but invisible to people, by purpose.
 
-import re
-import unicodedata
+The kinds are Unicode's properties, as the package regex has them.
+"""
+
 from collections import Counter
+
+import regex
 
 from catalog.trust.findings import Finding, Severity
 
-_ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|[\x1b\x9b]")
-_EMOJI = re.compile(
-    r"[\U0001f000-\U0001faff\u2190-\u2bff\u3030\u303d\u3297\u3299\u00a9\u00ae\u203c\u2049\u2122\u2139#*0-9]"
+_ESCAPES = regex.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|[\x1b\x9b]")
+# The group that matches is the kind.
+_HIDDEN = regex.compile(
+    r"""(?xV1)
+    (?P<tag_characters> \p{Block=Tags})
+  | (?P<bidi_override> [\p{Bidi_Control}--[\u061c\u200e\u200f]])
+  | (?P<variation_selector> [\p{Block=Variation_Selectors}\p{Block=Variation_Selectors_Supplement}])
+  | (?P<zero_width> \p{Cf})
+  | (?P<control_character> [\p{Cc}--[\n\t]])
+  | (?P<private_use> [\p{Co}\p{Cs}\p{Cn}])
+    """
 )
-# Scripts whose spelling uses joiners.
-_JOINING = re.compile(
+# Signs that take a selector of emoji or text style. Some writers put one behind an arrow, too.
+_EMOJI = regex.compile(
+    r"[\p{Emoji}\p{Extended_Pictographic}\p{Block=Arrows}\p{Block=Dingbats}\p{Block=Geometric_Shapes}]"
+)
+# Blocks of scripts whose spelling uses joiners. The property Script_Extensions would take accents
+# for theirs, and so let joiners through behind Latin letters.
+_JOINING = regex.compile(
     r"[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1800-\u18af]"
 )
 _DESCRIPTIONS = {
@@ -37,15 +53,15 @@ def find_hidden(text: str, where: str) -> list[Finding]:
     rest = text.replace("\r\n", "\n")
     counts["terminal_sequence"] = len(_ESCAPES.findall(rest))
     rest = _ESCAPES.sub("", rest)
-    for place, character in enumerate(rest):
-        kind = _kind(character)
-        if kind and _is_spelling(kind, rest, place):
+    for match in _HIDDEN.finditer(rest):
+        kind = str(match.lastgroup)
+        if _is_spelling(kind, rest, match.start()):
             spelling += 1
-        elif kind:
+        else:
             counts[kind] += 1
     found = [_finding(kind, number, where, text) for kind, number in counts.items() if number]
     if spelling:
-        told = f"{spelling} invisible characters that emoji, or the script, are written with."
+        told = f"{spelling} invisible characters, as used in emoji and some scripts."
         found.append(Finding("joiners", Severity.LOW, where, told))
     return found
 
@@ -54,32 +70,13 @@ def count_spelling(text: str) -> int:
     """Count hidden characters that emoji or scripts need."""
     rest = _ESCAPES.sub("", text)
     return sum(
-        bool(kind) and _is_spelling(kind, rest, place)
-        for place, kind in enumerate(map(_kind, rest))
+        _is_spelling(str(match.lastgroup), rest, match.start()) for match in _HIDDEN.finditer(rest)
     )
 
 
 def _finding(kind: str, number: int, where: str, text: str) -> Finding:
     told = f"{number} hidden: {_DESCRIPTIONS[kind]}."
     return Finding(kind, Severity.HIGH, where, told, _decode_tags(text) if "tag" in kind else "")
-
-
-def _kind(character: str) -> str:
-    code = ord(character)
-    if code < 0x7F:
-        return "" if code >= 0x20 or character in "\n\t" else "control_character"
-    if 0xE0000 <= code <= 0xE007F:
-        return "tag_characters"
-    if 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069:
-        return "bidi_override"
-    if 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
-        return "variation_selector"
-    category = unicodedata.category(character)
-    if category == "Cf":
-        return "zero_width"
-    if category == "Cc":
-        return "control_character"
-    return "private_use" if category in {"Co", "Cs", "Cn"} else ""
 
 
 def _is_spelling(kind: str, text: str, place: int) -> bool:

@@ -109,13 +109,13 @@ def find_namesakes(integration: Integration) -> list[Finding]:
     found = []
     for name in {integration.slug, integration.title}:
         if is_disguised(name) or mixes_alphabets(name):
-            told = "Its name has letters of another alphabet that look like Latin ones."
+            told = "Its name contains letters of another alphabet that look like Latin ones."
             found.append(Finding("disguised_name", Severity.HIGH, "server", told, name))
     shapes = {skeleton(integration.slug), skeleton(integration.title)}
     others = Integration.objects.exclude(pk=integration.pk).order_by("slug")
     for slug, title in others.values_list("slug", "title"):
         if shapes & {skeleton(slug), skeleton(title)}:
-            told = f"Its name can be taken for that of {title} ({slug})."
+            told = f"Its name can be mistaken for {title} ({slug})."
             exact = integration.title.casefold() == title.casefold()
             severity = Severity.MEDIUM if exact else Severity.HIGH
             found.append(Finding("looks_like_another", severity, "server", told, integration.title))
@@ -124,19 +124,17 @@ def find_namesakes(integration: Integration) -> list[Finding]:
 
 def _about_name(name: str, shapes: Mapping[str, list[str]], owners: _Owners) -> Iterator[Finding]:
     if is_disguised(name) or mixes_alphabets(name):
-        told = "Its name has letters of another alphabet that look like Latin ones."
+        told = "Its name contains letters of another alphabet that look like Latin ones."
         yield Finding("disguised_name", Severity.HIGH, "name", told, name)
     if name.casefold().replace("-", "_") in RESERVED:
-        told = "It has the name of one of Pegboard's own tools."
+        told = "It has the same name as a tool of Pegboard itself."
         yield Finding("named_like_ours", Severity.HIGH, "name", told, name)
     alike = [one for one in shapes.get(skeleton(name), ()) if one != name]
     if alike:
-        told = f"The same server has {', '.join(alike[:3])}, which looks the same."
+        told = f"Its name looks the same as {', '.join(alike[:3])} on the same server."
         yield Finding("looks_like_own", Severity.MEDIUM, "name", told, name)
     if others := owners.by_action.get(name):
-        told = (
-            f"{_join_titles(others)} has a tool of this name, too; each has a full name of its own."
-        )
+        told = f"{_join_titles(others)} has a tool with this name, too. Their full names differ."
         yield Finding("same_name", Severity.LOW, "name", told, name)
 
 
@@ -152,7 +150,7 @@ def _about_texts(
             continue
         reported.add(token)
         matters = bool(full) or steers or (is_identifier and strict)
-        told = f"It speaks about {token}, a tool of {full or _join_titles(actions or [])}."
+        told = f"It mentions {token}, a tool of {full or _join_titles(actions or [])}."
         severity = Severity.HIGH if matters else Severity.MEDIUM
         yield Finding("speaks_of_another", severity, where, told, token)
 

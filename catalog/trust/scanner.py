@@ -6,16 +6,64 @@ common attacks; no scanner finds all.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 
 from catalog.formats.descriptors import JSONObject
 from catalog.trust.findings import LONGEST_EXCERPT, Finding, Severity, worst_first
 from catalog.trust.hidden_characters import find_hidden
-from catalog.trust.phrases import RULES, Rule
 from catalog.trust.text_differences import visible
 from catalog.trust.text_views import LONGEST, views_of
+
+_FILE = Path(__file__).with_name("phrases.txt")
+_DEFINITION = re.compile(r"([A-Z]+) = (.+)")
+_REFERENCE = re.compile(r"\{([A-Z]+)\}")
+
+
+@dataclass(slots=True)
+class _Draft:
+    code: str
+    severity: Severity
+    told: str
+    patterns: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseRule:
+    """A rule: code, severity, effect on the reader, and pattern."""
+
+    code: str
+    severity: Severity
+    told: str
+    pattern: re.Pattern[str]
+
+
+def read_rules(text: str) -> tuple[PhraseRule, ...]:
+    """Parse rules, in order."""
+    parts: dict[str, str] = {}
+    drafts: list[_Draft] = []
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("@"):
+            code, severity, told = line[1:].split(" ", 2)
+            drafts.append(_Draft(code, Severity(severity), told))
+        elif part := _DEFINITION.fullmatch(line):
+            parts[part[1]] = part[2]
+        else:
+            drafts[-1].patterns.append(_REFERENCE.sub(lambda gap: parts[gap[1]], line))
+    return tuple(_compile(draft) for draft in drafts)
+
+
+def _compile(draft: _Draft) -> PhraseRule:
+    pattern = re.compile("|".join(f"(?:{one})" for one in draft.patterns))
+    return PhraseRule(draft.code, draft.severity, draft.told, pattern)
+
+
+RULES = read_rules(_FILE.read_text(encoding="utf-8"))
+
 
 # Far more than a description for a model needs.
 LONG_CHARACTERS = 4_000
@@ -52,7 +100,7 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
     for where, text in walk_texts(definition):
         left -= len(text)
         if left < 0:
-            told = "There is more text than is looked through."
+            told = "The text is too long to scan completely."
             found.append(Finding("not_looked_through", Severity.HIGH, where, told))
             break
         found += scan_text(text, visible(where))
@@ -83,14 +131,14 @@ def walk_texts(definition: JSONObject) -> Iterator[tuple[str, str]]:
 
 def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
     if len(text) > LONG_CHARACTERS and where not in _USUAL:
-        told = f"{len(text):,} characters, where a description needs a few hundred."
+        told = f"Unusually long: {len(text):,} characters."
         yield Finding("long", Severity.MEDIUM, where, told)
     if _OUT_OF_SIGHT.search(text):
-        told = "So much blank space that what follows is out of sight."
+        told = "Blank space hides the text after it."
         yield Finding("out_of_sight", Severity.HIGH, where, told)
     yield from _comments(_FENCED.sub("", text) if where in _USUAL else text, where)
     if len(text) >= 80 and (blob := _BLOB.search(text)):
-        told = "Something encoded, which a model may decode."
+        told = "Encoded text, which a model may decode."
         yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))
 
 
@@ -108,7 +156,7 @@ def _comments(text: str, where: str) -> Iterator[Finding]:
         if found is None:
             found, severity = _COMMENT.search(text), Severity.LOW
     if found is not None:
-        told = "A comment, which pages do not show and models read."
+        told = "A hidden comment, which models read."
         yield Finding("comment", severity, where, told, _cut(visible(found.group())))
 
 
@@ -126,13 +174,13 @@ def _instructions(text: str, where: str) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=20_000)
-def _cached_matches(text: str) -> tuple[tuple[Rule, str], ...]:
+def _cached_matches(text: str) -> tuple[tuple[PhraseRule, str], ...]:
     return _matches(text)
 
 
-def _matches(text: str) -> tuple[tuple[Rule, str], ...]:
+def _matches(text: str) -> tuple[tuple[PhraseRule, str], ...]:
     """Return the violated rules, each once, with an excerpt."""
-    found: dict[str, tuple[Rule, str]] = {}
+    found: dict[str, tuple[PhraseRule, str]] = {}
     for view in chain.from_iterable(views_of(part) for part in _parts(text)):
         for rule in RULES:
             if rule.code not in found and (match := rule.pattern.search(view)):

@@ -10,10 +10,10 @@ from typing import Any
 
 from catalog.formats.descriptors import (
     Descriptor,
-    EdgeDescriptor,
     IntegrationDescriptor,
     JSONObject,
     canonical_json,
+    from_columns,
 )
 from catalog.models import Capability
 
@@ -33,7 +33,9 @@ _FIELD_NAMES = {
     "required_tools": "requiredTools",
     "edges": "edges",
 }
-_TUPLES = ("tags", "examples", "required_secrets", "required_tools")
+# Required fields of a descriptor that are left out of the stored text where they are empty.
+_REQUIRED = {"display_name": "", "description": "", "category": ""}
+_NOT_COLUMNS = {"integration", "edges", "side_effect", "side_effect_inferred"}
 # A version number without room for words; valid in Python and Postgres.
 PLAIN_VERSION = re.compile(
     r"^v?[0-9]+(\.[0-9]+)*([-.+]?(a|b|c|rc|alpha|beta|pre|preview|dev|post)[-.]?[0-9]*)?$"
@@ -61,13 +63,9 @@ def read_descriptor(definition: JSONObject) -> Descriptor:
     for field, name in _FIELD_NAMES.items():
         if name in definition:
             values[field] = definition[name]
-    values["display_name"] = values.get("display_name", "")
-    values["description"] = values.get("description", "")
-    values["category"] = values.get("category", "")
-    values["edges"] = tuple(EdgeDescriptor(**edge) for edge in values.get("edges") or ())
-    for field in _TUPLES:
-        values[field] = tuple(values.get(field) or ())
-    return Descriptor(**values)
+    # Texts of earlier releases do not say whether their source declared the effect.
+    values.setdefault("side_effect_inferred", values.get("kind") == "tool")
+    return from_columns(Descriptor, _REQUIRED | values)
 
 
 def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
@@ -82,12 +80,19 @@ def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
 
 def descriptor_of_row(row: Capability) -> Descriptor:
     """Rebuild the descriptor of a stored capability."""
-    names = {one.name for one in fields(Descriptor)} - {"integration", "edges"}
-    values: dict[str, Any] = {name: getattr(row, name) for name in names}
-    for name in _TUPLES:
-        values[name] = tuple(values[name])
-    edges = tuple(EdgeDescriptor(**edge) for edge in row.declared_edges)
-    return Descriptor(integration=row.integration.slug, edges=edges, **values)
+    names = {one.name for one in fields(Descriptor)} - _NOT_COLUMNS
+    own = {name: getattr(row, name) for name in names}
+    effect = {
+        "side_effect": row.declared_effect or _declarable(row.side_effect),
+        "side_effect_inferred": not row.declared_effect,
+    }
+    values = {**own, **effect, "integration": row.integration.slug, "edges": row.declared_edges}
+    return from_columns(Descriptor, values)
+
+
+def _declarable(effect: str) -> str:
+    """Return an effect as sources declare it: "unknown" is ours alone."""
+    return "write" if effect == Capability.SideEffect.UNKNOWN else effect
 
 
 def write_integration(descriptor: IntegrationDescriptor) -> str:

@@ -42,7 +42,7 @@ Kind = Literal["same", "changed", "out", "in"]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     """Some words; `marked` if the other side differs."""
 
     text: str
@@ -50,12 +50,12 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of both sides; a missing side is empty."""
 
     kind: Kind
-    before: tuple[Piece, ...] = ()
-    after: tuple[Piece, ...] = ()
+    before: tuple[DiffPiece, ...] = ()
+    after: tuple[DiffPiece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class FieldDifference:
     label: str
     is_changed: bool
     folded: bool
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
     left_out: int = 0
 
     @property
@@ -96,7 +96,7 @@ def visible(text: str) -> str:
     return "".join(_spell_out(one) for one in text)
 
 
-def _join_lines(lines: Iterable[tuple[Piece, ...]]) -> str:
+def _join_lines(lines: Iterable[tuple[DiffPiece, ...]]) -> str:
     return "\n".join("".join(piece.text for piece in line) for line in lines)
 
 
@@ -126,30 +126,30 @@ def _text(value: Any) -> str:
     return visible(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
 
 
-def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
+def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffLine]:
     matcher = SequenceMatcher(None, before, after)
     for what, a, b, c, d in matcher.get_opcodes():
         if what == "equal":
             for text in before[a:b]:
-                yield Line("same", (Piece(text),), (Piece(text),))
+                yield DiffLine("same", (DiffPiece(text),), (DiffPiece(text),))
             continue
         paired = min(b - a, d - c)
         for old, new in zip(before[a : a + paired], after[c : c + paired], strict=True):
-            yield Line("changed", *_words(old, new))
+            yield DiffLine("changed", *_words(old, new))
         for old in before[a + paired : b]:
-            yield Line("out", (Piece(old, marked=True),), ())
+            yield DiffLine("out", (DiffPiece(old, marked=True),), ())
         for new in after[c + paired : d]:
-            yield Line("in", (), (Piece(new, marked=True),))
+            yield DiffLine("in", (), (DiffPiece(new, marked=True),))
 
 
-def _words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def _words(before: str, after: str) -> tuple[tuple[DiffPiece, ...], tuple[DiffPiece, ...]]:
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if len(old) > MOST_WORDS or len(new) > MOST_WORDS:
-        return (Piece(before, marked=True),), (Piece(after, marked=True),)
-    out: list[Piece] = []
-    into: list[Piece] = []
+        return (DiffPiece(before, marked=True),), (DiffPiece(after, marked=True),)
+    out: list[DiffPiece] = []
+    into: list[DiffPiece] = []
     for what, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
         marked = what != "equal"
-        out += [Piece("".join(old[a:b]), marked)] if b > a else []
-        into += [Piece("".join(new[c:d]), marked)] if d > c else []
+        out += [DiffPiece("".join(old[a:b]), marked)] if b > a else []
+        into += [DiffPiece("".join(new[c:d]), marked)] if d > c else []
     return tuple(out), tuple(into)

@@ -1,10 +1,16 @@
 """Tools of a `tools/list` answer: definition, digest and descriptor of each."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, JSONObject
+from catalog.formats.descriptors import (
+    Defect,
+    Descriptor,
+    IntegrationDescriptor,
+    JSONObject,
+    from_columns,
+)
 from catalog.formats.files import is_deeper
 from catalog.formats.names import display_name_for
 from catalog.formats.read_limits import DEFAULT_LIMITS, KB
@@ -20,10 +26,7 @@ from catalog.trust.fingerprint import (
 
 # Room for both schemas and the description at their limits; larger tools are not stored.
 LARGEST = 256 * KB
-_SLOTS = (
-    *("slug", "kind", "title", "description", "publisher", "version", "licence", "homepage"),
-    *("transport", "endpoint", "source_ref"),
-)
+_FIELDS = [one.name for one in fields(IntegrationDescriptor)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,7 @@ class Offered:
 
 def build_descriptor(row: Integration) -> IntegrationDescriptor:
     """Build the descriptor of a stored integration."""
-    return IntegrationDescriptor(
-        **{name: getattr(row, name) for name in _SLOTS},
-        command=tuple(row.command),
-        required_secrets=tuple(row.required_secrets),
-    )
+    return from_columns(IntegrationDescriptor, {name: getattr(row, name) for name in _FIELDS})
 
 
 def read_offer(

@@ -8,6 +8,7 @@ from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
+from catalog.readiness.approval_policy import asks_first_sql, policy_parameters
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.answer.formats.format_base import Tool
 
@@ -24,9 +25,11 @@ SELECT count(*), COALESCE(sum(tokens), 0) FROM usable
 def _read_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT c.full_name, c.display_name, c.description, c.side_effect, usable.mode = 1,
+SELECT c.full_name, c.display_name, c.description, c.side_effect,
+       {asks_first_sql(mode="usable.mode", capability="c", integration="i")},
        CASE WHEN %(schemas)s::bool THEN c.input_schema::text END
 FROM usable JOIN catalog_capability c ON c.id = usable.id
+JOIN catalog_integration i ON i.id = c.integration_id
 ORDER BY c.full_name COLLATE "C", c.id
 """  # noqa: S608 - the names of our own tables
 
@@ -56,4 +59,5 @@ def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
 
 def _query(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
     kind = "" if kind in {"any", "all"} else kind
-    return rows_of(statement, {**rights_parameters(caller, kind=kind, connected=True), **more})
+    rights = rights_parameters(caller, kind=kind, connected=True)
+    return rows_of(statement, {**rights, **policy_parameters(), **more})

@@ -11,9 +11,9 @@ from django.conf import settings
 from catalog.lookups.detail_levels import short_description
 from discovery.answer.formats.format_base import Tool, filter_callable, shorten
 from discovery.answer.token_budget import cut
+from discovery.select.helping_offers import DISCOVERY_TOOL
 from discovery.select.selection import Selected, Selection
 
-DISCOVERY_TOOL = "tool_discovery__find"
 _LONGEST_LINE = 160
 _ASKS_FIRST = 'A tool marked "asks first" waits for a person: say what you are about to do.'
 _MOST_NAMES = 40

@@ -79,7 +79,7 @@ class SelectionAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class SelectAnswer(Answer):
-    """The answer to a message, in the mode that was asked for."""
+    """The answer to a message, in the requested mode."""
 
     component = "SelectionInMode"
 

@@ -10,12 +10,11 @@ from rest_framework import serializers
 from acl.actor.chain import ActorKind, CredentialKind
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.platform.strict_json import StrictJSONError
+from acl.rights.approvers import Eligibility
 from acl.visible_text.json_text import Argument, Line, text_of_line
 from catalog.models import Capability
-from discovery.calls.approvers import Eligibility
-from discovery.calls.argument_text import render_call
+from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_differences import compare_with_last_approved
-from discovery.calls.call_digests import digest_of
 from discovery.models import Call
 
 MOST = 200
@@ -65,7 +64,7 @@ class RenderedLineSerializer(serializers.Serializer[Any]):
 class RenderedArgumentSerializer(serializers.Serializer[Any]):
     """An argument with every character made visible."""
 
-    name = serializers.CharField(help_text="With marks.")
+    name = serializers.CharField(help_text="The name, with marks.")
     has_marks = serializers.BooleanField(
         help_text="Whether a character is invisible, or looks like another."
     )
@@ -77,7 +76,7 @@ class ArgumentChangeSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     change = serializers.ChoiceField(CHANGES)
-    before = serializers.CharField(allow_null=True, help_text="As it was approved, with marks.")
+    before = serializers.CharField(allow_null=True, help_text="The approved value, with marks.")
 
 
 class ComparisonSerializer(serializers.Serializer[Any]):
@@ -94,12 +93,18 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     tool = serializers.CharField(source="full_name")
     description = serializers.CharField(source="capability.description", default="")
     side_effect = serializers.ChoiceField(Capability.SideEffect.choices)
-    user = serializers.CharField(source="user.username", help_text="For whom it was asked.")
+    user = serializers.CharField(
+        source="user.username", help_text="The user whom the call is made for."
+    )
     group = serializers.CharField(source="group.name")
-    key = serializers.CharField(source="key_prefix", help_text="The key that asked, its beginning.")
-    chain = ChainSerializer(source="*", help_text="Who asked, with what, on behalf of whom.")
+    key = serializers.CharField(
+        source="key_prefix", help_text="The prefix of the key that made the call."
+    )
+    chain = ChainSerializer(
+        source="*", help_text="The actor, the credential, and the user acted for."
+    )
     arguments = serializers.SerializerMethodField(
-        help_text="Exactly what is sent; null where the row cannot be displayed."
+        help_text="The arguments as sent; null if the row cannot be displayed."
     )
     rendered = serializers.SerializerMethodField(
         help_text="The same for people: typed, and with a mark in the place of every character "
@@ -110,7 +115,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
         "only be rejected."
     )
     digest = serializers.SerializerMethodField(
-        help_text="Of everything that is approved: who, which definition, which arguments."
+        help_text="The digest of what is approved: chain, definition and arguments."
     )
     state = serializers.ChoiceField(Call.State.choices)
     asked_at = serializers.DateTimeField(source="created_at")
@@ -120,10 +125,10 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     )
 
     objection = serializers.SerializerMethodField(
-        help_text="Why the sender may not decide; empty where they may."
+        help_text="Why the sender may not decide; empty if they may."
     )
     nobody_else = serializers.SerializerMethodField(
-        help_text="Whether nobody but the asker could approve it: add another admin."
+        help_text="True if only the requester could approve it: add another admin."
     )
 
     class Meta:
@@ -231,7 +236,7 @@ class ApprovalsQuerySerializer(StrictSerializer):
     """Filter and page of the list."""
 
     state = serializers.ChoiceField(
-        ["waiting", "decided"], default="waiting", help_text="Those that wait, or the others."
+        ["waiting", "decided"], default="waiting", help_text="Pending or decided calls."
     )
     limit = serializers.IntegerField(default=50, min_value=1, max_value=MOST)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
@@ -240,11 +245,11 @@ class ApprovalsQuerySerializer(StrictSerializer):
 class ApproveSerializer(StrictSerializer):
     """An approval."""
 
-    digest = Text(max_length=64, help_text="As it was read: nothing else is approved.")
+    digest = Text(max_length=64, help_text="The digest as it was read; anything else is refused.")
     note = Text(max_length=500, default="", allow_blank=True)
 
 
 class RejectSerializer(StrictSerializer):
     """A rejection."""
 
-    note = Text(min_length=1, max_length=500, help_text="Why: it is told to who asked.")
+    note = Text(min_length=1, max_length=500, help_text="The reason, shown to the requester.")

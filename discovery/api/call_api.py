@@ -14,13 +14,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.problems import CONTENT_TYPE
-from acl.http.refusals import Conflict, Unprocessable
+from acl.http.refusals import Conflict, Unprocessable, refusals_as_problems
 from acl.http.request_callers import person_of, principal_of
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
 from acl.platform.strict_json import write_json
 from discovery.api import metatool_serializers as bodies
-from discovery.api.metatool_api import asked_for, refusals_as_problems
+from discovery.api.metatool_api import REFUSALS, asked_for
 from discovery.calls.call_queries import TooLateError, cancel_call, find_call, follow_call
 from discovery.calls.call_view import Execution, describe_call
 from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
@@ -67,7 +67,7 @@ class ExecuteView(APIView):
         changed since it was approved; 429 if too many of the user's calls are pending.
         """
         caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
-        with refusals_as_problems():
+        with refusals_as_problems(REFUSALS):
             try:
                 done = execute(
                     caller=caller,
@@ -100,7 +100,7 @@ class CallView(APIView):
         query = bodies.CallQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         call = _find_call(request, pk, query.validated_data["wait"])
-        with refusals_as_problems():
+        with refusals_as_problems(REFUSALS):
             return _answer(describe_call(call))
 
 
@@ -130,7 +130,7 @@ class CallEventsView(APIView):
         query = bodies.CallEventsQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         call, seconds = _find_call(request, pk), query.validated_data["wait"]
-        with refusals_as_problems():
+        with refusals_as_problems(REFUSALS):
             # A refusal has a status code only before the stream begins.
             describe_call(call)
         states = follow_call(principal=principal_of(request), call=call, seconds=seconds)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.api_callers import own_group
+from acl.http.request_callers import own_group
 from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from discovery.api import turn_serializers as bodies
@@ -44,7 +44,7 @@ class WindowsView(APIView):
         """List the outcome windows by group and space."""
         serializer = bodies.GroupQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        group = group_asked(request, serializer.validated_data["group"])
+        group = find_named_group(request, serializer.validated_data["group"])
         windows = read_stored_windows(group.pk if group else None)
         places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
         named = [
@@ -71,7 +71,7 @@ class AlertsView(APIView):
         serializer = bodies.AlertsQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        group = group_asked(request, wanted["group"])
+        group = find_named_group(request, wanted["group"])
         alerts = list_alerts(group.pk if group else None)
         limit, offset = wanted["limit"], wanted["offset"]
         shown = list(alerts[offset : offset + limit])
@@ -104,10 +104,10 @@ class FiguresView(APIView):
         serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        since, until = time_asked(
+        since, until = read_period(
             wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR
         )
-        group = group_asked(request, wanted["group"])
+        group = find_named_group(request, wanted["group"])
         report = report_figures(
             since=since, until=until, group_id=group.pk if group else None, by=wanted["by"]
         )
@@ -115,7 +115,7 @@ class FiguresView(APIView):
         return Response(body)
 
 
-def time_asked(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+def read_period(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
     """Return the requested period, or the default one."""
     until = wanted.get("until") or timezone.now()
     since = wanted.get("since") or until - min(DEFAULT_PERIOD, longest)
@@ -128,7 +128,7 @@ def _fields(report: Any) -> dict[str, Any]:
     return {name: getattr(report, name) for name in report.__slots__}
 
 
-def group_asked(request: Request, name: str) -> Group | None:
+def find_named_group(request: Request, name: str) -> Group | None:
     """Return the named group, or the key's own; None for all. A key has access to its own only."""
     own = own_group(request, name)
     if own is None and not name:

@@ -11,10 +11,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.api_callers import own_group
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.caller_view import CallerView
-from acl.http.request_callers import person_of
+from acl.http.api_views import CallerSerializer, CallerView
+from acl.http.request_callers import own_group, person_of
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from acl.rights.caller_lookup import CallerRefused
@@ -28,7 +26,7 @@ class ResetQuerySerializer(StrictSerializer):
         max_length=150,
         required=False,
         default="",
-        help_text="The group's name. A key forgets for its own group only, a person names it.",
+        help_text="The group's name. A key resets its own group only; a person must name one.",
     )
 
 
@@ -86,7 +84,7 @@ class LearningView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Review a group's memory, limited to capabilities that the caller may use."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         body = asdict(review(caller=caller))
         return Response(body | {"forgotten_after_days": settings.PEGBOARD_LEARNING_DAYS})
 

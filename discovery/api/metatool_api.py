@@ -1,7 +1,5 @@
 """REST API of the meta-tools."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from django.http import Http404
@@ -11,16 +9,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.refusals import QueueFull
+from acl.http.api_views import CallerSerializer
+from acl.http.refusals import QueueFull, Refusals, refusals_as_problems
 from acl.http.request_callers import caller_of
 from acl.models import ApiKey
 from acl.rights.caller import Caller
 from catalog.tokens import estimate_tokens
 from discovery.api import metatool_serializers as bodies
+from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
-from discovery.calls.queue_limits import TooManyWaitingError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
@@ -73,7 +71,7 @@ class MetaToolView(APIView):
             raise Http404
         acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
         caller, wanted = asked_for(request, bodies.MetaCallSerializer, acting=acting)
-        with refusals_as_problems():
+        with refusals_as_problems(REFUSALS):
             result = call_meta_tool(
                 caller=caller,
                 name=name,
@@ -83,18 +81,16 @@ class MetaToolView(APIView):
         return Response({"name": name, "result": result})
 
 
-@contextmanager
-def refusals_as_problems() -> Iterator[None]:
-    """Translate refused arguments to 400, unknown names to 404, and a full queue to 429."""
-    try:
-        yield
-    except TooManyWaitingError as many:
-        raise QueueFull(str(many)) from None
-    except ArgumentsRefusedError as refused:
-        where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
-        raise exceptions.ValidationError({"arguments": where}) from None
-    except NotFoundError as missing:
-        raise exceptions.NotFound(str(missing)) from None
+def _invalid_arguments(refused: ArgumentsRefusedError) -> exceptions.ValidationError:
+    where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
+    return exceptions.ValidationError({"arguments": where})
+
+
+REFUSALS: Refusals = {
+    TooManyWaitingError: lambda many: QueueFull(str(many)),
+    ArgumentsRefusedError: _invalid_arguments,
+    NotFoundError: lambda missing: exceptions.NotFound(str(missing)),
+}
 
 
 def asked_for(

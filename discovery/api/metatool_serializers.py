@@ -4,10 +4,11 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
-from acl.http.caller_serializer import CallerSerializer
+from acl.http.api_views import CallerSerializer
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from catalog.models import Capability
+from discovery.calls.call_arguments import TwoNamesError, rename_arguments
 from discovery.calls.call_view import Status
 
 STATUSES = get_args(Status)
@@ -22,7 +23,7 @@ class MetaToolSerializer(serializers.Serializer[Any]):
     input_schema = serializers.DictField()
     scope = serializers.ChoiceField(
         [ApiKey.Scope.DISCOVER, ApiKey.Scope.EXECUTE],
-        help_text="What a key needs to call it; `select` does for `discover`.",
+        help_text="The scope that a key needs; `select` includes `discover`.",
     )
     side_effect = serializers.ChoiceField(Capability.SideEffect.choices)
     tokens = serializers.IntegerField(
@@ -41,11 +42,13 @@ class MetaToolsSerializer(serializers.Serializer[Any]):
 class MetaCallSerializer(CallerSerializer):
     """A call of a meta-tool for a caller."""
 
-    arguments = serializers.DictField(default=dict, help_text="As the tool's schema says.")
+    arguments = serializers.DictField(
+        default=dict, help_text="Arguments that match the tool's schema."
+    )
     turn_id = serializers.UUIDField(
         required=False,
         allow_null=True,
-        help_text="The turn whose selection was not enough, so that searching counts as its.",
+        help_text="The turn that the search belongs to.",
     )
 
 
@@ -59,13 +62,25 @@ class MetaAnswerSerializer(serializers.Serializer[Any]):
 class ExecuteRequestSerializer(CallerSerializer):
     """A call of a capability for a caller."""
 
-    name = Text(min_length=1, max_length=200, help_text="Its full name.")
-    arguments = serializers.DictField(default=dict, help_text="As its schema says.")
+    name = Text(min_length=1, max_length=200, help_text="The tool's full name.")
+    arguments = serializers.DictField(
+        default=dict, help_text="Arguments that match the tool's schema."
+    )
     turn_id = serializers.UUIDField(
         required=False,
         allow_null=True,
-        help_text="The turn in which it is called: the turn's outcome then counts it as called.",
+        help_text="The turn that the call belongs to; its outcome counts the tool as called.",
     )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Accept former names of `arguments`."""
+        if not isinstance(data, dict):
+            return super().to_internal_value(data)
+        try:
+            renamed = rename_arguments(data)
+        except TwoNamesError as twice:
+            raise serializers.ValidationError({twice.field: [str(twice)]}) from None
+        return super().to_internal_value(renamed)
 
 
 class ResultSerializer(serializers.Serializer[Any]):
@@ -74,8 +89,10 @@ class ResultSerializer(serializers.Serializer[Any]):
     content = serializers.ListField(
         child=serializers.DictField(), help_text="Blocks of `text`, `image`, `audio`, `resource` …"
     )
-    structured = serializers.JSONField(required=False, help_text="As its output schema says.")
-    is_error = serializers.BooleanField(help_text="The tool itself says that it failed.")
+    structured = serializers.JSONField(
+        required=False, help_text="Structured content that matches the output schema."
+    )
+    is_error = serializers.BooleanField(help_text="True if the tool reported an error.")
 
 
 class ExecutionSerializer(serializers.Serializer[Any]):
@@ -88,8 +105,8 @@ class ExecutionSerializer(serializers.Serializer[Any]):
         "`unknown`: it was sent, and whether it was carried out is not known.",
     )
     tool = serializers.CharField()
-    message = serializers.CharField(help_text="The same in words, for the model.")
-    call_id = serializers.UUIDField(help_text="To ask for it later.")
+    message = serializers.CharField(help_text="The status in words, for the model.")
+    call_id = serializers.UUIDField(help_text="The id for reading the call later.")
     content = serializers.CharField(required=False, help_text="A skill's instructions.")
     truncated = serializers.BooleanField()
     arguments = serializers.DictField(required=False, help_text="The checked arguments.")
@@ -97,18 +114,18 @@ class ExecutionSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="A tool's answer. Meta-tools that are capabilities have their own.",
     )
-    reason = serializers.CharField(required=False, help_text="Why it failed, for programs.")
-    note = serializers.CharField(required=False, help_text="What the person said who decided.")
-    expires_at = serializers.DateTimeField(
-        required=False, help_text="Until when it waits for approval."
+    reason = serializers.CharField(
+        required=False, help_text="Machine-readable reason of a failure."
     )
+    note = serializers.CharField(required=False, help_text="The note of the person who decided.")
+    expires_at = serializers.DateTimeField(required=False, help_text="When a pending call expires.")
 
 
 class CallQuerySerializer(StrictSerializer):
     """The longest time to wait."""
 
     wait = serializers.FloatField(
-        default=0, min_value=0, max_value=60, help_text="Seconds until its end, at the most."
+        default=0, min_value=0, max_value=60, help_text="Maximum seconds to wait for its end."
     )
 
 
@@ -116,5 +133,5 @@ class CallEventsQuerySerializer(StrictSerializer):
     """The longest time to follow."""
 
     wait = serializers.FloatField(
-        default=60, min_value=0, max_value=60, help_text="Seconds until the stream ends, at most."
+        default=60, min_value=0, max_value=60, help_text="Maximum seconds until the stream ends."
     )

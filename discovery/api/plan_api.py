@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from discovery.answer.selection_answer import answer_selection
-from discovery.api.select_request import asked_to_select, example
+from discovery.api.select_serializers import build_selection_request, request_example
 from discovery.api.turn_api import window_for
 from discovery.api.turn_serializers import (
     OutcomeWindowSerializer,
@@ -36,7 +36,7 @@ class PlanView(APIView):
         summary="Plan a turn",
         request=PlanRequestSerializer,
         responses={200: PlanSerializer},
-        examples=[example(failure_policy="fail_closed")],
+        examples=[request_example(failure_policy="fail_closed")],
     )
     def post(self, request: Request) -> Response:
         """Return what fits the message, or everything that this caller may use where that is the
@@ -45,7 +45,7 @@ class PlanView(APIView):
         serializer.is_valid(raise_exception=True)
         _refuse_overrides(serializer.initial_data)
         asked = serializer.validated_data
-        wanted = _wanted(request, asked)
+        wanted = _plan_options(request, asked)
         plan = plan_turn(wanted)
         window = plan.course.window and window_for(request, plan.course.window)
         told = OutcomeWindowSerializer(window).data if window else None
@@ -69,9 +69,9 @@ def _answer(wanted: Wanted, plan: Plan, asked: dict[str, Any]) -> PlanAnswer:
     )
 
 
-def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
+def _plan_options(request: Request, asked: dict[str, Any]) -> Wanted:
     return Wanted(
-        asked=asked_to_select(request, asked),
+        asked=build_selection_request(request, asked),
         policy=asked.get("failure_policy"),
         mode=asked.get("selection_mode"),
         provider=asked["format"],
@@ -82,4 +82,6 @@ def _wanted(request: Request, asked: dict[str, Any]) -> Wanted:
 def _refuse_overrides(given: Any) -> None:
     named = [name for name in OVERRIDES if name in given]
     if named and not settings.PEGBOARD_PLAN_OVERRIDES:
-        raise ValidationError({name: ["This deployment decides it."] for name in named})
+        raise ValidationError(
+            {name: ["This is fixed by the deployment's settings."] for name in named}
+        )

@@ -11,10 +11,11 @@ from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from discovery.answer.injection import inject
 from discovery.answer.selection_answer import SelectAnswer, answer_selection
-from discovery.api.select_request import asked_to_select, example
 from discovery.api.select_serializers import (
     SelectInModeRequestSerializer,
     SelectionInModeSerializer,
+    build_selection_request,
+    request_example,
 )
 from discovery.select.selection_metrics import observe_selection
 from discovery.turns.turn_records import select_for_turn
@@ -31,14 +32,14 @@ class SelectView(APIView):
         summary="Select the tools for a message",
         request=SelectInModeRequestSerializer,
         responses={200: SelectionInModeSerializer},
-        examples=[example(format="openai")],
+        examples=[request_example(format="openai")],
     )
     def post(self, request: Request) -> Response:
         """Return the capabilities that fit the message and that this caller may use."""
         serializer = SelectInModeRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        asked = asked_to_select(request, wanted)
+        asked = build_selection_request(request, wanted)
         selection = select_for_turn(asked)
         observe_selection(selection)
         started = time.perf_counter()

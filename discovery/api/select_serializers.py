@@ -1,17 +1,22 @@
-"""The bodies of the selector's calls."""
+"""Request and response bodies with a message, and the selection requests built from them."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
+from rest_framework.request import Request
 
 from acl.http.answer_serializer import serializer_for
+from acl.http.request_callers import caller_of
 from acl.http.strict_serializer import Flag, Number, StrictSerializer, Text
 from catalog.lookups.detail_levels import DETAILS
 from catalog.lookups.lookup_serializers import KINDS
 from discovery.answer.formats.provider_formats import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.modes import AUTO, MODES
 from discovery.answer.selection_answer import SelectAnswer
+from discovery.select.selection import Asked
 
 MOST_HISTORY = 20
 LARGEST_WINDOW = 100_000_000
@@ -25,7 +30,7 @@ class MessageSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         max_length=150,
-        help_text="The user's name. Without it the key's owner, or the person logged in.",
+        help_text="The user's name; defaults to the key's owner or the signed-in person.",
     )
     group = Text(
         required=False,
@@ -37,7 +42,7 @@ class MessageSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         max_length=60,
-        help_text="The space's slug; without it the group's root.",
+        help_text="The space's slug; defaults to the group's root.",
     )
     history = serializers.ListField(
         child=Text(allow_blank=True),
@@ -50,28 +55,30 @@ class MessageSerializer(StrictSerializer):
     )
     use_graph = Flag(
         default=True,
-        help_text="Whether related results gain, and what they need is pulled in.",
+        help_text="Whether relations raise scores and dependencies are added.",
     )
     format = serializers.ChoiceField(
-        (*FORMATS, NO_TOOLS), default="mcp", help_text="How `tools` is written; null for `none`."
+        (*FORMATS, NO_TOOLS),
+        default="mcp",
+        help_text="The format of `tools`, which is null for `none`.",
     )
 
     def validate_message(self, message: str) -> str:
-        return _short_enough(message)
+        return _check_length(message)
 
     def validate_history(self, history: list[str]) -> list[str]:
-        return [_short_enough(message) for message in history]
+        return [_check_length(message) for message in history]
 
 
 class SelectRequestSerializer(MessageSerializer):
-    """A message, and how much is wanted for it."""
+    """A message, with the size and level of detail of its answer."""
 
     max_tools = Number(required=False, min_value=1, max_value=50)
     only_available = Flag(default=True)
     detail = serializers.ChoiceField(
-        DETAILS, default="full_schema", help_text="How much `selected` says about each."
+        DETAILS, default="full_schema", help_text="Level of detail of `selected`."
     )
-    explain = Flag(default=False, help_text="Adds the shares of evidence to each.")
+    explain = Flag(default=False, help_text="Adds the shares of evidence to each result.")
 
 
 class WindowSerializer(serializers.Serializer[Any]):
@@ -81,7 +88,7 @@ class WindowSerializer(serializers.Serializer[Any]):
         required=False,
         min_value=1_000,
         max_value=LARGEST_WINDOW,
-        help_text="The model's, in tokens; without it the deployment's.",
+        help_text="The model's context window in tokens; defaults to the deployment's.",
     )
 
 
@@ -90,7 +97,7 @@ class RoomSerializer(WindowSerializer):
 
     defer_loading = Flag(
         default=False,
-        help_text=f"Definitions wait until a search finds them: {', '.join(SEARCHING)} only.",
+        help_text=f"Defer definitions until a search finds them: {', '.join(SEARCHING)} only.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +108,7 @@ class RoomSerializer(WindowSerializer):
 
 
 class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
-    """A message, and in which mode capabilities are put before the model."""
+    """A message, and the mode in which the model gets the capabilities."""
 
     mode = serializers.ChoiceField(
         (*MODES, AUTO),
@@ -113,9 +120,38 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
 SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 
-def _short_enough(message: str) -> str:
+def _check_length(message: str) -> str:
     if len(message) > settings.PEGBOARD_MAX_MESSAGE_CHARACTERS:
         raise serializers.ValidationError(
             f"At most {settings.PEGBOARD_MAX_MESSAGE_CHARACTERS} characters."
         )
     return message
+
+
+def build_message_request(request: Request, body: dict[str, Any]) -> Asked:
+    """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
+    caller = caller_of(
+        request, user=body.get("user"), group=body.get("group"), space=body.get("space")
+    )
+    return Asked(
+        message=body["message"],
+        caller=caller,
+        history=tuple(body.get("history", ())),
+        kind=body["kind"],
+        use_graph=body["use_graph"],
+    )
+
+
+def build_selection_request(request: Request, body: dict[str, Any]) -> Asked:
+    """Convert a validated `SelectRequestSerializer`."""
+    return replace(
+        build_message_request(request, body),
+        max_tools=body.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
+        only_available=body["only_available"],
+    )
+
+
+def request_example(**options: Any) -> OpenApiExample:
+    """Return an example request for the API documentation, with the call's further fields."""
+    message = {"message": "mail the team that the release is out", "user": "alice"}
+    return OpenApiExample("A message from alice", value=message | options, request_only=True)

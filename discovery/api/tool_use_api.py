@@ -4,8 +4,10 @@ A key sees its group's tools; staff see all, or those of the group that they nam
 """
 
 from datetime import timedelta
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,11 +15,67 @@ from rest_framework.views import APIView
 from acl.delegation.key_holder import KeyHolder
 from acl.http.request_callers import principal_of
 from acl.models import ApiKey
-from discovery.api import tool_use_serializers as bodies
-from discovery.api.insights_api import group_asked, time_asked
+from discovery.api.insights_api import find_named_group, read_period
+from discovery.api.turn_serializers import FiguresQuerySerializer
 from discovery.insights.insights_scope import InsightsScope
 from discovery.insights.lost_searches import list_lost_turns
 from discovery.insights.tool_use import read_tool_use
+
+
+class ToolUseQuerySerializer(FiguresQuerySerializer):
+    """A period, a group, and the length of the lists."""
+
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=1000)
+
+
+class CalledToolSerializer(serializers.Serializer[Any]):
+    """Calls of a tool."""
+
+    full_name = serializers.CharField()
+    times = serializers.IntegerField(help_text="Number of turns.")
+    selected = serializers.IntegerField(
+        help_text="Number of these turns in which it had been selected."
+    )
+    failed = serializers.IntegerField(help_text="Number of these turns that failed.")
+    last_at = serializers.DateTimeField()
+
+
+class IdleToolSerializer(serializers.Serializer[Any]):
+    """A tool without calls."""
+
+    full_name = serializers.CharField()
+    display_name = serializers.CharField()
+    selected = serializers.IntegerField(help_text="Number of turns in which it was selected.")
+
+
+class TroubledToolSerializer(serializers.Serializer[Any]):
+    """A tool with failing or refused calls through Pegboard."""
+
+    full_name = serializers.CharField()
+    calls = serializers.IntegerField(help_text="Number of calls that ended.")
+    failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
+    refused = serializers.IntegerField(help_text="Calls that were rejected or expired.")
+    reason = serializers.CharField(help_text="The most frequent reason.")
+
+
+class ToolUseSerializer(serializers.Serializer[Any]):
+    """Use of tools in a period."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    group = serializers.CharField(allow_null=True)
+    offered = serializers.IntegerField(help_text="Number of tools that could be selected.")
+    called = CalledToolSerializer(many=True)
+    called_count = serializers.IntegerField()
+    in_vain = IdleToolSerializer(many=True, help_text="Selected most, never called.")
+    in_vain_count = serializers.IntegerField()
+    never = IdleToolSerializer(many=True)
+    never_count = serializers.IntegerField()
+    troubled = TroubledToolSerializer(many=True)
+    lost_turns = serializers.IntegerField(
+        help_text="Turns in which a search or the selection found nothing or failed."
+    )
+
 
 LONGEST = timedelta(days=92)
 
@@ -31,8 +89,8 @@ class ToolUseView(APIView):
         operation_id="get_tool_use",
         tags=["Figures"],
         summary="The use of tools",
-        parameters=[bodies.ToolUseQuerySerializer],
-        responses={200: bodies.ToolUseSerializer},
+        parameters=[ToolUseQuerySerializer],
+        responses={200: ToolUseSerializer},
     )
     def get(self, request: Request) -> Response:
         """List the tools called most, those selected but never called, those never called, and
@@ -40,11 +98,11 @@ class ToolUseView(APIView):
 
         Each list is sorted by count and cut at the limit.
         """
-        serializer = bodies.ToolUseQuerySerializer(data=request.query_params.dict())
+        serializer = ToolUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        since, until = time_asked(wanted, longest=LONGEST)
-        group = group_asked(request, wanted["group"])
+        since, until = read_period(wanted, longest=LONGEST)
+        group = find_named_group(request, wanted["group"])
         scope = InsightsScope(
             since=since,
             until=until,
@@ -55,4 +113,4 @@ class ToolUseView(APIView):
         lists = {name: getattr(use, name) for name in use.__slots__}
         about = {"since": since, "until": until, "group": group and group.name}
         lost = list_lost_turns(scope, most=0).count
-        return Response(bodies.ToolUseSerializer({**about, **lists, "lost_turns": lost}).data)
+        return Response(ToolUseSerializer({**about, **lists, "lost_turns": lost}).data)

@@ -11,7 +11,7 @@ from discovery.api.select_serializers import SelectRequestSerializer, WindowSeri
 from discovery.insights.figures import COMPARISONS
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.turns.turn_plan import POLICIES, Decided, PlanAnswer
-from discovery.turns.turn_records import TurnView
+from discovery.turns.turn_records import TurnDescription
 
 MOST_CALLED = 50
 SCOPES = ("space", "group", "global")
@@ -23,14 +23,14 @@ class PlanRequestSerializer(WindowSerializer, SelectRequestSerializer):
     failure_policy = serializers.ChoiceField(
         POLICIES,
         required=False,
-        help_text="What is offered when discovery fails: everything, or nothing.",
+        help_text="What the turn offers if discovery fails: everything or nothing.",
     )
     selection_mode = serializers.ChoiceField(
         Turn.Mode.choices,
         required=False,
-        help_text="Whether what fits the message is offered, or everything.",
+        help_text="Whether the turn offers matches or everything.",
     )
-    include_prompt = Flag(default=True, help_text="Whether `prompt` is written.")
+    include_prompt = Flag(default=True, help_text="Whether to include `prompt`.")
 
 
 class OutcomeWindowSerializer(serializers.Serializer[Any]):
@@ -44,7 +44,7 @@ class OutcomeWindowSerializer(serializers.Serializer[Any]):
     success_rate = serializers.FloatField(allow_null=True)
     average_score = serializers.FloatField(allow_null=True)
     weighted_rate = serializers.FloatField(
-        allow_null=True, help_text="The success rate, where partial ones count half."
+        allow_null=True, help_text="The success rate, counting partial successes as half."
     )
 
 
@@ -98,7 +98,7 @@ class PlanSerializer(serializer_for(PlanAnswer)):  # type: ignore[misc]  # a cla
     offered, `selected` is empty, and `tools` and `prompt` have it."""
 
     window = OutcomeWindowSerializer(
-        allow_null=True, help_text="The outcomes that changed the decision, if any did."
+        allow_null=True, help_text="The outcome window that changed the decision, if one did."
     )
 
 
@@ -132,7 +132,7 @@ class PickedSerializer(serializers.Serializer[Any]):
 
 
 class TurnSerializer(serializers.Serializer[Any]):
-    """A turn as it is now."""
+    """The current state of a turn."""
 
     turn_id = serializers.UUIDField(source="turn.pk")
     user = serializers.CharField(source="turn.user.username")
@@ -142,8 +142,10 @@ class TurnSerializer(serializers.Serializer[Any]):
     lifecycle = TurnStepSerializer(many=True)
     selection_mode = serializers.ChoiceField(Turn.Mode.choices, source="turn.mode")
     plan = serializers.SerializerMethodField()
-    selected = PickedSerializer(many=True, help_text="What of it the user may use now.")
-    called = CalledSerializer(many=True, help_text="The same of what was called.")
+    selected = PickedSerializer(
+        many=True, help_text="Selected capabilities that the user may use now."
+    )
+    called = CalledSerializer(many=True, help_text="Called capabilities that the user may use now.")
     outcome = OutcomeSerializer(allow_null=True)
     degraded_because = serializers.ListField(child=serializers.CharField(), source="turn.degraded")
     tokens_all = serializers.IntegerField(source="turn.tokens_all")
@@ -152,7 +154,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     discovery_empty = serializers.IntegerField(source="turn.discovery_empty")
 
     @extend_schema_field(serializer_for(Decided)(allow_null=True))
-    def get_plan(self, told: TurnView) -> dict[str, Any] | None:
+    def get_plan(self, told: TurnDescription) -> dict[str, Any] | None:
         """Null for a selection without a plan."""
         return told.turn.plan or None
 
@@ -170,7 +172,7 @@ class OutcomeRequestSerializer(StrictSerializer):
         child=Text(max_length=128),
         required=False,
         max_length=MOST_CALLED,
-        help_text="Full names of what the model called.",
+        help_text="Full names of the called capabilities.",
     )
     note = Text(required=False, allow_blank=True, max_length=500)
 
@@ -191,11 +193,11 @@ class ReportedSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(Outcome.Status.choices)
     score = serializers.FloatField()
     source = serializers.ChoiceField(  # type: ignore[assignment]  # the class's own is a text
-        Outcome.Source.choices, help_text="Whether it was told or worked out."
+        Outcome.Source.choices, help_text="Whether the outcome was reported or inferred."
     )
-    called = CalledSerializer(many=True, help_text="Of what was called, what the user may use.")
+    called = CalledSerializer(many=True, help_text="Called capabilities that the user may use.")
     window = OutcomeWindowSerializer(
-        allow_null=True, help_text="Null where it holds other groups' outcomes, too."
+        allow_null=True, help_text="Null if it also contains outcomes of other groups."
     )
     alert = AlertSerializer(allow_null=True, help_text="The alert that this outcome raised.")
 
@@ -208,7 +210,7 @@ class GroupQuerySerializer(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="The group's name; a key has its own. Without it, staff see all.",
+        help_text="The group's name. A key has its own group; staff see all groups by default.",
     )
 
 
@@ -222,15 +224,19 @@ class AlertsQuerySerializer(GroupQuerySerializer):
 class FiguresQuerySerializer(GroupQuerySerializer):
     """A period and a group."""
 
-    since = serializers.DateTimeField(required=False, help_text="Thirty days ago without it.")
-    until = serializers.DateTimeField(required=False, help_text="Now without it.")
+    since = serializers.DateTimeField(
+        required=False, help_text="Start of the period; defaults to 30 days ago."
+    )
+    until = serializers.DateTimeField(
+        required=False, help_text="End of the period; defaults to now."
+    )
 
 
 class FiguresByQuerySerializer(FiguresQuerySerializer):
     """A period, a group, and the step."""
 
     by = serializers.ChoiceField(
-        ("day", "hour"), default="day", help_text="Which of `days` and `hours` is filled."
+        ("day", "hour"), default="day", help_text="Whether to fill `days` or `hours`."
     )
 
 
@@ -241,23 +247,25 @@ class FigureSerializer(serializers.Serializer[Any]):
     wanted = serializers.ChoiceField(list(COMPARISONS))
     target = serializers.FloatField(allow_null=True)
     met = serializers.BooleanField(allow_null=True)
-    of = serializers.IntegerField(help_text="How many turns, tokens or calls it is about.")
+    of = serializers.IntegerField(help_text="Sample size, in turns, tokens or calls.")
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
     """The five figures, with two for latency."""
 
-    tokens_saved = FigureSerializer(help_text="Share of all definitions' tokens not sent.")
-    called_among_selected = FigureSerializer(
-        help_text="Share of the turns that called something of which one had been selected."
+    tokens_saved = FigureSerializer(
+        help_text="Share of the tokens of all definitions that was not sent."
     )
-    discovery_used = FigureSerializer(help_text="Share of turns in which the model looked.")
-    discovery_empty = FigureSerializer(help_text="Share of its looks that found nothing.")
+    called_among_selected = FigureSerializer(
+        help_text="Share of the turns with a call in which a called tool had been selected."
+    )
+    discovery_used = FigureSerializer(help_text="Share of turns in which the model searched.")
+    discovery_empty = FigureSerializer(help_text="Share of its searches that found nothing.")
     added_latency_ms = FigureSerializer(
-        help_text="Median; the target is that of the time before, of the same length."
+        help_text="Median; the target is the median of the previous period."
     )
     added_latency_p95_ms = FigureSerializer(
-        help_text="95 of 100 answers took less; its target is that of the time before, too."
+        help_text="p95; the target is the p95 of the previous period."
     )
 
 
@@ -297,7 +305,7 @@ class DaySerializer(serializers.Serializer[Any]):
 class HourSerializer(serializers.Serializer[Any]):
     """An hour; hours without turns are omitted."""
 
-    at = serializers.DateTimeField(help_text="When it began.")
+    at = serializers.DateTimeField(help_text="Start of the day or hour.")
     counts = CountsSerializer()
     figures = FiguresSerializer()
 

@@ -1,17 +1,15 @@
 """Calls of tools: checking, approving, running and reporting them."""
 
 __all__ = [
+    "approval_queue",
     "approvals",
-    "approvers",
     "argument_check",
-    "argument_text",
+    "call_arguments",
     "call_differences",
-    "call_digests",
     "call_queries",
     "call_view",
     "execution",
     "near_names",
     "own_tools",
-    "queue_limits",
     "shown_parameters",
 ]

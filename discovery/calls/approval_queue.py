@@ -1,4 +1,4 @@
-"""The approval queue: pending calls, and the reasons for which they leave it.
+"""The approval queue: pending calls, the reasons for which they leave it, and its limit per person.
 
 A call leaves when its user may no longer use the tool, when an account or key of its chain is gone,
 or when the tool has changed. The sweeper removes such calls; lists and counts skip them already.
@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from uuid import UUID
 
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
+from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
 from acl.delegation.authority import ACT_FOR_OTHERS
 from acl.platform.prepared_statements import rows_of
 from acl.rights.rights_statement import rights_sql
 from catalog.querysets import TABLES
-from discovery.calls.call_failures import LEFT_QUEUE
-from discovery.calls.call_state import move
+from discovery.calls.call_state import LEFT_QUEUE, move, unexpired
 from discovery.models import Call
 
 
@@ -57,7 +60,7 @@ def _withdraw(leaving: WaitingCall) -> None:
     if call is None or call.state != Call.State.WAITING:
         return
     message = (
-        f"{LEFT_QUEUE[leaving.reason]} The call left the approval queue. Nothing has been run."
+        f"{LEFT_QUEUE[leaving.reason]} The call was removed from the queue. Nothing has been run."
     )
     if move(call, Call.State.CANCELLED, reason=leaving.reason, message=message):
         details = {"call": str(call.pk), "reason": leaving.reason}
@@ -74,7 +77,8 @@ def _pending_sql() -> str:
     return f"""
 WITH waiting AS MATERIALIZED (
   SELECT c.* FROM discovery_call c
-  WHERE c.state = 'waiting_approval' AND (c.expires_at IS NULL OR c.expires_at > now())
+  WHERE c.state = 'waiting_approval'
+    AND (c.expires_at IS NULL OR c.expires_at > statement_timestamp())
     AND (%(pks)s::uuid[] IS NULL OR c.id = ANY (%(pks)s::uuid[]))
 ), asker AS MATERIALIZED (
   SELECT user_id, group_id, space_id, array_agg(DISTINCT capability_id) AS wanted
@@ -117,3 +121,37 @@ LEFT JOIN auth_user a ON a.id = w.actor_id
 LEFT JOIN catalog_capability c ON c.id = w.capability_id
 ORDER BY w.created_at, w.id
 """  # noqa: S608 - the names of our own tables and columns
+
+
+class TooManyWaitingError(Exception):
+    """The person has as many pending calls as allowed."""
+
+    def __init__(self, waiting: int, name: str) -> None:
+        super().__init__(
+            f"{name} already has {waiting} calls awaiting approval, which is the limit. Nothing "
+            "has been run. Wait until some are decided, or cancel calls that are no longer needed."
+        )
+
+
+def lock_queue_of(call: Call) -> list[User]:
+    """Lock and return the people whose limits apply, until the transaction ends.
+
+    The lock makes concurrent calls count each other. A key acts for many users; only the user's
+    limit applies then.
+    """
+    people = {call.user_id}
+    if call.acts_for_other and call.actor_id is not None:
+        people.add(call.actor_id)
+    locked = User.objects.select_for_update(no_key=True).filter(pk__in=people).order_by("pk")
+    return list(locked.only("username"))
+
+
+def check_queue_limit(call: Call, people: list[User]) -> None:
+    """Raise TooManyWaitingError if one of these locked users has reached the limit."""
+    for person in people:
+        own_calls = Q(user=person)
+        if person.pk != call.user_id:
+            own_calls = Q(actor=person, credential=CredentialKind.SESSION)
+        waiting = Call.objects.filter(own_calls, unexpired(), state=Call.State.WAITING).count()
+        if waiting >= settings.PEGBOARD_MAX_WAITING_CALLS:
+            raise TooManyWaitingError(waiting, person.username)

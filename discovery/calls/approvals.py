@@ -9,19 +9,24 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from acl.actor.request_context import current_chain
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import KeyHolder
 from acl.models import AccessRequest
+from acl.rights.approvers import Eligibility, approver_of, eligibility_of
 from discovery.calls.approval_queue import list_leaving, list_waiting
-from discovery.calls.approvers import Eligibility, approver_of, eligibility_of
-from discovery.calls.argument_text import render_call
-from discovery.calls.call_digests import digest_of
-from discovery.calls.call_failures import LEFT_QUEUE
+from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_permission import permitted
 from discovery.calls.call_queries import target_of
-from discovery.calls.call_state import BEGIN_WITHIN_SECONDS, move, send_on_commit, unexpired
+from discovery.calls.call_state import (
+    BEGIN_WITHIN_SECONDS,
+    LEFT_QUEUE,
+    move,
+    send_on_commit,
+    unexpired,
+)
 from discovery.models import Call
 
 State, Way = Call.State, Call.Way
@@ -87,7 +92,7 @@ def waiting_by_place(user: User) -> dict[str, int]:
 
 _PENDING = """
 SELECT EXISTS (SELECT FROM discovery_call
-               WHERE state = %s AND (expires_at IS NULL OR expires_at > now())),
+               WHERE state = %s AND (expires_at IS NULL OR expires_at > statement_timestamp())),
        (SELECT count(*) FROM acl_accessrequest WHERE state = %s)
 """
 
@@ -107,16 +112,18 @@ def approve_call(*, by: User | None, call: Call, digest: str, note: str = "") ->
     """Approve a pending call and queue it. `digest` is that of the call as it was displayed."""
     _check(by, call)
     for leaving in list_leaving([call.pk]):
-        raise CannotDecideError(LEFT_QUEUE[leaving.reason])
+        raise CannotDecideError(_(LEFT_QUEUE[leaving.reason]))
     if digest != digest_of(call):
-        raise CannotDecideError("This is not what you were shown. Look at it again.")
+        raise CannotDecideError(_("The call has changed since it was displayed. Review it again."))
     if render_call(call).problem:
-        raise CannotDecideError("The call cannot be displayed, so it can only be rejected.")
+        raise CannotDecideError(_("The call cannot be displayed, so it can only be rejected."))
     capability = permitted(call)
     if capability is None:
-        raise CannotDecideError("Who asked may not use the tool any more.")
+        raise CannotDecideError(_("The requester may no longer use the tool."))
     if capability.definition_hash != call.definition_hash:
-        raise CannotDecideError("The tool has changed since. It has to be asked for again.")
+        raise CannotDecideError(
+            _("The tool has changed since the call was requested. It must be requested again.")
+        )
     by_server = call.way == Way.SERVER
     _decide(
         call,
@@ -156,9 +163,12 @@ def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values:
     values_set = {"decided_by": by, "decided_at": Now(), "note": note, **chain, **values}
     if call.state != State.WAITING or not move(call, to, unexpired(), **values_set):
         call.refresh_from_db()
-        over = call.state == State.WAITING
-        how = "its time is over" if over else f"it is {call.get_state_display()}"
-        raise CannotDecideError(f"It does not wait any more: {how}.")
+        if call.state == State.WAITING:
+            raise CannotDecideError(_("The call is no longer pending: it has expired."))
+        raise CannotDecideError(
+            _("The call is no longer pending. Its state is “%(state)s”.")
+            % {"state": call.get_state_display()}
+        )
     verdict = "call.reject" if to == State.REJECTED else "call.approve"
     details = {"call": str(call.pk), "arguments": call.arguments_hash, "note": note}
     record(by=by, action=verdict, target=target_of(call), details=details)

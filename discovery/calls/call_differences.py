@@ -4,23 +4,25 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.visible_text.json_text import Argument, Rendering
-from discovery.calls.argument_text import render_call
+from discovery.calls.call_arguments import render_call
 from discovery.models import Call
 
 Change = Literal["", "equal", "changed", "new", "gone"]
 _BADGES: dict[Change, tuple[str, str]] = {
     "": ("", ""),
-    "equal": ("same as before", "quiet"),
-    "changed": ("changed", "caution"),
-    "new": ("new", "caution"),
-    "gone": ("no longer sent", "caution"),
+    "equal": (gettext_noop("unchanged"), "quiet"),
+    "changed": (gettext_noop("changed"), "caution"),
+    "new": (gettext_noop("new"), "caution"),
+    "gone": (gettext_noop("removed"), "caution"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArgumentDifference:
     """An argument before and after; None if it is missing on a side."""
 
     change: Change
@@ -37,7 +39,8 @@ class Difference:
     @property
     def word(self) -> str:
         """Return the label of the change, or "" if there is nothing to compare with."""
-        return _BADGES[self.change][0]
+        label = _BADGES[self.change][0]
+        return _(label) if label else ""
 
     @property
     def tone(self) -> str:
@@ -50,7 +53,7 @@ class Comparison:
     """The earlier call and the differences. Only for people who may decide about this call."""
 
     earlier: Call
-    differences: tuple[Difference, ...]
+    differences: tuple[ArgumentDifference, ...]
 
     @property
     def is_equal(self) -> bool:
@@ -83,22 +86,22 @@ def find_last_approved(call: Call) -> Call | None:
     return rows.order_by("-decided_at", "pk").first()
 
 
-def list_uncompared(rendering: Rendering) -> tuple[Difference, ...]:
+def list_uncompared(rendering: Rendering) -> tuple[ArgumentDifference, ...]:
     """Return the arguments without a comparison."""
-    return tuple(Difference("", None, argument) for argument in rendering.arguments)
+    return tuple(ArgumentDifference("", None, argument) for argument in rendering.arguments)
 
 
-def compare(before: Rendering, after: Rendering) -> tuple[Difference, ...]:
+def compare(before: Rendering, after: Rendering) -> tuple[ArgumentDifference, ...]:
     """Compare by argument, in the order of the later call; removed arguments come last."""
     old = {one.key: one for one in before.arguments}
     new = {one.key: one for one in after.arguments}
     compared = [_difference(old.get(key), argument) for key, argument in new.items()]
-    gone = [Difference("gone", one, None) for key, one in old.items() if key not in new]
+    gone = [ArgumentDifference("gone", one, None) for key, one in old.items() if key not in new]
     return (*compared, *gone)
 
 
-def _difference(before: Argument | None, after: Argument) -> Difference:
+def _difference(before: Argument | None, after: Argument) -> ArgumentDifference:
     if before is None:
-        return Difference("new", None, after)
+        return ArgumentDifference("new", None, after)
     equal = before.source == after.source
-    return Difference("equal" if equal else "changed", before, after)
+    return ArgumentDifference("equal" if equal else "changed", before, after)

@@ -17,7 +17,7 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from acl.platform.database_retry import with_a_connection
+from acl.platform.database_retry import retry_on_lost_connection
 from discovery.calls.call_state import QUEUE
 from discovery.calls.call_worker import start_call
 
@@ -65,6 +65,6 @@ class Listener:
         with suppress(ValueError):  # not a call id
             pk = UUID(message.decode() if isinstance(message, bytes) else message)
             try:
-                with_a_connection(partial(self._work, pk))
+                retry_on_lost_connection(partial(self._work, pk))
             except Exception:
                 log.exception("call could not be started", call=str(pk))

@@ -1,15 +1,20 @@
-"""Permission to make a call, checked when it is requested, approved, and sent."""
+"""Permission to make a call, and the tool's readiness, in one statement.
+
+Both are checked when a call is requested and again before it is sent.
+"""
 
 from functools import cache
 
 from django.contrib.auth.models import User
 
+from acl.actor.request_context import current_chain
 from acl.delegation import acts_for_others
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.models import Capability, Integration
 from catalog.querysets import TABLES
+from catalog.readiness.facts import COLUMNS, facts_parameters, facts_sql, readiness_from
 from catalog.servers.call_needs import CallNeeds, call_needs_sql
 from discovery.models import Call
 
@@ -20,10 +25,11 @@ def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     # An expired key was valid when it asked. A revoked one may never have been its owner's, and a
     # deactivated actor may call nothing more: both are checked again.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
+    facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT usable.mode = 1, {"usable.group_id" if united else "%(group)s::bigint"}, {read}
+SELECT {facts}, {"usable.group_id" if united else "%(group)s::bigint"}, {read}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
 WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
@@ -56,7 +62,7 @@ def waits_for_review(caller: Caller, *, full_name: str) -> bool:
 
 
 def permitted(call: Call) -> Capability | None:
-    """Return the capability with `asks_first` and `needs` if the whole chain may use it now."""
+    """Return the capability with `readiness` and `needs` if the whole chain may use it now."""
     if call.acts_for_other and not may_act(call):
         return None
     capability = _read_capability(call.caller, call.full_name, call, to_be_sent=True)
@@ -65,7 +71,7 @@ def permitted(call: Call) -> Capability | None:
 
 
 def find_usable_capability(caller: Caller, *, full_name: str) -> Capability | None:
-    """Return the usable capability of that name, with `asks_first` and `given_in`, or None.
+    """Return the usable capability of that name, with `readiness` and `given_in`, or None.
 
     `given_in` is the id of the group that grants it.
     """
@@ -81,16 +87,23 @@ def may_act(call: Call) -> bool:
 def _read_capability(
     caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool
 ) -> Capability | None:
-    chain = {"key": call.key_id if call else None, "actor": call.actor_id if call else None}
-    parameters = {**rights_parameters(caller), "name": full_name, **chain}
+    acting = call.acts_for_other if call else current_chain().acts_for_other(caller.user_id)
+    parameters = {
+        **rights_parameters(caller),
+        **facts_parameters(),
+        "name": full_name,
+        "key": call.key_id if call else None,
+        "actor": call.actor_id if call else None,
+        "account": None if acting else caller.user_id,
+    }
     rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
     if not rows:
         return None
-    [(asks_first, group_id, *values)] = rows
+    [(*facts, group_id), values] = rows[0][: len(COLUMNS) + 1], rows[0][len(COLUMNS) + 1 :]
     first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
     capability = made(Capability, values[:first])
     capability.integration = made(Integration, values[first : first + second])
-    capability.asks_first = asks_first  # type: ignore[attr-defined]
+    capability.readiness = readiness_from(facts)  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
     capability.needs = CallNeeds(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from acl.actor.chain import CredentialKind
 from acl.actor.request_context import current_chain
@@ -15,8 +16,7 @@ from acl.keys.key_lifecycle import KeyHolder
 from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.calls.approval_queue import withdraw_calls
-from discovery.calls.call_failures import LEFT_QUEUE
-from discovery.calls.call_state import move
+from discovery.calls.call_state import LEFT_QUEUE, move
 from discovery.calls.call_wait import iterate_states, wait_for_end
 from discovery.models import Call
 
@@ -27,7 +27,10 @@ class TooLateError(Exception):
     """The call is no longer pending."""
 
     def __init__(self, call: Call) -> None:
-        super().__init__(f"It does not wait any more: it is {call.get_state_display()}.")
+        super().__init__(
+            _("The call is no longer pending. Its state is “%(state)s”.")
+            % {"state": call.get_state_display()}
+        )
 
 
 def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:

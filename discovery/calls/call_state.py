@@ -1,4 +1,7 @@
-"""Call states and their transitions, by compare-and-set: stale workers change nothing."""
+"""Call states, their transitions, and the reasons for which calls fail or leave the queue.
+
+Transitions compare and set, so stale workers change nothing.
+"""
 
 from functools import cache, partial
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 from redis import Redis
 
 from acl.platform.jobs import job_rows
@@ -13,6 +17,29 @@ from acl.platform.prepared_statements import rows_of
 from acl.platform.redis_circuit import attempt
 from discovery.calls.call_wait import notify_waiters
 from discovery.models import Call
+
+NOT_THERE = "not_there"  # unknown tool or someone else's: indistinguishable on purpose
+CHANGED = "changed"
+TOOL_ERROR = "tool_error"
+DISCONNECTED = "disconnected"
+NOT_BEGUN = "not_begun"
+# Reasons for leaving the approval queue (`discovery/calls/approval_queue.py`), with their texts.
+LEFT_QUEUE = {
+    "user_deactivated": gettext_noop("The account of the user of this call is deactivated."),
+    "left_group": gettext_noop("The user of this call has left the group."),
+    "actor_deactivated": gettext_noop("The account of the requester is deactivated."),
+    "acting_right_lost": gettext_noop("The requester may no longer act for other people."),
+    "key_revoked": gettext_noop(
+        "The key that made this call is revoked, or its owner may no longer use it."
+    ),
+    "changed": gettext_noop("The tool has changed since the call was requested."),
+    "right_lost": gettext_noop("The user of this call may no longer use the tool."),
+}
+UNKNOWN_OUTCOME = gettext_noop(
+    "It is unknown whether the call was carried out. It is not repeated: check before you try "
+    "again."
+)
+
 
 QUEUE = "pegboard:calls"
 # A queued call that no worker has taken after this time expires: nobody waits for it any more.

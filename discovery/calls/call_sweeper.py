@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
+from catalog.lifecycle.runtime_state import note_tried
 from discovery.calls.approval_queue import withdraw_calls
-from discovery.calls.call_failures import NOT_BEGUN, UNKNOWN_OUTCOME
-from discovery.calls.call_state import move, unexpired
+from discovery.calls.call_state import NOT_BEGUN, UNKNOWN_OUTCOME, move, unexpired
 from discovery.models import Call
 
 State = Call.State
@@ -24,6 +24,7 @@ def sweep() -> list[str]:
     _expire()
     withdraw_calls()
     _give_up()
+    _note_tried()
     _delete_old()
     return _claim_overdue()
 
@@ -51,6 +52,16 @@ def _give_up() -> None:
 def _claim_overdue() -> list[str]:
     queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
     return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
+
+
+def _note_tried() -> None:
+    """Mark runtime capabilities as tried once a call of their present definition completed."""
+    completed = Call.objects.filter(
+        capability=OuterRef("pk"),
+        definition_hash=OuterRef("definition_hash"),
+        state=State.COMPLETED,
+    )
+    note_tried(Exists(completed))
 
 
 def _delete_old() -> None:

@@ -1,4 +1,4 @@
-"""The worker's part of a call: check permission again, send it once, store the answer.
+"""The worker's part of a call: check permission again, send it once, store the capped answer.
 
 Uses this process's connection pool. A call that waits for its server holds no thread: `start_call`
 returns, and a callback stores the answer.
@@ -7,32 +7,31 @@ returns, and a callback stores the answer.
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
-from acl.platform.database_retry import with_a_connection
+from acl.platform.database_retry import retry_on_lost_connection
 from acl.platform.prepared_statements import columns_of, made, rows_of
-from catalog.models import Integration
-from catalog.servers.client.mcp_session import Result
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.connection_params import missing_shared_values
 from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from discovery.calls.approval_policy import waits_for_person
-from discovery.calls.call_digests import is_unaltered
-from discovery.calls.call_failures import (
+from discovery.calls.call_arguments import is_unaltered
+from discovery.calls.call_permission import permitted
+from discovery.calls.call_state import (
     CHANGED,
-    DISCONNECTED,
-    NOT_CONNECTED,
     NOT_THERE,
     TOOL_ERROR,
     UNKNOWN_OUTCOME,
+    end_call,
 )
-from discovery.calls.call_permission import permitted
-from discovery.calls.call_results import serialize_result
-from discovery.calls.call_state import end_call
+from discovery.calls.obstacle_failures import failure_by_obstacle
 from discovery.models import Call
 
 State = Call.State
@@ -53,24 +52,19 @@ def start_call(pk: UUID) -> None:
     calling.add_done_callback(lambda done: _store_later(call, done))
 
 
-def run_call(pk: UUID) -> None:
-    """Send a call and wait until its answer is stored."""
-    call = _claim(pk)
-    if call is not None and (calling := _send(call)) is not None:
-        _store(call, calling)
-
-
 def _claim(pk: UUID) -> Call | None:
     """Mark the queued call as running and return it; None if another worker has taken it."""
     statement = f"""
-UPDATE discovery_call c SET state = 'running', started_at = now(), attempts = attempts + 1
-WHERE id = %(pk)s::uuid AND state = 'queued' AND (expires_at IS NULL OR expires_at > now())
+UPDATE discovery_call c
+SET state = 'running', started_at = statement_timestamp(), attempts = attempts + 1
+WHERE id = %(pk)s::uuid AND state = 'queued'
+  AND (expires_at IS NULL OR expires_at > statement_timestamp())
 RETURNING {columns_of(Call, "c")}
 """  # noqa: S608 - the names of our own columns
     return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
 
 
-def _send(call: Call) -> "Future[Result] | None":
+def _send(call: Call) -> "Future[ToolResult] | None":
     """Send the call; None if it may not be sent, in which case the row says why."""
     capability = permitted(call)
     if capability is None:
@@ -79,17 +73,12 @@ def _send(call: Call) -> "Future[Result] | None":
     if not is_unaltered(call) or capability.definition_hash != call.definition_hash:
         end_call(call, State.FAILED, reason=CHANGED, message=_CHANGED)
         return None
-    asks_first = bool(getattr(capability, "asks_first", True))
-    if not call.needs_approval and waits_for_person(capability, asks_first=asks_first):
-        end_call(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
-        return None
     call.capability, integration = capability, capability.integration
-    if integration.connection == Integration.Connection.DISCONNECTED:
-        end_call(call, State.FAILED, reason=DISCONNECTED, message=NOT_CONNECTED)
+    if failure := failure_by_obstacle(call, capability):
+        end_call(call, State.FAILED, reason=failure[0], message=failure[1])
         return None
-    if call.acts_for_other and (missing := missing_shared_values(integration)):
-        message = _SHARED_ONLY.format(missing=missing)
-        end_call(call, State.FAILED, reason=Reason.SIGN_IN_NEEDED, message=message)
+    if not call.needs_approval and capability.readiness.asks_first:  # type: ignore[attr-defined]
+        end_call(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
         return None
     try:
         return begin_call(
@@ -113,21 +102,21 @@ def _account_of(call: Call) -> int | None:
     return None if call.acts_for_other else call.user_id
 
 
-def _store_later(call: Call, calling: "Future[Result]") -> None:
+def _store_later(call: Call, calling: "Future[ToolResult]") -> None:
     # RuntimeError: the pool is shut down because the process is ending. The sweeper handles the
     # call.
     with suppress(RuntimeError):
         _storing.submit(_store_in_thread, call, calling)
 
 
-def _store_in_thread(call: Call, calling: "Future[Result]") -> None:
+def _store_in_thread(call: Call, calling: "Future[ToolResult]") -> None:
     try:
-        with_a_connection(partial(_store, call, calling))
+        retry_on_lost_connection(partial(_store, call, calling))
     except Exception:
         log.exception("call answer could not be stored", call=str(call.pk))
 
 
-def _store(call: Call, calling: "Future[Result]") -> None:
+def _store(call: Call, calling: "Future[ToolResult]") -> None:
     """Store the answer or the failure, unless the call was given up meanwhile."""
     problem, result = None, None
     try:
@@ -160,11 +149,50 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
         end_call(call, State.FAILED, reason=problem.reason, message=message)
 
 
-_SHARED_ONLY = (
-    "Who acts as another person uses no account and no secret of theirs. Shared ones are missing: "
-    "{missing}. Nothing has been run: an admin can set them, or the person asks themselves."
+_TOOL_ERROR = gettext_noop("The tool reported an error; see its answer.")
+_CHANGED = gettext_noop(
+    "The tool or the arguments have changed since the request. Nothing has been run. Try again."
 )
-_TOOL_ERROR = "The tool says that it failed; its answer says why."
-_CHANGED = "The tool or the arguments have changed since. Nothing has been run: ask again."
-_NEEDS_APPROVAL = "By now a person has to approve such a call. Nothing has been run: ask again."
+_NEEDS_APPROVAL = gettext_noop("This call needs approval now. Nothing has been run. Try again.")
 _storing = ThreadPoolExecutor(4, thread_name_prefix="storing")
+
+
+_LEFT_OUT = "[Left out: the answer is larger than {:,} bytes.]"
+
+
+def serialize_result(result: ToolResult, *, most: int) -> str:
+    """Serialize the answer in at most `most` bytes; what is cut or left out is marked as such."""
+    whole = {"content": result.content, "structured": result.structured}
+    stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
+    text = _serialize_ascii(stored)
+    if len(text) <= most:
+        return text
+    content, left = _cut_blocks(result.content, most)
+    stored |= {"content": content, "structured": None, "truncated": True}
+    if result.structured is not None and len(_serialize_ascii(result.structured)) <= left:
+        stored["structured"] = result.structured
+    return _serialize_ascii(stored)
+
+
+def _cut_blocks(blocks: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], int]:
+    """Keep the leading blocks that fit, cutting a text; also return the bytes left."""
+    kept: list[dict[str, Any]] = []
+    left = most - 200  # for the JSON around the blocks
+    for block in blocks:
+        size = len(_serialize_ascii(block))
+        if size <= left:
+            kept.append(block)
+            left -= size
+            continue
+        note = _LEFT_OUT.format(most)
+        text = block.get("text")
+        # JSON in ASCII escapes a character in at most six bytes.
+        start = text[: max(0, left // 6 - len(note))] if isinstance(text, str) else ""
+        kept.append({"type": "text", "text": f"{start}\n{note}".strip()})
+        return kept, 0
+    return kept, left
+
+
+def _serialize_ascii(value: Any) -> str:
+    # ASCII only: Postgres accepts it whatever characters a server sends.
+    return write_json(value)

@@ -17,18 +17,18 @@ from acl.audit.recorder import record
 from acl.models import chain_columns
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
-from catalog.models import Capability, Integration
-from discovery.calls.approval_policy import waits_for_person
+from catalog.models import Capability
+from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments
-from discovery.calls.call_digests import hash_of, serialize_arguments
-from discovery.calls.call_failures import DISCONNECTED, NOT_CONNECTED, NOT_THERE
+from discovery.calls.call_arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.call_permission import find_usable_capability, waits_for_review
 from discovery.calls.call_queries import target_of
-from discovery.calls.call_state import queue, send_on_commit
+from discovery.calls.call_state import NOT_THERE, queue, send_on_commit
 from discovery.calls.call_view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.call_wait import wait_for_end
 from discovery.calls.near_names import near_names
-from discovery.calls.queue_limits import check_queue_limit, lock_queue_of
+from discovery.calls.obstacle_failures import failure_by_obstacle
+from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call, Turn
 
 __all__ = ["MOST_CONTENT", "Execution", "NotFoundError", "execute", "find_usable", "not_found"]
@@ -38,7 +38,7 @@ State, Way = Call.State, Call.Way
 
 
 class NotFoundError(Exception):
-    """No such tool of the caller's: the name is unknown, or the tool somebody else's.
+    """No such tool of the caller's: the name is unknown, or the tool someone else's.
 
     `did_you_mean` lists only names of tools that the caller may use.
     """
@@ -56,8 +56,8 @@ class NeedsApprovalError(NotFoundError):
     def __init__(self, asked: str) -> None:
         super().__init__(asked, ())
         self.args = (
-            f"'{asked}' says something else than when it was approved. Nobody can use it until an "
-            "admin has looked at it: needs_approval.",
+            f"'{asked}' has changed since it was approved. Nobody can use it until an "
+            "admin has reviewed it: needs_approval.",
         )
 
 
@@ -91,7 +91,7 @@ def execute(
     key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
-    check_arguments(capability.input_schema, arguments)
+    arguments = _checked(capability, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
     call, is_new = _store(call, caller)
     if call.state in Call.UNDER_WAY:
@@ -105,8 +105,19 @@ def execute(
     return describe_call(call)
 
 
+def _checked(capability: Capability, arguments: Any) -> JSONObject:
+    """Return the arguments; raise ArgumentsRefusedError unless they fit the tool's schema."""
+    schema = capability.input_schema
+    if way_of(capability) == Way.PEGBOARD:  # the stored schema may be that of an older release
+        tool = META_TOOLS[capability.full_name]
+        schema, arguments = tool.input_schema, accept_former_names(tool, arguments)
+    check_arguments(schema, arguments)
+    checked: JSONObject = arguments
+    return checked
+
+
 def find_usable(*, caller: Caller, full_name: str) -> Capability:
-    """Return the capability with `asks_first`; raise NotFoundError unless the caller may use it."""
+    """Return the capability with its readiness; raise NotFoundError unless it is the caller's."""
     found = find_usable_capability(caller, full_name=full_name)
     if found is None:
         raise _missing_error(caller=caller, full_name=full_name)
@@ -148,15 +159,14 @@ def _new_call(
         idempotency_key=idempotency_key,
     )
     call.turn_id = _own_turn(call, caller, turn_id)
-    asks_first = bool(getattr(capability, "asks_first", True))
-    if waits_for_person(capability, asks_first=asks_first):
+    if failure := failure_by_obstacle(call, capability):
+        call.state, call.ended_at = State.FAILED, Now()
+        call.reason, call.message = failure
+    elif capability.readiness.asks_first:  # type: ignore[attr-defined]
         call.needs_approval, call.state = True, State.WAITING
         call.expires_at = Now() + timedelta(hours=settings.PEGBOARD_APPROVAL_HOURS)
     elif call.way != Way.SERVER:
         call.state, call.ended_at = State.COMPLETED, Now()
-    elif capability.integration.connection == Integration.Connection.DISCONNECTED:
-        call.state, call.ended_at, call.reason = State.FAILED, Now(), DISCONNECTED
-        call.message = NOT_CONNECTED
     return call
 
 

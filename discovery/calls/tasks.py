@@ -3,7 +3,7 @@
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from acl.platform.garbage_collection import settle
+from acl.platform.garbage_collection import freeze_loaded_objects
 from acl.platform.jobs.task_names import SWEEP_CALLS
 from discovery.calls.call_listener import Listener
 from discovery.calls.call_state import send_call
@@ -22,7 +22,7 @@ def sweep_calls() -> None:
 @worker_ready.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
 def start_listener(**_: object) -> None:
     """Start the call listener with the worker."""
-    settle()
+    freeze_loaded_objects()
     _listener.start()
 
 

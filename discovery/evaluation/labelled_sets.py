@@ -25,7 +25,7 @@ class EntryFlags:
 
 def read_queries(folder: Path, limit: int | None = None) -> list[Labelled]:
     """Return the messages in the file's order, at most `limit`."""
-    rows = [_labelled(row, place) for place, row in _rows(folder / "queries.jsonl")]
+    rows = [_labelled(row, place) for place, row in _read_lines(folder / "queries.jsonl")]
     if not rows:
         raise BadSet(f"{folder / 'queries.jsonl'} has no messages")
     return rows[:limit]
@@ -37,12 +37,12 @@ def read_flags(folder: Path) -> dict[str, EntryFlags]:
         str(row["id"]): EntryFlags(
             row.get("kind", "tool"), bool(row.get("core")), bool(row.get("pinned"))
         )
-        for _, row in _rows(folder / "catalog.jsonl")
+        for _, row in _read_lines(folder / "catalog.jsonl")
         if "id" in row
     }
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.is_file():
         raise BadSet(f"{path} does not exist")
     with path.open(encoding="utf-8") as lines:

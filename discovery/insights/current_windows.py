@@ -1,4 +1,4 @@
-"""Current outcome windows: of everybody, of each group, and of each space or root in it.
+"""Current outcome windows: of everyone, of each group, and of each space or root in it.
 
 Only the newest outcomes of each are read, by its index.
 """
@@ -33,7 +33,7 @@ _OF_SPACES = _NEWEST.format(
 
 
 def list_windows(group_id: int | None) -> list[Window]:
-    """Return the windows of a group and its spaces, or those of all groups and of everybody."""
+    """Return the windows of a group and its spaces, or those of all groups and of everyone."""
     windows = [] if group_id is not None else _global_window()
     windows += _windows(_OF_GROUPS, group_id, lambda group: Scope("group", group))
     windows += _windows(_OF_ROOTS, group_id, lambda group: Scope("space", group))

@@ -1,7 +1,7 @@
 """Figures of success from stored turns, with their targets.
 
 Two statements, however many turns there are. Without turns a figure has no value and misses no
-target. They cover a group's turns, everybody's, or with `user_id` one person's.
+target. They cover a group's turns, everyone's, or with `user_id` one person's.
 """
 
 from collections.abc import Callable, Mapping
@@ -80,7 +80,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FigureGroup:
     """Counts and figures of an hour or day (UTC), of a whole period, or of one group."""
 
     counts: Row
@@ -102,9 +102,9 @@ class Report:
     until: datetime
     counts: Row
     figures: Mapping[str, Figure]
-    before: Part
-    days: tuple[Part, ...] = ()
-    hours: tuple[Part, ...] = ()
+    before: FigureGroup
+    days: tuple[FigureGroup, ...] = ()
+    hours: tuple[FigureGroup, ...] = ()
 
 
 def report_figures(
@@ -118,27 +118,27 @@ def report_figures(
     """Report the figures of one group, or of all. Latency is compared with the period before."""
     asked = {"since": since, "until": until, "group": group_id, "user": user_id}
     periods = {
-        row["part"]: row for row in _rows(_BY_PERIOD, begin=since - (until - since), **asked)
+        row["part"]: row for row in _read_rows(_BY_PERIOD, begin=since - (until - since), **asked)
     }
     counts, before = periods.get(True, _EMPTY), periods.get(False, _EMPTY)
     parts = tuple(
-        Part(row, _figures(row), row["part"].replace(tzinfo=UTC))
-        for row in _rows(_BY_STEP[by], begin=since, **asked)
+        FigureGroup(row, _figures(row), row["part"].replace(tzinfo=UTC))
+        for row in _read_rows(_BY_STEP[by], begin=since, **asked)
     )
     return Report(
         since=since,
         until=until,
         counts=counts,
         figures=_figures(counts, baseline=before),
-        before=Part(before, _figures(before)),
+        before=FigureGroup(before, _figures(before)),
         **{f"{by}s": parts},
     )
 
 
-def figures_by_group(*, since: datetime, until: datetime) -> list[Part]:
+def figures_by_group(*, since: datetime, until: datetime) -> list[FigureGroup]:
     """Return the figures of each group that had turns, in one statement."""
-    rows = _rows(_BY_GROUP, begin=since, until=until, group=None, user=None)
-    return [Part(row, _figures(row), group_id=row["part"]) for row in rows]
+    rows = _read_rows(_BY_GROUP, begin=since, until=until, group=None, user=None)
+    return [FigureGroup(row, _figures(row), group_id=row["part"]) for row in rows]
 
 
 def _figures(row: Row, *, baseline: Row | None = None) -> dict[str, Figure]:
@@ -159,7 +159,7 @@ def _share(part: int, whole: int, wanted: str, target: float) -> Figure:
     return Figure(float(part / whole) if whole else None, wanted, target, int(whole))
 
 
-def _rows(statement: str, **parameters: Any) -> list[Row]:
+def _read_rows(statement: str, **parameters: Any) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description]

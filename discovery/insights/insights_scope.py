@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 
 from acl.rights.caller import Caller
 from catalog.access.group_scope import capabilities_of, denied_to_all
-from catalog.models import Capability
+from catalog.lifecycle.runtime_state import IS_OVER
+from catalog.models import Capability, RuntimeCapability
 from catalog.models.integration import ReviewState
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Turn
@@ -16,7 +17,7 @@ from discovery.models import Turn
 
 @dataclass(frozen=True, slots=True)
 class InsightsScope:
-    """The turns of a period: everybody's, a group's, or one person's in a group.
+    """The turns of a period: everyone's, a group's, or one person's in a group.
 
     A `restricted` viewer, that is anyone but an admin of the whole deployment, sees only tools that
     they may use.
@@ -55,6 +56,8 @@ def tools_offered(scope: InsightsScope) -> QuerySet[Capability]:
         state=approved, integration__state=approved, integration__enabled=True
     )
     offered = offered.exclude(ai_access=Capability.AIAccess.BLOCKED)
+    ended = RuntimeCapability.objects.filter(IS_OVER)
+    offered = offered.exclude(full_name__in=ended.values("full_name"))
     if scope.user_id is None and scope.group_id is not None:
         offered = offered.exclude(denied_to_all(scope.group_id))
     return offered.exclude(full_name__in=META_TOOLS.keys())

@@ -1,10 +1,3 @@
 """Learning from use: what a group called for which messages, remembered and forgotten."""
 
-__all__ = [
-    "experience_expiry",
-    "experience_recorder",
-    "learning_review",
-    "memory",
-    "past_use",
-    "turn_notes",
-]
+__all__ = ["experience_store", "learning_review", "memory", "past_use", "turn_notes"]

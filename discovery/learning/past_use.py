@@ -29,7 +29,7 @@ TO_RAISE, TO_LOWER = 2.0, 1.0
 RANKS = 10  # lower ranks are not selected
 
 
-class Experience(NamedTuple):
+class PastCall(NamedTuple):
     """A past call of a capability in a turn with a similar message.
 
     `worth` is 1 for a success and -0.5 for a failure, since many failures are not the choice's
@@ -61,7 +61,7 @@ def choice_worth(score: float) -> float:
     return 1.5 * score - 0.5
 
 
-def count_votes(near: Sequence[Experience]) -> dict[int, Vote]:
+def count_votes(near: Sequence[PastCall]) -> dict[int, Vote]:
     """Count votes by capability; a turn that called several capabilities is one message."""
     strengths = [_strength(one.likeness) for one in near]
     every = _shares(near, strengths, DOUBT)
@@ -74,9 +74,7 @@ def _strength(likeness: float) -> float:
     return float(min(1.0, max(0.0, (likeness - GATE) / (1 - GATE))) ** SHARPNESS)
 
 
-def _shares(
-    near: Sequence[Experience], strengths: Sequence[float], doubt: float
-) -> dict[int, float]:
+def _shares(near: Sequence[PastCall], strengths: Sequence[float], doubt: float) -> dict[int, float]:
     whole = doubt + sum(
         {one.turn: strength for one, strength in zip(near, strengths, strict=True)}.values()
     )

@@ -1,3 +1,3 @@
 """Definitions of the meta-tools: plain values, the same for every caller."""
 
-__all__ = ["all_metatools", "metatool", "parameters", "server_tools"]
+__all__ = ["all_metatools", "metatool", "server_tools"]

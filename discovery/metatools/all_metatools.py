@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 
-from discovery.metatools.category_tools import BROWSE_CATEGORY, LIST_CATEGORIES
 from discovery.metatools.discovery_tools import DESCRIBE, FIND, LIST_ALL
+from discovery.metatools.exploration_tools import (
+    BROWSE_CATEGORY,
+    DISCOVER_CAPABILITIES,
+    EXECUTE_TOOL,
+    GET_CALL,
+    GET_TOOL,
+    LIST_CATEGORIES,
+    SEARCH_TOOLS,
+)
 from discovery.metatools.metatool import MetaTool
-from discovery.metatools.search_tools import DISCOVER_CAPABILITIES, SEARCH_TOOLS
 from discovery.metatools.server_tools import CALL_TOOL, LIST_SERVERS, REGISTER_SERVER
-from discovery.metatools.use_tools import EXECUTE_TOOL, GET_CALL, GET_TOOL
 
 # Offered instead of the tools themselves when those do not fit a model's context.
 EXPLORING = (LIST_CATEGORIES, BROWSE_CATEGORY, SEARCH_TOOLS, GET_TOOL, EXECUTE_TOOL)

@@ -6,7 +6,6 @@ offers them, `tool_discovery__find` in every turn.
 
 from discovery.metatools.metatool import MetaTool
 
-INTEGRATION = "tool_discovery"
 FIND = MetaTool(
     name="tool_discovery__find",
     title="Find more tools",

@@ -1,9 +1,10 @@
-"""The type of a meta-tool's definition."""
+"""The type of a meta-tool's definition, and the parameters that several meta-tools share."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
+from catalog.models import Capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,20 @@ class MetaTool:
             "description": self.description,
             "input_schema": self.input_schema,
         }
+
+
+EVERY_KIND = "any"
+OFFSET: JSONObject = {"type": "integer", "minimum": 0, "maximum": 10_000, "default": 0}
+# Emergent tools are found under "any": models do not know the term.
+_KINDS = [kind for kind in Capability.Kind.values if kind != Capability.Kind.EMERGENT_TOOL]
+KIND: JSONObject = {"type": "string", "enum": [*_KINDS, EVERY_KIND, "all"]}
+
+
+def limit(default: int, most: int) -> JSONObject:
+    """Return the schema of a page size."""
+    return {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+
+
+def text(description: str, longest: int) -> JSONObject:
+    """Return the schema of a string that must not be empty."""
+    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}

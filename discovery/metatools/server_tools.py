@@ -3,10 +3,8 @@
 They are also capabilities of the starter collection, which reads its texts here.
 """
 
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.parameters import text
+from discovery.metatools.metatool import MetaTool, text
 
-INTEGRATION = "mcp"
 LIST_SERVERS = MetaTool(
     name="mcp__list_servers",
     title="List MCP servers",
@@ -32,7 +30,7 @@ CALL_TOOL = MetaTool(
     parameters={
         "server_name": text("Name of the server, from the list.", 200),
         "tool_name": text("Name of the tool on that server.", 200),
-        "params": {"type": "object", "default": {}, "description": "Arguments of the tool."},
+        "arguments": {"type": "object", "default": {}, "description": "Arguments of the tool."},
     },
     required=("server_name", "tool_name"),
     scope="execute",

@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from acl.actor.chain import CredentialKind
 from acl.models import ChainColumns, Space
@@ -30,15 +31,15 @@ class Call(ChainColumns, JobRow):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting_approval", "waits for approval"
-        QUEUED = "queued"
-        RUNNING = "running"
-        COMPLETED = "completed"
-        FAILED = "failed"
-        UNKNOWN = "unknown", "outcome unknown"
-        REJECTED = "rejected"
-        EXPIRED = "expired"
-        CANCELLED = "cancelled"
+        WAITING = "waiting_approval", gettext_lazy("waits for approval")
+        QUEUED = "queued", gettext_lazy("Queued")
+        RUNNING = "running", gettext_lazy("Running")
+        COMPLETED = "completed", gettext_lazy("Completed")
+        FAILED = "failed", gettext_lazy("Failed")
+        UNKNOWN = "unknown", gettext_lazy("outcome unknown")
+        REJECTED = "rejected", gettext_lazy("Rejected")
+        EXPIRED = "expired", gettext_lazy("Expired")
+        CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
     class Way(models.TextChoices):
         SERVER = "server", "by its server"

@@ -6,6 +6,8 @@ Places are compared among the tools in both, so a tool that is new at the top mo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import ngettext
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -23,12 +25,15 @@ class Mark:
     def in_words(self) -> str:
         """Return direction and number of places."""
         places = abs(self.moved)
-        way = "up" if self.moved > 0 else "down"
-        return f"{places} place{'' if places == 1 else 's'} {way}"
+        if self.moved > 0:
+            text = ngettext("%(count)s place higher", "%(count)s places higher", places)
+        else:
+            text = ngettext("%(count)s place lower", "%(count)s places lower", places)
+        return text % {"count": places}
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferenceCounts:
     """Counts of all differences."""
 
     only_first: int
@@ -41,7 +46,7 @@ class Difference:
 
 
 def compare_places(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
-    """Return the compare_places of an answer by full name; both answers best first."""
+    """Return the marks of an answer by full name; both answers best first."""
     places = {name: place for place, name in enumerate(other, 1)}
     here = {name: place for place, name in enumerate(name for name in own if name in places)}
     there = {name: place for place, name in enumerate(name for name in other if name in here)}
@@ -51,10 +56,10 @@ def compare_places(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
     }
 
 
-def count_differences(first: Sequence[str], second: Sequence[str]) -> Difference:
+def count_differences(first: Sequence[str], second: Sequence[str]) -> DifferenceCounts:
     """Count the tools in only one of the answers, and the tools that moved."""
     own, other = compare_places(first, second), compare_places(second, first)
-    return Difference(
+    return DifferenceCounts(
         only_first=sum(mark.only_here for mark in own.values()),
         only_second=sum(mark.only_here for mark in other.values()),
         moved=sum(mark.moved != 0 for mark in own.values()),

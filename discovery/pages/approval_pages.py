@@ -3,17 +3,21 @@
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.actor.chain import CredentialKind
 from acl.delegation import acts_for_others
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
+from acl.rights.approvers import NOBODY_ELSE
 from catalog.access.pages.access_forms import SearchForm
 from discovery.calls.approvals import (
     CannotDecideError,
@@ -25,10 +29,8 @@ from discovery.calls.approvals import (
     reject_call,
     waiting,
 )
-from discovery.calls.approvers import NOBODY_ELSE
-from discovery.calls.argument_text import render_call
+from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_differences import compare_with_last_approved, list_uncompared
-from discovery.calls.call_digests import digest_of
 from discovery.calls.call_queries import (
     TooLateError,
     cancel_call,
@@ -37,7 +39,25 @@ from discovery.calls.call_queries import (
     list_own_calls,
 )
 from discovery.models import Call
-from discovery.pages.approval_forms import ApproveForm, RejectForm
+
+
+class ApproveForm(forms.Form):
+    """Approval of a call as displayed."""
+
+    digest = forms.CharField(max_length=64)
+    note = forms.CharField(required=False, max_length=500)
+
+
+class RejectForm(forms.Form):
+    """Rejection of a call, with a reason."""
+
+    note = forms.CharField(
+        max_length=500,
+        error_messages={
+            "required": gettext_lazy("Give a reason, so that the requester knows what to do.")
+        },
+    )
+
 
 PAGE_SIZE = 50
 
@@ -99,16 +119,22 @@ def _act(
     reject_form: RejectForm,
 ) -> str:
     """Carry out the submitted action; return what was done, or "" if a form has errors."""
-    if "cancel" in request.POST and _asked_by(request.user, call):
+    if "cancel" in request.POST and _is_requester(request.user, call):
         cancel_call(by=request.user, call=call)
         return "The call is taken back. Nothing has been run."
     if decides and approve_form.is_valid():
         data = approve_form.cleaned_data
         approve_call(by=request.user, call=call, digest=data["digest"], note=data["note"])
-        return f"{call.full_name} is approved for {call.user}."
+        return _("%(tool)s was approved for %(user)s.") % {
+            "tool": call.full_name,
+            "user": call.user,
+        }
     if decides and reject_form.is_valid():
         reject_call(by=request.user, call=call, note=reject_form.cleaned_data["note"])
-        return f"{call.full_name} is rejected. {call.user} sees why."
+        return _("%(tool)s was rejected. %(user)s can see the reason.") % {
+            "tool": call.full_name,
+            "user": call.user,
+        }
     return ""
 
 
@@ -127,7 +153,7 @@ def _find_call(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
     waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # it may have expired
     verdict = check_eligibility(by=request.user, calls=[call])[call.pk]
-    own = _asked_by(request.user, call)
+    own = _is_requester(request.user, call)
     rendering = render_call(call)
     # Only approvers may see other people's earlier calls.
     comparison = compare_with_last_approved(call) if decides else None
@@ -141,19 +167,19 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
         "decides": decides,
         "own": own,
         "why_not": verdict.objection if decides and waits else "",
-        "nobody_else": NOBODY_ELSE if verdict.stuck and waits else "",
+        "nobody_else": _(NOBODY_ELSE) if verdict.stuck and waits else "",
     }
 
 
 def _with_verdicts(person: User, calls: list[Call]) -> list[Call]:
-    """Attach to each call whether this person, or anybody, may decide about it."""
+    """Attach to each call this person's eligibility to decide about it."""
     verdicts = check_eligibility(by=person, calls=calls)
     for call in calls:
         call.verdict = verdicts[call.pk]  # type: ignore[attr-defined]
     return calls
 
 
-def _asked_by(person: User, call: Call) -> bool:
+def _is_requester(person: User, call: Call) -> bool:
     """Return True for the person's own calls and for those they requested as another person."""
     asked = call.actor_id == person.pk and call.credential == CredentialKind.SESSION
     return call.user_id == person.pk or (asked and acts_for_others(person))

@@ -15,7 +15,7 @@ from discovery.pages.sample_messages import MESSAGES
 
 @sensitive_variables("raw")
 def first_call(request: HttpRequest, key: ApiKey, raw: str, by: User) -> str:
-    """Return a curl command for the key; "" if there is nobody that it could act for."""
+    """Return a curl command for the key; "" if it has no user to act for, or only registers."""
     caller = {}
     if key.owner is None and set(key.scopes) != {ApiKey.Scope.ADMIN}:
         user = _find_user(key, by)
@@ -44,7 +44,9 @@ def _get(request: HttpRequest, key: ApiKey, raw: str, caller: dict[str, str]) ->
         ApiKey.Scope.EXECUTE: "api-meta",
         ApiKey.Scope.ADMIN: "api-keys",
     }
-    scope = next(scope for scope in route if scope in key.scopes)
+    scope = next((scope for scope in route if scope in key.scopes), None)
+    if scope is None:
+        return ""  # a key that only registers: its example is in docs/sources.md
     query = f"?{urlencode(caller)}" if caller and scope == ApiKey.Scope.DISCOVER else ""
     address = request.build_absolute_uri(reverse(route[scope])) + query
     return f'curl {shlex.quote(address)} \\\n  -H "Authorization: Bearer {raw}"'

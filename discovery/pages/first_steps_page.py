@@ -7,12 +7,14 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from discovery.pages.first_steps_progress import (
+    FirstStep,
     FirstSteps,
-    Step,
     first_steps,
     hide_steps,
     start_page_steps,
@@ -21,40 +23,40 @@ from discovery.pages.first_steps_progress import (
 # Title, purpose, name of the page, and label of the link.
 _TEXTS = {
     "install": (
-        "Install something",
-        "Choose a server, a skill or a channel, and who gets it.",
+        gettext_noop("Install an integration"),
+        gettext_noop("Choose a server, a skill or a channel, and who may use it."),
         "marketplace",
-        "Open the marketplace",
+        gettext_noop("Open marketplace"),
     ),
     "give": (
-        "Give a group access",
-        "Only what a group was given can be chosen for its people.",
+        gettext_noop("Grant access to a group"),
+        gettext_noop("Assistants only get tools that the person's group may use."),
         "access",
-        "Give access",
+        gettext_noop("Grant access"),
     ),
     "tools": (
-        "Have tools",
-        "Your group is given tools; you can ask for what is missing.",
+        gettext_noop("Get tools"),
+        gettext_noop("Your group is granted tools; you can request what is missing."),
         "my-tools",
-        "See my tools",
+        gettext_noop("Show my tools"),
     ),
     "try": (
-        "Try a message",
-        "Type what somebody might say, and see what is chosen and why.",
+        gettext_noop("Try a message"),
+        gettext_noop("Type a message to see which tools are selected, and why."),
         "playground",
-        "Try one",
+        gettext_noop("Try a message"),
     ),
     "key": (
-        "Make a key",
-        "A chat backend asks with a key of its group.",
+        gettext_noop("Create an API key"),
+        gettext_noop("A chat backend authenticates with a key of its group."),
         "key-new",
-        "Make a key",
+        gettext_noop("Create key"),
     ),
     "call": (
-        "Make the first API call",
-        "The page of a new key shows a line that works as it is.",
+        gettext_noop("Make the first API call"),
+        gettext_noop("The page of a new key shows a request that you can copy and run."),
         "key-new",
-        "Make a key to call with",
+        gettext_noop("Create key for the call"),
     ),
 }
 
@@ -94,7 +96,9 @@ def first_run(request: PageRequest) -> HttpResponse:
         hidden = request.POST.get("hidden") == "on"
         hide_steps(user=request.user, hidden=hidden)
         if hidden:
-            messages.success(request, "The first steps are hidden. They stay on their own page.")
+            messages.success(
+                request, _("The first steps are hidden. You can still find them on their own page.")
+            )
         return redirect("playground" if hidden else "first-run")
     frame = frame_of(request)
     shown = _checklist(first_steps(user=request.user, caller=frame.caller))
@@ -106,10 +110,10 @@ def _checklist(found: FirstSteps) -> Checklist:
     return Checklist(found, tuple(_in_words(step, found) for step in found.steps))
 
 
-def _in_words(step: Step, found: FirstSteps) -> ChecklistStep:
+def _in_words(step: FirstStep, found: FirstSteps) -> ChecklistStep:
     title, text, page, action = _TEXTS[step.name]
     if step.name == "tools" and not step.done:
-        page, action = "requests", "Ask for access"
+        page, action = "requests", gettext_noop("Request access")
     return ChecklistStep(
-        step.name, step.done, step == found.next, title, text, reverse(page), action
+        step.name, step.done, step == found.next, _(title), _(text), reverse(page), _(action)
     )

@@ -21,12 +21,12 @@ from catalog.models.integration import ReviewState
 from discovery.models import FirstRun
 
 Name = Literal["install", "give", "tools", "try", "key", "call"]
-# Kinds that the starter collection lacks, so an integration of theirs was added by somebody.
+# Kinds that the starter collection lacks, so an integration of theirs was added by someone.
 _ADDED_KINDS = (Integration.Kind.MCP, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """A step, and whether it is done."""
 
     name: Name
@@ -37,7 +37,7 @@ class Step:
 class FirstSteps:
     """All steps in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FirstStep, ...]
     hidden: bool
     changed: bool = False  # by this very request
 
@@ -50,7 +50,7 @@ class FirstSteps:
         return self.done == len(self.steps)
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> FirstStep | None:
         """Return the first step that is not done."""
         return next((step for step in self.steps if not step.done), None)
 
@@ -100,7 +100,7 @@ def _steps(user: User, caller: Caller | None, own: FirstRun | None) -> FirstStep
     return FirstSteps(steps, hidden)
 
 
-def _admin_steps(user: User, tried: bool) -> tuple[Step, ...]:
+def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
     facts = (
         User.objects.filter(pk=user.pk)
         .annotate(
@@ -116,20 +116,20 @@ def _admin_steps(user: User, tried: bool) -> tuple[Step, ...]:
         .get()
     )
     return (
-        Step("install", facts["installed"]),
-        Step("give", facts["given"]),
-        Step("try", tried),
-        Step("key", facts["keyed"]),
-        Step("call", facts["called"]),
+        FirstStep("install", facts["installed"]),
+        FirstStep("give", facts["given"]),
+        FirstStep("try", tried),
+        FirstStep("key", facts["keyed"]),
+        FirstStep("call", facts["called"]),
     )
 
 
-def _user_steps(caller: Caller | None, tried: bool) -> tuple[Step, ...]:
+def _user_steps(caller: Caller | None, tried: bool) -> tuple[FirstStep, ...]:
     has = caller is not None and Capability.objects.usable_by(caller).exists()
-    return (Step("tools", has), Step("try", tried))
+    return (FirstStep("tools", has), FirstStep("try", tried))
 
 
 def _added_integrations() -> QuerySet[Integration]:
-    """Match usable integrations that somebody installed, imported or connected."""
+    """Match usable integrations that were installed, imported or connected."""
     brought = Q(kind__in=_ADDED_KINDS) | ~Q(listing="")
     return Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from acl.pages.frame import PageRequest
 from acl.platform.strict_json import write_json
@@ -14,7 +15,7 @@ from discovery.answer.formats.provider_formats import render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.answer.token_budget import cost
 from discovery.pages.playground_forms import CALLER, PlaygroundForm
-from discovery.pages.selection_preview import Preview, preview_tiers
+from discovery.pages.selection_preview import SelectionPreview, preview_tiers
 from discovery.select.selection import Selection
 
 KEY_PLACEHOLDER = "$PEGBOARD_KEY"
@@ -23,7 +24,7 @@ LONGEST_LINK = 3_800
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutputTier:
     """A tier of an output, with its tokens and budget."""
 
     label: str
@@ -38,11 +39,11 @@ class Output:
 
     name: str
     text: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OutputTier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RequestLink:
     """A link to repeat the request; its address is empty if it would be too long."""
 
     address: str
@@ -50,7 +51,9 @@ class Link:
     names_caller: bool
 
 
-def build_output(*, request: PageRequest, form: PlaygroundForm, preview: Preview) -> Output:
+def build_output(
+    *, request: PageRequest, form: PlaygroundForm, preview: SelectionPreview
+) -> Output:
     """Build the output that the form selects."""
     name = form.cleaned_data["output"]
     if name == "tiers":
@@ -74,28 +77,28 @@ def curl(*, request: HttpRequest, body: dict[str, Any], key: str = KEY_PLACEHOLD
     )
 
 
-def build_link(request: PageRequest, form: PlaygroundForm) -> Link:
-    """Build a link to this request. Whoever opens it runs it with their own rights."""
+def build_link(request: PageRequest, form: PlaygroundForm) -> RequestLink:
+    """Build a link to this request. It runs with the rights of the person who opens it."""
     values = {name: value for name, value in form.cleaned_data.items() if value}
     query = urlencode({name: values[name] for name in form.fields if name in values})
     address = f"{request.build_absolute_uri(reverse('playground'))}?{query}"
     names_caller = any(values.get(name) for name in (*CALLER, "vs_user"))
-    return Link(address if len(address) <= LONGEST_LINK else "", len(address), names_caller)
+    return RequestLink(address if len(address) <= LONGEST_LINK else "", len(address), names_caller)
 
 
 def _render(name: str, selection: Selection) -> str:
     if name == "prompt":
-        return render_prompt(selection) or "Nothing is added to the prompt when no tool is sent."
+        return render_prompt(selection) or _("Nothing is added to the prompt if no tool is sent.")
     return write_json(render_tools(selection, name), ensure_ascii=False, indent=2)
 
 
-def _tiers(preview: Preview) -> Output:
+def _tiers(preview: SelectionPreview) -> Output:
     discovery = preview_tiers(preview.asked)
     options = discovery.options
-    labels = ("Tier 0, categories", "Tier 1, what fits", "Tier 2, in full")
+    labels = (_("Tier 0: categories"), _("Tier 1: matches"), _("Tier 2: full definitions"))
     budgets = (options.tier0_tokens, options.tier1_tokens, options.tier2_tokens)
     parts = tuple(
-        Part(label, text, cost(text), budget)
+        OutputTier(label, text, cost(text), budget)
         for label, text, budget in zip(labels, discovery.texts, budgets, strict=True)
     )
     return Output("tiers", discovery.context, parts)

@@ -5,36 +5,45 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from acl.pages.frame import Frame, PageRequest
 from acl.rights.caller import Caller
 from catalog.access.grounds import Ground
+from catalog.readiness.mend_links import MendLink, mend_link
 from discovery.calls.shown_parameters import Parameter, list_parameters
-from discovery.pages.answer_differences import Difference, Mark, compare_places, count_differences
+from discovery.pages.answer_differences import (
+    DifferenceCounts,
+    Mark,
+    compare_places,
+    count_differences,
+)
 from discovery.pages.playground_callers import describe_caller, find_other_caller
 from discovery.pages.playground_forms import PlaygroundForm
-from discovery.pages.selection_preview import Preview, preview_selection
+from discovery.pages.selection_preview import SelectionPreview, preview_selection
 from discovery.select.selection import Asked, Selected, Selection
 from discovery.select.why_not import WhyNot, why_not
 
 PARTS = (
-    ("embedding", "embedding"),
-    ("sql", "database"),
-    ("ranking", "ranking"),
-    ("rendering", "reasons"),
+    ("embedding", gettext_noop("embedding")),
+    ("sql", gettext_noop("database")),
+    ("ranking", gettext_noop("ranking")),
+    ("rendering", gettext_noop("reasons")),
 )
 MAX_RUNNERS_UP = 5
 LONGEST_QUOTE = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """A tool of an answer: its parameters, the right to it, and its place in the other answer."""
 
     item: Selected
     parameters: Sequence[Parameter]
     ground: Ground | None
     why: str  # URL of the explanation of the right, or ""
+    mend: MendLink | None  # for the reader, who may be an admin looking as someone else
     mark: Mark | None
 
 
@@ -61,8 +70,8 @@ class Side:
     """An answer, alone or beside another one."""
 
     label: str
-    tried: Preview
-    rows: tuple[Row, ...]
+    tried: SelectionPreview
+    rows: tuple[AnswerRow, ...]
     why: WhyNot | None
     explained: str  # URL of the explanation, for admins
 
@@ -100,7 +109,7 @@ class Side:
     @property
     def parts(self) -> list[tuple[str, float]]:
         """Return the time of each part."""
-        return [(label, self.selection.timings.get(part, 0.0)) for part, label in PARTS]
+        return [(_(label), self.selection.timings.get(part, 0.0)) for part, label in PARTS]
 
     @property
     def all_tools(self) -> int:
@@ -142,14 +151,14 @@ class AnswerComparison:
     """Two answers and their differences."""
 
     sides: tuple[Side, Side]
-    difference: Difference
+    difference: DifferenceCounts
 
 
 def answer_message(
     request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller
 ) -> Side:
     """Answer the form's request."""
-    tried = _try(request, form.asked(caller))
+    tried = _try(request, form.selection_request(caller))
     return _side(_Viewer(request, form, frame, form.cleaned_data["user"]), tried)
 
 
@@ -157,7 +166,7 @@ def compare_answers(
     request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller
 ) -> AnswerComparison | None:
     """Answer for both callers or settings; None if the second caller does not exist."""
-    asked = form.asked(caller)
+    asked = form.selection_request(caller)
     who, other_who = form.cleaned_data["user"], form.cleaned_data["user"]
     if form.cleaned_data["vs"] == "settings":
         other = form.second_request(asked)
@@ -166,7 +175,7 @@ def compare_answers(
         second = find_other_caller(request, form, frame)
         if second is None:
             return None
-        other, other_who = form.asked(second), form.cleaned_data["vs_user"]
+        other, other_who = form.selection_request(second), form.cleaned_data["vs_user"]
         labels = (
             describe_caller(request, form, caller, other=False),
             describe_caller(request, form, second, other=True),
@@ -186,26 +195,22 @@ def settings_in_words(asked: Asked, other: Asked) -> tuple[str, str]:
     pairs = zip(_settings(asked), _settings(other), strict=True)
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     if not differing:
-        return "As it is", "The same"
-    return _join_texts([one for one, _ in differing]), _join_texts([two for _, two in differing])
+        return _("Current settings"), _("Same settings")
+    return ", ".join(one for one, other in differing), ", ".join(other for one, other in differing)
 
 
 def _settings(asked: Asked) -> tuple[str, ...]:
-    kind = "every kind" if asked.kind in {"", "any", "all"} else f"only the kind {asked.kind}"
+    most = ngettext("At most %(count)s tool", "At most %(count)s tools", asked.max_tools)
+    every_kind = asked.kind in {"", "any", "all"}
     return (
-        f"{asked.max_tools} {'tool' if asked.max_tools == 1 else 'tools'} at most",
-        kind,
-        "relations count" if asked.use_graph else "relations do not count",
-        "with earlier messages" if asked.history else "without earlier messages",
+        most % {"count": asked.max_tools},
+        _("All kinds") if every_kind else _("Kind: %(kind)s") % {"kind": asked.kind},
+        _("Relations used") if asked.use_graph else _("Relations ignored"),
+        _("With earlier messages") if asked.history else _("Without earlier messages"),
     )
 
 
-def _join_texts(parts: Sequence[str]) -> str:
-    text = ", ".join(parts)
-    return text[:1].upper() + text[1:]
-
-
-def _try(request: PageRequest, asked: Asked) -> Preview:
+def _try(request: PageRequest, asked: Asked) -> SelectionPreview:
     return preview_selection(asked, to_themselves=asked.caller.user_id == request.user.pk)
 
 
@@ -228,14 +233,18 @@ class _Viewer:
 
 
 def _side(
-    viewer: _Viewer, tried: Preview, label: str = "", compared: Mapping[str, Mark] | None = None
+    viewer: _Viewer,
+    tried: SelectionPreview,
+    label: str = "",
+    compared: Mapping[str, Mark] | None = None,
 ) -> Side:
     rows = tuple(
-        Row(
+        AnswerRow(
             item=item,
             parameters=list_parameters(item.input_schema),
             ground=tried.grounds.get(item.pk),
             why=viewer.explained_at(tried.asked.caller, item.full_name),
+            mend=_mend_for_reader(viewer, tried, item),
             mark=(compared or {}).get(item.full_name),
         )
         for item in tried.selection.selected
@@ -246,7 +255,18 @@ def _side(
     return Side(label, tried, rows, why, explained)
 
 
-def _why(viewer: _Viewer, tried: Preview) -> WhyNot | None:
+def _mend_for_reader(viewer: _Viewer, tried: SelectionPreview, item: Selected) -> MendLink | None:
+    if tried.asked.caller.user_id == viewer.request.user.pk:
+        return item.mend
+    return mend_link(
+        item.readiness,
+        integration=item.integration,
+        full_name=item.full_name,
+        about_other=viewer.request.user.is_staff,
+    )
+
+
+def _why(viewer: _Viewer, tried: SelectionPreview) -> WhyNot | None:
     name = viewer.form.cleaned_data["why"].strip()
     if not name:
         return None

@@ -1,11 +1,13 @@
-"""Callers of the playground: admins may choose anybody, others their own groups and spaces."""
+"""Callers of the playground: admins may choose any user, others their own groups and spaces."""
 
 from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from acl.audit.looks import record_look
+from acl.audit.recorder import record_look
 from acl.models import Space
 from acl.pages.frame import Frame, PageRequest
 from acl.rights.caller import Caller
@@ -13,8 +15,8 @@ from acl.rights.caller_lookup import CallerRefused, caller_for
 from discovery.pages.playground_forms import CALLER, OTHER_CALLER, PlaygroundForm
 
 MOST_PEOPLE = 30
-NOT_THERE = "There is no such active user, or not in this group and space."
-NOT_YOURS = "That is no group or space of yours."
+NOT_THERE = gettext_lazy("No active user of this name is in this group and space.")
+NOT_YOURS = gettext_lazy("You are not in this group or space.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def find_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Cal
     named = _named(form, CALLER)
     if not any(named.values()):
         if frame.caller is None and form.cleaned_data["message"]:
-            form.add_error("user", "You are in no group yourself. Choose whom to look as.")
+            form.add_error("user", _("You are in no group. Choose a user."))
         return frame.caller
     return _resolve(request, form, frame, named, "user")
 
@@ -57,7 +59,7 @@ def find_other_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) 
 
 
 def list_choices(request: PageRequest, form: PlaygroundForm) -> Choices | None:
-    """Return an admin's choices; None for everybody else."""
+    """Return an admin's choices; None for everyone else."""
     return _choices(form, CALLER) if request.user.is_staff else None
 
 
@@ -82,12 +84,16 @@ def describe_caller(
     request: PageRequest, form: PlaygroundForm, caller: Caller, *, other: bool
 ) -> str:
     """Describe a caller by name, group and space."""
-    user, _, space = OTHER_CALLER if other else CALLER
+    user, _group, space = OTHER_CALLER if other else CALLER
     who = form.cleaned_data[user]
-    name = "You" if who in {"", request.user.get_username()} else who
-    group = Group.objects.get(pk=caller.group_id).name
-    below = form.cleaned_data[space] if caller.space_id else ""
-    return f"{name} in {group}" + (f", {below}" if below else "")
+    values = {
+        "name": _("You") if who in {"", request.user.get_username()} else who,
+        "group": Group.objects.get(pk=caller.group_id).name,
+        "space": form.cleaned_data[space] if caller.space_id else "",
+    }
+    if values["space"]:
+        return _("%(name)s in %(group)s, %(space)s") % values
+    return _("%(name)s in %(group)s") % values
 
 
 def _named(form: PlaygroundForm, fields: tuple[str, ...]) -> dict[str, str | None]:

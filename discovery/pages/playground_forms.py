@@ -4,23 +4,30 @@ from dataclasses import replace
 
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from acl.rights.caller import Caller
-from discovery.pages.tool_forms import KINDS
+from discovery.pages.my_tools_pages import KINDS
 from discovery.select.selection import Asked
 
 OUTPUTS = [
-    ("", "Request"),
-    ("prompt", "Prompt"),
-    ("tiers", "Tiers"),
+    ("", gettext_lazy("Request")),
+    ("prompt", gettext_lazy("Prompt")),
+    ("tiers", gettext_lazy("Tiers")),
     ("anthropic", "Anthropic"),
     ("openai", "OpenAI"),
+    ("openai_responses", "OpenAI Responses"),
     ("gemini", "Gemini"),
     ("mcp", "MCP"),
 ]
-GRAPH = [("", "Count"), ("off", "Do not count")]
-COMPARED = [("", "Nothing"), ("settings", "Other settings"), ("caller", "Another caller")]
-AS_BEFORE = ("", "The same")
+GRAPH = [("", gettext_lazy("Used")), ("off", gettext_lazy("Ignored"))]
+COMPARED = [
+    ("", gettext_lazy("None")),
+    ("settings", gettext_lazy("Other settings")),
+    ("caller", gettext_lazy("Another user")),
+]
+AS_BEFORE = ("", gettext_lazy("Same"))
 # Fields of the caller, and of the second caller to compare with.
 CALLER, OTHER_CALLER = ("user", "group", "space"), ("vs_user", "vs_group", "vs_space")
 LONGEST_NAME = 200
@@ -42,10 +49,14 @@ class PlaygroundForm(forms.Form):
     vs = forms.ChoiceField(required=False, choices=COMPARED)
     vs_max_tools = forms.IntegerField(required=False, min_value=1, max_value=100)
     vs_kind = forms.ChoiceField(
-        required=False, choices=[AS_BEFORE, ("any", "Every kind"), *KINDS[1:]]
+        required=False, choices=[AS_BEFORE, ("any", gettext_lazy("All kinds")), *KINDS[1:]]
     )
-    vs_graph = forms.ChoiceField(required=False, choices=[AS_BEFORE, ("on", "Count"), GRAPH[1]])
-    vs_history = forms.ChoiceField(required=False, choices=[AS_BEFORE, ("off", "Left out")])
+    vs_graph = forms.ChoiceField(
+        required=False, choices=[AS_BEFORE, ("on", gettext_lazy("Used")), GRAPH[1]]
+    )
+    vs_history = forms.ChoiceField(
+        required=False, choices=[AS_BEFORE, ("off", gettext_lazy("Ignored"))]
+    )
     vs_user = forms.CharField(required=False, max_length=150)
     vs_group = forms.CharField(required=False, max_length=150)
     vs_space = forms.CharField(required=False, max_length=60)
@@ -67,7 +78,7 @@ class PlaygroundForm(forms.Form):
         lines = str(self.cleaned_data["history"]).splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
-    def asked(self, caller: Caller) -> Asked:
+    def selection_request(self, caller: Caller) -> Asked:
         """Build the selection request."""
         data = self.cleaned_data
         return Asked(
@@ -96,6 +107,7 @@ class PlaygroundForm(forms.Form):
         most: int = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
         if len(text) > most:
             raise forms.ValidationError(
-                f"This has {len(text):,} characters; {most:,} are the most that is looked at."
+                _("The text has %(length)s characters. At most %(limit)s are allowed.")
+                % {"length": f"{len(text):,}", "limit": f"{most:,}"}
             )
         return text

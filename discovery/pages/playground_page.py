@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
@@ -19,8 +20,7 @@ from discovery.pages.playground_callers import (
     read_fields,
 )
 from discovery.pages.playground_forms import OUTPUTS, PlaygroundForm
-from discovery.pages.playground_samples import list_samples
-from discovery.pages.sample_messages import find_conversation
+from discovery.pages.sample_messages import find_conversation, list_samples
 
 
 @login_required
@@ -32,7 +32,7 @@ def playground(request: PageRequest) -> HttpResponse:
     # A message too long for a URL is posted; like a GET, that changes nothing.
     caller = find_caller(request, form, frame)
     if frame.caller is None and caller is None and not request.user.is_staff:
-        return render_page(request, "no_group.html", {"title": "Playground"}, frame=frame)
+        return render_page(request, "no_group.html", {"title": _("Playground")}, frame=frame)
     answer = _answer(request, form, frame, caller)
     context = {
         "form": form,

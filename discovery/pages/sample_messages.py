@@ -1,7 +1,10 @@
-"""Sample messages, and short conversations whose later messages refer to earlier ones."""
+"""Sample messages for the tools that a caller has, and short sample conversations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from acl.rights.caller import Caller
+from catalog.models import Capability
 
 MESSAGES = (
     "Has the landlord answered my mail?",
@@ -36,7 +39,7 @@ CONVERSATIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SampleMessage:
     """A message of a conversation, with the earlier ones as the form takes them."""
 
     number: int
@@ -45,23 +48,62 @@ class Turn:
     current: bool = False
 
 
-def choose_conversation(categories: Sequence[str]) -> tuple[Turn, ...]:
+def choose_conversation(categories: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Choose a conversation about one of the categories."""
     fitting = (said for category, said in CONVERSATIONS if category in categories)
-    return _turns(next(fitting, CONVERSATIONS[0][1]))
+    return _list_messages(next(fitting, CONVERSATIONS[0][1]))
 
 
-def find_conversation(message: str, history: Sequence[str]) -> tuple[Turn, ...]:
+def find_conversation(message: str, history: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Return the sample conversation that contains these messages, with the current one marked."""
     now = (*history, message.strip())
     for _, said in CONVERSATIONS:
         if now == said[: len(now)]:
-            return _turns(said, current=len(now))
+            return _list_messages(said, current=len(now))
     return ()
 
 
-def _turns(said: Sequence[str], current: int = 0) -> tuple[Turn, ...]:
+def _list_messages(said: Sequence[str], current: int = 0) -> tuple[SampleMessage, ...]:
     return tuple(
-        Turn(number, message, "\n".join(said[: number - 1]), number == current)
+        SampleMessage(number, message, "\n".join(said[: number - 1]), number == current)
         for number, message in enumerate(said, 1)
+    )
+
+
+MOST_MESSAGES = 4
+LONGEST_MESSAGE = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Sample messages, a conversation, and whether the caller has any tools."""
+
+    messages: tuple[str, ...]
+    conversation: tuple[SampleMessage, ...]
+    has_tools: bool
+
+
+def list_samples(caller: Caller | None) -> Samples:
+    """Return example messages of the caller's tools, from up to four categories; one statement.
+
+    Without such examples, use general ones.
+    """
+    if caller is None:
+        return Samples((*MESSAGES, SMALL_TALK), choose_conversation(()), has_tools=True)
+    usable = Capability.objects.usable_by(caller).connected().filter(pinned=False)
+    rows = list(
+        usable.order_by("category", "full_name", "pk")
+        .distinct("category")
+        .values_list("category", "examples")
+    )
+    # Categories that newcomers know from everyday life come first.
+    known = [category for category, _ in CONVERSATIONS]
+    rows.sort(key=lambda row: known.index(row[0]) if row[0] in known else len(known))
+    first_examples = [
+        str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples
+    ]
+    own = [text for text in first_examples if len(text) <= LONGEST_MESSAGE]
+    messages = tuple(dict.fromkeys([*own, *MESSAGES]))[:MOST_MESSAGES]
+    return Samples(
+        (*messages, SMALL_TALK), choose_conversation([category for category, _ in rows]), bool(rows)
     )

@@ -7,13 +7,13 @@ from catalog.models import Capability
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from discovery.turns.discover import Discovery, tier_request, write_tiers
+from discovery.turns.discover import TieredDiscovery, tier_request, write_tiers
 
 _READ = ("full_name", "integration__title")
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class SelectionPreview:
     """A request, its selection, and the ground of each tool by primary key."""
 
     asked: Asked
@@ -21,7 +21,7 @@ class Preview:
     grounds: dict[int, Ground]
 
 
-def preview_selection(asked: Asked, *, to_themselves: bool) -> Preview:
+def preview_selection(asked: Asked, *, to_themselves: bool) -> SelectionPreview:
     """Select for the message and explain the rights, in three statements; one if nothing is
     selected.
 
@@ -37,10 +37,10 @@ def preview_selection(asked: Asked, *, to_themselves: bool) -> Preview:
         if rows
         else {}
     )
-    return Preview(asked, selection, grounds)
+    return SelectionPreview(asked, selection, grounds)
 
 
-def preview_tiers(asked: Asked) -> Discovery:
+def preview_tiers(asked: Asked) -> TieredDiscovery:
     """Write the tiers for the same message, with the deployment's options."""
     options = TierOptions.of_the_deployment()
     asked = tier_request(asked, options)

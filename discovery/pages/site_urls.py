@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from acl.pages import design_page, session_pages
+from catalog.runtime.pages import runtime_pages
 from catalog.servers.pages import my_secrets, sign_in_pages
 from discovery.pages import approval_pages, first_steps_page, my_tools_pages, playground_page
 
@@ -18,6 +19,12 @@ urlpatterns = [
     path("tools/connections/<slug:slug>/sign-out/", sign_in_pages.sign_out, name="my-sign-out"),
     path("connections/callback/", sign_in_pages.callback, name="account-callback"),
     path("connections/<uuid:public_id>/", sign_in_pages.progress, name="account-progress"),
+    path("tools/runtime/", runtime_pages.runtime_tools, name="runtime-tools"),
+    path(
+        "tools/runtime/<slug:full_name>/<slug:decision>/",
+        runtime_pages.decide,
+        name="runtime-decide",
+    ),
     path("tools/<slug:full_name>/", my_tools_pages.tool, name="tool"),
     path("approvals/", approval_pages.approvals, name="approvals"),
     path("approvals/<uuid:pk>/", approval_pages.approval, name="approval"),
@@ -26,6 +33,5 @@ urlpatterns = [
     path("", include("catalog.access.pages.access_urls")),
     path("", include("acl.pages.account_urls")),
     path("", include("discovery.insights.insights_urls")),
-    path("", include("acl.pages.people_urls")),
-    path("", include("acl.pages.register_urls")),
+    path("", include("acl.pages.staff_urls")),
 ]

@@ -3,7 +3,9 @@
 __all__ = [
     "candidates",
     "clauses",
+    "common_abilities",
     "glossary",
+    "helping_offers",
     "ranking",
     "selection",
     "selection_metrics",

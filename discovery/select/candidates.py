@@ -9,9 +9,10 @@ the bytes.
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -24,9 +25,18 @@ from catalog.embedding.embedder import Vectors
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
+from catalog.readiness.facts import (
+    COLUMNS,
+    MODE_OF_ROW,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+)
+from catalog.readiness.mend_links import MendLink, mend_link
+from catalog.readiness.readiness import ToolReadiness
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
-from discovery.learning.past_use import Experience, VoteGains
+from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
 # Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
@@ -35,6 +45,7 @@ NEAREST, NEAREST_OF_SEVERAL = 40, 60
 # Relations are read only for the best of each arm, since only they can be selected, with a limit of
 # neighbours for each.
 FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
+_facts_of = attrgetter(*COLUMNS)
 
 
 class Candidate(NamedTuple):
@@ -55,19 +66,33 @@ class Candidate(NamedTuple):
     tags: list[str]
     schema: str | None  # JSON, parsed only if selected
     side_effect: str
+    effect_flags: list[str]
     core: bool
     pinned: bool
-    available: bool
     tokens: int
     fingerprint: str
     asks_first: bool
+    obstacle: int
+    runs_here: bool
+    failing_since: datetime | None
+    for_staff: bool
     cosines: list[float | None]
     words: list[float]
+
+    @property
+    def readiness(self) -> ToolReadiness:
+        """Return what a call would do now."""
+        return readiness_from(_facts_of(self))
 
     @property
     def input_schema(self) -> ReviewedSchema | None:
         """Return the JSON schema of the arguments."""
         return ReviewedSchema(json.loads(self.schema)) if self.schema else None
+
+    @property
+    def mend(self) -> MendLink | None:
+        """Return the link that mends its readiness, or None."""
+        return mend_link(self.readiness, integration=self.integration, full_name=self.full_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +107,7 @@ class Candidates:
     outside: list[Candidate]
     links: list[Link]  # among all of these, by primary key
     # Calls of these for the most similar messages, and the gains by earlier votes.
-    experiences: list[Experience]
+    experiences: list[PastCall]
     checked: VoteGains
 
 
@@ -109,6 +134,7 @@ def find_candidates(
     most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
     parameters = {
         **rights_parameters(caller, unavailable=unavailable, kind=kind, connected=connected),
+        **facts_parameters(),
         "model": model,
         "names": list(names),
         **{
@@ -154,7 +180,7 @@ def _candidates(reader: _Reader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
     found: list[Candidate] = []
     outside: list[Candidate] = []
     links: list[Link] = []
-    experiences: list[Experience] = []
+    experiences: list[PastCall] = []
     checked = VoteGains()
     names: dict[int, list[str]] = {}
     for row in rows:
@@ -174,7 +200,7 @@ def _candidates(reader: _Reader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
             turns, likenesses, worths, gains, squares = reader.experiences(row)
             checked = VoteGains(gains, squares) if gains else checked
             if turns:
-                experiences += map(Experience, repeat(candidate.pk), turns, likenesses, worths)
+                experiences += map(PastCall, repeat(candidate.pk), turns, likenesses, worths)
     stored = {(link.source, link.target, link.kind) for link in links}
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
     embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
@@ -196,6 +222,7 @@ def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, u
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
         rights=rights_sql(TABLES, united=united),
+        readiness=facts_sql(mode=MODE_OF_ROW),
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",
         cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
@@ -255,8 +282,8 @@ hits AS MATERIALIZED (
 totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
 SELECT totals.usable, totals.tokens AS usable_tokens, c.id AS pk, c.identifier, c.full_name, c.kind,
        c.action, i.slug AS integration, c.display_name, c.description, c.category, c.tags,
-       c.input_schema::text AS schema, c.side_effect, c.core, c.pinned, c.available, c.tokens,
-       c.fingerprint, c.id IN (SELECT id FROM usable WHERE mode = 1) AS asks_first,
+       c.input_schema::text AS schema, c.side_effect, c.effect_flags, c.core, c.pinned, c.tokens,
+       c.fingerprint, {readiness},
        ARRAY[{cosines}]::float8[] AS cosines,
        ARRAY[{words}]::float8[] AS words{related}{experiences}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from discovery.select import glossary
+from discovery.select.vague import is_vague
 
 # A message with more words than this stands by itself.
 MOST_WORDS, MOST_WORDS_WITHOUT_SIGN = 12, 3
@@ -44,4 +45,4 @@ def _is_follow_up(message: str) -> bool:
     asks = words[0] in glossary.english_verbs() or glossary.is_verb(words[0])
     if len(words) <= MOST_WORDS_WITHOUT_SIGN and not asks:
         return True
-    return bool(_GOES_ON.match(message) or _POINTS_BACK.search(message))
+    return bool(_GOES_ON.match(message) or _POINTS_BACK.search(message)) or is_vague(message)

@@ -82,6 +82,12 @@ def language_of(message: str) -> str:
     return best if enough else ""
 
 
+@lru_cache(maxsize=1)
+def function_words() -> frozenset[str]:
+    """Return the function words of all languages."""
+    return frozenset().union(*_function_words().values())
+
+
 def is_verb(word: str) -> bool:
     """Return True if the word begins requests in one of the languages."""
     lower = word.lower()
@@ -97,7 +103,9 @@ def _function_words() -> dict[str, frozenset[str]]:
 @lru_cache(maxsize=1)
 def english_verbs() -> frozenset[str]:
     """Return the English verbs of the table that begin requests."""
-    return frozenset(word for row in _rows() if row["verb"] for word in row["english"].split())
+    return frozenset(
+        word for row in _read_glosses() if row["verb"] for word in row["english"].split()
+    )
 
 
 def _stems(language: str, words: list[str]) -> list[str]:
@@ -111,7 +119,7 @@ def _stems(language: str, words: list[str]) -> list[str]:
 def _glossary(language: str) -> Glossary:
     english: dict[str, str] = {}
     verbs: set[str] = set()
-    for row in _rows():
+    for row in _read_glosses():
         words = row[language].split()
         for stem in _stems(language, words):
             english.setdefault(stem, row["english"])
@@ -122,6 +130,6 @@ def _glossary(language: str) -> Glossary:
 
 
 @lru_cache(maxsize=1)
-def _rows() -> list[dict[str, str]]:
+def _read_glosses() -> list[dict[str, str]]:
     with (files("discovery.select") / "glossary.csv").open(encoding="utf-8") as table:
         return list(csv.DictReader(table))

@@ -10,7 +10,7 @@ from discovery.select.spelling import correct
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageTexts:
     """The texts to embed and look up: the whole message, then each clause.
 
     Texts before index `own` contain an earlier message.
@@ -20,12 +20,12 @@ class Reading:
     own: int = 0
 
 
-def read(message: str, history: Sequence[str] = ()) -> Reading:
+def read(message: str, history: Sequence[str] = ()) -> MessageTexts:
     """Read a message; its history is used only if it is a follow-up."""
     if not language_of(message):
         message = correct(message)
     said = (message, *split(message))
     context = in_context(message, history)
     if not context:
-        return Reading(add_english(said))
-    return Reading(add_english((context, *(said[1:] or said))), own=1)
+        return MessageTexts(add_english(said))
+    return MessageTexts(add_english((context, *(said[1:] or said))), own=1)

@@ -1,15 +1,18 @@
-"""Selections: the question, and the answer with the capabilities that fit.
+"""Selections: the request, the answer with the capabilities that fit, and the trace of the ranking.
 
 A field with `Shown` is part of the API's answer, of its OpenAPI description and of the client's
 types; the others stay inside Pegboard.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, Protocol
 from uuid import UUID
 
 from acl.platform.answer_model import Shown
 from acl.rights.caller import Caller
+from catalog.effects.assessment import FLAGS_HELP
 from catalog.lookups.detail_levels import (
     DETAILS,
     Access,
@@ -18,8 +21,59 @@ from catalog.lookups.detail_levels import (
     description_at,
 )
 from catalog.models import Capability
+from catalog.readiness.mend_links import MEND_HELP, MendLink, path_of
+from catalog.readiness.readiness import Readiness, ToolReadiness
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
-from discovery.select.trace import Workings
+from discovery.select.helping_offers import HelpOffer
+from discovery.select.ranking.thresholds import Fit
+
+_IS_OFFERED, _STATE, _REASON = map(attrgetter, ("is_offered", "state.value", "reason"))
+_STATES = [(state.value, state.value) for state in Readiness]
+
+
+class Named(Protocol):
+    """Fields of a candidate used by the trace."""
+
+    @property
+    def pk(self) -> int: ...
+    @property
+    def full_name(self) -> str: ...
+    @property
+    def display_name(self) -> str: ...
+
+
+class Scored(Protocol):
+    """A candidate's own relevance."""
+
+    @property
+    def score(self) -> float: ...
+
+
+class Competitor(Protocol):
+    """A ranked candidate: its own relevance, and its score after relations."""
+
+    @property
+    def candidate(self) -> Named: ...
+    @property
+    def judged(self) -> Scored: ...
+    @property
+    def score(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workings:
+    """The trace of a selection, for explanations: reading of the message, ranking, and places.
+
+    It only holds references, so keeping it costs nothing.
+    """
+
+    texts: tuple[str, ...]  # the whole message, then each clause
+    in_context: bool  # the first text contains an earlier message
+    ranked: Sequence[Competitor]
+    # Each with its twins: the same definition on other integrations.
+    placed: Sequence[tuple[Competitor, Sequence[Competitor]]]
+    threshold: float  # the lowest score that would be worth a place, if anything fits
+
 
 # Levels of detail at which an answer has more than names, scores and reasons.
 _OUTLINE = frozenset(DETAILS) - {"name_only"}
@@ -58,7 +112,13 @@ class Selected:
     score: Annotated[float, Shown(bounds=(0, 1))]
     reasons: Annotated[tuple[str, ...], Shown()]
     asks_first: Annotated[bool, Shown(name="access", type=Access, write=access_of)]
-    available: Annotated[bool, Shown()]
+    readiness: Annotated[
+        ToolReadiness,
+        Shown("True if a call would be carried out.", "available", type=bool, write=_IS_OFFERED),
+        Shown("What a call would do now.", type=str, choices=_STATES, write=_STATE),
+        Shown("Why it is not simply ready.", "readiness_reason", type=str, write=_REASON),
+    ]
+    mend: Annotated[MendLink | None, Shown(MEND_HELP, "mend_path", type=str, write=path_of)] = None
     core: Annotated[bool, Shown()]
     pinned: Annotated[bool, Shown()]
     description: Annotated[
@@ -71,6 +131,7 @@ class Selected:
     ]
     category: Annotated[str, Shown(parts=_OUTLINE)]
     side_effect: Annotated[str, Shown(parts=_OUTLINE, choices=Capability.SideEffect.choices)]
+    effect_flags: Annotated[tuple[str, ...], Shown(FLAGS_HELP, parts=_OUTLINE)] = ()
     # Full names, for people and models that want another one of them.
     alternatives: Annotated[
         tuple[str, ...], Shown("The same definition on other integrations.", parts=_OUTLINE)
@@ -124,8 +185,21 @@ class Selection:
     # The ranking before the cut, best first, at most 20 identifiers: for evaluation.
     ranking: tuple[str, ...] = ()
     turn_id: Annotated[UUID | None, Shown()] = None
-    # Whether the message asks for nothing, so that finding nothing is right.
-    small_talk: bool = False
+    fit: Annotated[
+        Fit,
+        Shown("Whether something fits; if not, whether that is right, or what could help."),
+    ] = "fits"
+    question: Annotated[
+        str, Shown("Where the message names nothing, what the assistant can ask.", optional=True)
+    ] = ""
+    help: Annotated[
+        tuple[HelpOffer, ...], Shown("Where nothing fits, what could help.", optional=True)
+    ] = ()
     # What its turn keeps to learn from (`discovery/learning/turn_notes.py`).
     noted: bytes | None = field(default=None, repr=False)
     workings: Workings | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def small_talk(self) -> bool:
+        """Return True if the message asks for nothing, so that finding nothing is right."""
+        return self.fit == "small_talk"

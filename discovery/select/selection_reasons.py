@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from catalog.lexical import words
 from discovery.select.candidates import Candidate
 from discovery.select.ranking.competition import Needed, Ranked
@@ -17,15 +20,17 @@ def reasons_for(item: Ranked, *, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the reasons, strongest first; `texts` are the message and its clauses."""
     candidate = item.candidate
     reasons = [
-        "its name is in the message" if item.exact_name else "",
+        _("Named in the message") if item.exact_name else "",
         _meaning(candidate, texts),
         _shared_words(candidate, texts[0]),
-        "used before for messages like this one" if item.judged.used >= MIN_GAIN else "",
-        f"is related to {raised_by(item)}, which fits too" if raised_by(item) else "",
+        _("Used before for similar messages") if item.judged.used >= MIN_GAIN else "",
+        _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
+        if raised_by(item)
+        else "",
         *_flags(candidate),
     ]
     given = tuple(reason for reason in reasons if reason)
-    return given or (f"the nearest that there is, with a relevance of {item.score:.2f}",)
+    return given or (_("Best available match, relevance %(score).2f") % {"score": item.score},)
 
 
 def raised_by(item: Ranked) -> str:
@@ -35,15 +40,15 @@ def raised_by(item: Ranked) -> str:
 
 def reasons_for_needed(item: Needed) -> tuple[str, ...]:
     """Return the reasons of a dependency."""
-    because = "used together with" if item.composed else "needed by"
-    return (f"{because} {item.parent}", *filter(None, _flags(item.candidate)))
+    because = _("Used together with %(tool)s") if item.composed else _("Required by %(tool)s")
+    return (because % {"tool": item.parent}, *filter(None, _flags(item.candidate)))
 
 
 def _flags(candidate: Candidate) -> tuple[str, str, str]:
     return (
-        "core tool" if candidate.core else "",
-        "pinned: part of every selection" if candidate.pinned else "",
-        "asks first: a person approves each call" if candidate.asks_first else "",
+        _("Core tool") if candidate.core else "",
+        _("Pinned: always included") if candidate.pinned else "",
+        _("Each call needs approval") if candidate.asks_first else "",
     )
 
 
@@ -69,8 +74,8 @@ def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
     ]
     if not near or max(near)[0] < MIN_COSINE:
         return ""
-    _, text = max(near[1:] or near)
-    return f"its description matches “{_quoted(text)}”"
+    nearest = max(near[1:] or near)
+    return _("Matches “%(text)s”") % {"text": _quoted(nearest[1])}
 
 
 def _shared_words(candidate: Candidate, message: str) -> str:
@@ -83,7 +88,12 @@ def _shared_words(candidate: Candidate, message: str) -> str:
         bare = word.strip(".,;:!?\"'()")
         if bare and bare not in seen and known.intersection(words(bare)):
             seen.append(bare)
-    return f"shares the words {', '.join(seen[:4])}" if seen else ""
+    if not seen:
+        return ""
+    shared = seen[:4]
+    return ngettext("Keyword: %(words)s", "Keywords: %(words)s", len(shared)) % {
+        "words": ", ".join(shared)
+    }
 
 
 def _quoted(text: str) -> str:

@@ -4,40 +4,49 @@ reasons."""
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import structlog
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from acl.platform.redis_circuit import redis_circuit
+from acl.rights.caller import Caller
 from catalog import lexical
-from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
+from catalog.readiness.facts import tell_approvers
 from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
 from discovery.learning.turn_notes import Note, write_note
 from discovery.select.candidates import Candidate, Candidates, find_candidates
-from discovery.select.message import Reading, read
+from discovery.select.common_abilities import nearness
+from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
+from discovery.select.message import MessageTexts, read
 from discovery.select.ranking.competition import (
     Needed,
     Placed,
     Ranked,
+    Support,
     give_places,
     names_in,
     rank,
     rerank,
+    support_of,
 )
 from discovery.select.ranking.relation_gains import DEPENDS_ON
-from discovery.select.ranking.thresholds import is_direct
-from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.ranking.thresholds import Fit, cut, is_direct
+from discovery.select.selection import Asked, Selected, Selection, Workings
 from discovery.select.selection_reasons import (
     evidence_for,
     raised_by,
     reasons_for,
     reasons_for_needed,
 )
-from discovery.select.small_talk import is_small_talk
-from discovery.select.trace import Workings
+from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
+from discovery.select.vague import is_vague
 
 LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)
@@ -46,14 +55,16 @@ log = structlog.get_logger(__name__)
 def select_capabilities(asked: Asked) -> Selection:
     """Select capabilities for a message.
 
-    One SQL statement, and no network but Postgres, Redis and the embedding. Without a model it
-    ranks by words and says so in `degraded`.
+    One SQL statement, and no network but Postgres, Redis and the embedding. Where nothing fits,
+    a fixed number of others finds what could help. Without a model it ranks by words and says so
+    in `degraded`.
     """
     watch = _Stopwatch()
     asked = replace(asked, message=_clean(asked.message))
     reading = read(asked.message, asked.history)
     texts = reading.texts
     embedded, problem = _embed(texts)
+    background = nearness(embedded)
     watch.lap("embedding")
     candidates = _find(asked, texts, embedded)
     watch.lap("sql")
@@ -64,19 +75,30 @@ def select_capabilities(asked: Asked) -> Selection:
         candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
     )
     noted = _note(embedded, ranked, votes)
-    small_talk = _is_small_talk(asked, reading, embedded, ranked)
+    support = support_of(ranked, use, background, model)
+    fit = _fit(asked, reading, embedded, ranked, support)
+    scores = [item.judged.score for item in ranked]
+    worth = partial(cut, scores, by_words=support.by_words, share=support.share)
+    least = worth(fit)
     boost = settings.PEGBOARD_GRAPH_BOOST
-    ranked = rerank(ranked, candidates.links, boost=boost)
-    placed, needed = give_places(
-        ranked, candidates, most=asked.max_tools, small_talk=small_talk, boost=boost
-    )
+    ranked = rerank(ranked, candidates.links, least=least, boost=boost)
+    placed, needed = give_places(ranked, candidates, most=asked.max_tools, least=least, boost=boost)
     watch.lap("ranking")
-    selected = _explain_all(placed, needed, texts)
+    selected = _tell_approvers(_explain_all(placed, needed, texts), asked.caller)
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
-    answer = _answer(ranked, selected, candidates, degraded, watch.finish())
-    workings = Workings(texts, reading.own > 0, ranked, placed)
-    return replace(answer, small_talk=small_talk, noted=noted, workings=workings)
+    fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
+    answer = _answer(ranked, selected, candidates, degraded, fit)
+    found = replace(
+        answer,
+        noted=noted,
+        workings=Workings(texts, reading.own > 0, ranked, placed, worth()),
+    )
+    if fit == "nothing_fits":
+        unmet = Unmet(asked.message, asked.caller, embedded, background)
+        found = replace(found, help=find_help(unmet, discovery=_has_discovery(selected)))
+        watch.lap("help")
+    return replace(found, timings=watch.finish())
 
 
 def _clean(message: str) -> str:
@@ -104,9 +126,11 @@ def _embed(texts: Sequence[str]) -> tuple[EmbeddedTexts | None, str]:
     """Embed the texts, or return a note; the reason is logged, since it names files."""
     try:
         return embed_queries(texts), ""
+    except EmbedderLoading:
+        return None, _("Ranked by words only: the embedding model is loading.")
     except EmbedderUnavailable as problem:
         log.warning("selecting by words only", reason=str(problem))
-        return None, "Ranked by words only: the embedding model does not answer."
+        return None, _("Ranked by words only: the embedding model does not answer.")
 
 
 def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) -> Candidates:
@@ -140,15 +164,37 @@ def _degradations(problem: str, candidates: Candidates) -> tuple[str, ...]:
     waiting = sum(None in candidate.cosines for candidate in candidates.found)
     notes = (
         problem,
-        waiting and f"{waiting} candidates are not embedded yet and compete by their words only.",
+        waiting
+        and ngettext(
+            "%(count)s candidate has no vector yet and competes by its words only.",
+            "%(count)s candidates have no vectors yet and compete by their words only.",
+            waiting,
+        )
+        % {"count": waiting},
         redis_circuit.failing
-        and "Redis is away: message vectors are not shared between processes.",
+        and _("Redis is unavailable: message vectors are not shared between processes."),
     )
     return tuple(note for note in notes if note)
 
 
+def _fit(
+    asked: Asked,
+    reading: MessageTexts,
+    embedded: EmbeddedTexts | None,
+    ranked: Sequence[Ranked],
+    support: Support,
+) -> Fit:
+    """Judge the message as a whole: does it ask for something, is it clear, does anything fit."""
+    best = max((item.judged.score for item in ranked), default=0.0)
+    if _is_small_talk(asked, reading, embedded, ranked):
+        return "small_talk"
+    if not reading.own and best < CLEARLY_FITS and is_vague(asked.message):
+        return "needs_clarification"
+    return "fits" if support.enough else "nothing_fits"
+
+
 def _is_small_talk(
-    asked: Asked, reading: Reading, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
+    asked: Asked, reading: MessageTexts, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
 ) -> bool:
     """Judge the message by itself: neither earlier messages, which the first text may contain, nor
     experiences count."""
@@ -157,13 +203,29 @@ def _is_small_talk(
     return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)
 
 
+def _fitting(selected: Sequence[Selected], least: float) -> list[Selected]:
+    """Return what is there because it fits, and not for being pinned or needed."""
+    return [
+        item for item in selected if not item.needed_by and (not item.pinned or item.score >= least)
+    ]
+
+
+def _has_discovery(selected: Sequence[Selected]) -> bool:
+    return any(item.full_name == DISCOVERY_TOOL for item in selected)
+
+
 def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
     """Explain the selected capabilities, best first."""
     selected = [_explain(item, twins, texts) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
-    return tuple(sorted(selected, key=lambda item: -item.score))
+    return tuple(sorted(selected, key=lambda item: (item.readiness.is_failing, -item.score)))
+
+
+def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selected, ...]:
+    found = tell_approvers([item.readiness for item in selected], caller.user_id)
+    return tuple(replace(item, readiness=one) for item, one in zip(selected, found, strict=True))
 
 
 def _explain(item: Ranked, twins: Sequence[Ranked], texts: Sequence[str]) -> Selected:
@@ -194,7 +256,8 @@ _copied = attrgetter(*_COPIED)
 def _selected(candidate: Candidate, *, score: float, **why: Any) -> Selected:
     """Copy what both have, by name."""
     own = dict(zip(_COPIED, _copied(candidate), strict=True))
-    return Selected(**own | {"tags": tuple(candidate.tags)}, score=round(score, 4), **why)
+    own |= {"tags": tuple(candidate.tags), "effect_flags": tuple(candidate.effect_flags)}
+    return Selected(**own, score=round(score, 4), **why)
 
 
 def _answer(
@@ -202,21 +265,23 @@ def _answer(
     selected: tuple[Selected, ...],
     candidates: Candidates,
     degraded: tuple[str, ...],
-    timings: dict[str, float],
+    fit: Fit,
 ) -> Selection:
     excluded = candidates.usable - len(selected)
     return Selection(
         selected=selected,
         core_included=tuple(item.full_name for item in selected if item.core),
         excluded_count=excluded,
-        reason=_summary(selected, excluded),
+        reason=_summary(selected, excluded, fit),
         discovery_suggested=excluded > 0,
-        direct=_direct(ranked, selected, candidates),
+        direct=_direct(ranked, selected, candidates) if fit == "fits" else None,
         degraded=degraded,
         tokens_all=candidates.tokens,
         tokens_selected=sum(item.tokens for item in selected),
-        timings=timings,
+        timings={},
         ranking=tuple(item.candidate.identifier for item in ranked[:LENGTH_OF_RANKING]),
+        fit=fit,
+        question=_question() if fit == "needs_clarification" else "",
     )
 
 
@@ -233,16 +298,44 @@ def _direct(
     if best.pk != selected[0].pk:
         return None
     links = (link for link in candidates.links if link.kind == DEPENDS_ON and link.weight > 0)
-    schema: dict[str, Any] = best.input_schema or {}
-    needs = schema.get("required") or any(link.source == best.pk for link in links)
-    runs = best.available and not best.asks_first and best.side_effect == "read"
+    needs = _needs_arguments(best.input_schema) or any(link.source == best.pk for link in links)
+    runs = best.readiness.runs_unasked and best.side_effect == "read"
     return best.full_name if runs and not needs else None
 
 
-def _summary(selected: Sequence[Selected], excluded: int) -> str:
+def _needs_arguments(schema: Mapping[str, Any] | None) -> bool:
+    """Return True if an argument is required and has no default."""
+    schema = schema or {}
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return bool(required)
+    return any("default" not in (properties.get(name) or {}) for name in required)
+
+
+def _summary(selected: Sequence[Selected], excluded: int, fit: Fit) -> str:
     """Summarize the answer in one or two sentences for people."""
+    if fit == "small_talk":
+        return _("The message asks for nothing, so it needs no tool.")
+    if fit == "needs_clarification":
+        return _("The message does not say what it is about.")
+    if fit == "nothing_fits":
+        return _("Nothing you can use fits this message.")
     fitting = [item for item in selected if not item.pinned and not item.needed_by]
-    if not fitting:
-        return "Nothing that you may use fits this message; it may need no tool."
-    more = f" {excluded} more can be found with the discovery tool." if excluded else ""
-    return f"{len(fitting)} of what you may use fit this message.{more}"
+    count = len(fitting)
+    found = ngettext(
+        "%(count)s of your tools matches this message.",
+        "%(count)s of your tools match this message.",
+        count,
+    ) % {"count": count}
+    if not excluded:
+        return found
+    more = ngettext(
+        "The discovery tool can find %(count)s more.",
+        "The discovery tool can find %(count)s more.",
+        excluded,
+    )
+    return f"{found} {more % {'count': excluded}}"
+
+
+def _question() -> str:
+    return _("What exactly do you mean, and what should I do with it?")

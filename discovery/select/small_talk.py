@@ -5,21 +5,17 @@ talk and of requests. Each example votes by its similarity to the message and a 
 are fitted so that the examples recognize each other (kernel ridge regression).
 """
 
-import hashlib
 import re
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from django.conf import settings
 
-from acl.platform.redis_circuit import attempt
-from catalog.embedding.configured_embedder import answering_embedder
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors
+from catalog.embedding.embedder import Vectors
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select.glossary import add_english
+from discovery.select.example_texts import PerModel, read_examples
 
 Doubles = npt.NDArray[np.float64]
 
@@ -30,6 +26,8 @@ SHARPNESS, SOFTNESS = 3.0, 0.2
 # of a request ("no, better four") need a higher one.
 LIKELY, LIKELY_AFTER_REQUEST = 0.55, 0.7
 CLEARLY_FITS = 0.6
+# "Do you like music?" shares its words with a music tool, but is chat beyond doubt.
+BEYOND_DOUBT, FITS_BEYOND_DOUBT = 0.9, 0.98
 MOST_WORDS = 40  # longer messages are requests
 
 _WORD = re.compile(r"[^\W_]+")
@@ -59,26 +57,28 @@ def is_small_talk(
     chance = chance_of_small_talk(message, embedded)
     if goes_on:
         return chance >= LIKELY_AFTER_REQUEST
-    return chance >= LIKELY and best_score < CLEARLY_FITS
+    is_certain = chance >= BEYOND_DOUBT and not _is_polite(message)
+    too_good = FITS_BEYOND_DOUBT if is_certain else CLEARLY_FITS
+    return chance >= LIKELY and best_score < too_good
 
 
 def chance_of_small_talk(message: str, embedded: EmbeddedTexts | None) -> float:
     """Return the probability of small talk; 0 if unknown, or if any clause is a request."""
-    words = _WORD.findall(message.lower())
-    if all(word in _POLITE_WORDS for word in words):
+    if _is_polite(message):
         return 1.0
-    if embedded is None or len(words) > MOST_WORDS:
+    if embedded is None or len(_WORD.findall(message)) > MOST_WORDS:
         return 0.0
     classifier = _classifiers.get(embedded.model)
     return classifier.chance(embedded.vectors) if classifier else 0.0
 
 
+def _is_polite(message: str) -> bool:
+    return all(word in _POLITE_WORDS for word in _WORD.findall(message.lower()))
+
+
 def warm_small_talk() -> None:
     """Embed the examples before the first request needs them."""
-    try:
-        _classifiers.get(answering_embedder().name)
-    except EmbedderUnavailable:
-        return
+    _classifiers.warm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,53 +104,12 @@ def _likeness(some: Vectors | Doubles, others: Vectors | Doubles) -> Doubles:
     return np.asarray(np.exp(SHARPNESS * (cosines - 1)), dtype=np.float64)
 
 
-class _Classifiers:
-    """Classifiers by model, each built once per process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._by_model: dict[str, _Classifier] = {}
-
-    def get(self, model: str) -> _Classifier | None:
-        """Return the classifier; None for a model that no longer answers, so that words decide."""
-        if model not in self._by_model:
-            with self._lock:
-                if model not in self._by_model and not self._build(model):
-                    return None
-        return self._by_model[model]
-
-    def _build(self, model: str) -> bool:
-        small_talk, requests = _lines("small_talk_examples.txt"), _lines("request_examples.txt")
-        try:
-            embedder = answering_embedder()
-            if embedder.name != model:
-                return False
-            vectors = _embed_examples([*small_talk, *requests], embedder)
-        except EmbedderUnavailable:
-            return False
-        kinds = np.repeat([1.0, -1.0], [len(small_talk), len(requests)])
-        self._by_model[model] = _Classifier.by(vectors, kinds)
-        return True
+def _classifier(vectors: Sequence[Vectors]) -> _Classifier:
+    kinds = np.repeat([1.0, -1.0], [len(each) for each in vectors])
+    return _Classifier.by(np.concatenate(vectors), kinds)
 
 
-_classifiers = _Classifiers()
-
-
-def _lines(name: str) -> list[str]:
-    """Read the examples of one kind, with glosses as messages get."""
-    lines = (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
-    return [add_english((line,))[0] for line in lines]
-
-
-def _embed_examples(texts: list[str], embedder: Embedder) -> Vectors:
-    """Embed the texts. Redis caches the vectors, since embedding takes a second."""
-    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
-    key = f"pegboard:small-talk:{embedder.name}:{digest}"
-    kept = attempt(lambda redis: redis.get(key), default=None)
-    if isinstance(kept, bytes) and len(kept) == len(texts) * embedder.dimension * 4:
-        return np.frombuffer(kept, dtype=np.float32).reshape(len(texts), embedder.dimension)
-    vectors = embedder.embed(texts)
-    seconds = settings.PEGBOARD_QUERY_CACHE_SECONDS
-    if seconds:
-        attempt(lambda redis: redis.set(key, vectors.tobytes(), ex=seconds), default=None)
-    return vectors
+_classifiers = PerModel(
+    [partial(read_examples, f"{name}_examples.txt") for name in ("small_talk", "request")],
+    _classifier,
+)

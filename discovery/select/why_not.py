@@ -9,20 +9,48 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from catalog.access.explanation import Explanation, explain
+from catalog.access.tool_readiness import load_readiness
 from catalog.models import Capability
 from catalog.models.integration import ReviewState
 from catalog.querysets import CapabilityQuerySet
-from discovery.select.selection import Asked, Selection
+from catalog.readiness.obstacles import Obstacle
+from discovery.select.selection import Asked, Selection, Workings
 from discovery.select.selector import select_capabilities
-from discovery.select.trace import Workings
 
 Cause = Literal[
     "selected", "unknown", "no right", "blocked", "quarantined", "off", "not available",
-    "disconnected", "other kind", "small talk", "twin", "under the threshold", "outranked",
-    "too far",
+    "disconnected", "needs you", "needs an admin", "other kind", "small talk",
+    "vague", "nothing fits", "twin", "under the threshold", "outranked", "too far",
 ]  # fmt: skip
+_LABELS: dict[Cause, str] = {
+    "selected": gettext_noop("selected"),
+    "unknown": gettext_noop("unknown"),
+    "no right": gettext_noop("no access"),
+    "blocked": gettext_noop("blocked"),
+    "quarantined": gettext_noop("quarantined"),
+    "off": gettext_noop("disabled"),
+    "not available": gettext_noop("unavailable"),
+    "disconnected": gettext_noop("disconnected"),
+    "needs you": gettext_noop("needs you"),
+    "needs an admin": gettext_noop("needs an admin"),
+    "other kind": gettext_noop("different kind"),
+    "small talk": gettext_noop("small talk"),
+    "vague": gettext_noop("vague message"),
+    "nothing fits": gettext_noop("nothing fits"),
+    "twin": gettext_noop("duplicate"),
+    "under the threshold": gettext_noop("below threshold"),
+    "outranked": gettext_noop("outranked"),
+    "too far": gettext_noop("no candidate"),
+}
+_CAUSES: dict[Obstacle, Cause] = {
+    Obstacle.NOT_CONNECTED: "disconnected",
+    Obstacle.OWN_SECRET: "needs you",
+    Obstacle.OWN_ACCOUNT: "needs you",
+}
 _LARGE_FIELDS = (
     "input_schema",
     "output_schema",
@@ -35,7 +63,7 @@ _LARGE_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Explanation: the step that left the capability out, in words and figures."""
+    """Explanation by the step that left the capability out, with its figures."""
 
     name: str
     cause: Cause
@@ -45,6 +73,11 @@ class WhyNot:
     threshold: float | None = None
     place: int | None = None  # rank among all candidates
     rights: Explanation | None = None  # for admins alone
+
+    @property
+    def label(self) -> str:
+        """Return the cause in the reader's language."""
+        return _(_LABELS[self.cause])
 
 
 def why_not(*, asked: Asked, selection: Selection, name: str, by_admin: bool) -> WhyNot:
@@ -82,9 +115,9 @@ def _find(asked: Asked, name: str, by_admin: bool) -> Capability | None:
 
 def _unknown(name: str, by_admin: bool) -> WhyNot:
     if by_admin:
-        return WhyNot(name, "unknown", "Nothing in the catalogue has this name.")
-    wish = "If you miss something, say what you need, and an admin will see it."
-    return WhyNot(name, "unknown", "Nothing that you may use has this name.", wish)
+        return WhyNot(name, "unknown", _("No tool in the catalogue has this name."))
+    advice = _("Describe what you need, and an admin will see your request.")
+    return WhyNot(name, "unknown", _("None of your tools has this name."), advice)
 
 
 def _selected(row: Capability, selection: Selection) -> WhyNot | None:
@@ -92,7 +125,7 @@ def _selected(row: Capability, selection: Selection) -> WhyNot | None:
     if row.full_name not in names:
         return None
     place = names.index(row.full_name) + 1
-    sentence = f"It is there, in place {place} of {len(names)}."
+    sentence = _("Selected, at rank %(rank)s of %(count)s.") % {"rank": place, "count": len(names)}
     item = selection.selected[place - 1]
     return WhyNot(row.full_name, "selected", sentence, score=item.score, place=place)
 
@@ -103,12 +136,14 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
         return None
     integration = row.integration
     if not integration.enabled:
-        return _reply(row, "off", f"{integration.title} is disabled: nobody gets its tools.")
+        off = _("The integration %(title)s is disabled, so nobody can use its tools.")
+        return _reply(row, "off", off % {"title": integration.title})
     if {integration.state, row.state} != {ReviewState.APPROVED}:
-        waits = "Its definition waits for a person to look at it, so nobody gets it."
-        return _reply(row, "quarantined", waits)
+        return _reply(
+            row, "quarantined", _("Its definition awaits review. Until then nobody can use it.")
+        )
     if row.ai_access == Capability.AIAccess.BLOCKED:
-        return _reply(row, "blocked", "It is blocked for AI, for everybody.")
+        return _reply(row, "blocked", _("The tool is blocked for AI use, for everyone."))
     if rights.decision == "no" and row.available:
         return _reply(row, "no right", rights.because)
     return None
@@ -116,20 +151,30 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
 
 def _not_now(row: Capability, asked: Asked) -> WhyNot | None:
     if asked.only_available and not row.available:
-        because = f": {row.unavailable_reason}" if row.unavailable_reason else "."
-        return _reply(row, "not available", f"It is not available at the moment{because}")
-    if asked.only_connected and row.integration.connection == "disconnected":
-        return _reply(row, "disconnected", f"{row.integration.title} is not connected.")
+        if row.unavailable_reason:
+            sentence = _("Currently unavailable: %(reason)s") % {"reason": row.unavailable_reason}
+        else:
+            sentence = _("Currently unavailable.")
+        return _reply(row, "not available", sentence)
+    readiness = load_readiness(asked.caller, [row.pk], unavailable=True).get(row.pk)
+    if asked.only_connected and readiness and not readiness.is_tried:
+        return _reply(row, _CAUSES.get(readiness.obstacle, "needs an admin"), readiness.sentence)
     if asked.kind not in {"", "any", "all", row.kind}:
-        kind = row.get_kind_display()
-        return _reply(row, "other kind", f"It is of the kind {kind}, which was not asked for.")
+        sentence = _("It is of the kind “%(kind)s”, which this query excludes.")
+        return _reply(row, "other kind", sentence % {"kind": row.get_kind_display()})
     return None
 
 
 def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
     workings = selection.workings
     if selection.small_talk or workings is None:
-        return _reply(row, "small talk", "The message reads as small talk, which needs no tool.")
+        return _reply(
+            row, "small talk", _("The message looks like small talk, which needs no tool.")
+        )
+    if selection.fit == "needs_clarification":
+        return _reply(
+            row, "vague", _("The message does not say what it is about."), selection.question
+        )
     twins = {
         twin.candidate.pk: first.candidate.full_name
         for first, twins in workings.placed
@@ -141,7 +186,14 @@ def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
         return _too_far(row, asked, workings)
     score = workings.ranked[place - 1].score
     if row.pk in twins:
-        told = _reply(row, "twin", f"{twins[row.pk]} has the same definition and stands for both.")
+        sentence = _("%(tool)s has the same definition and was selected instead.")
+        told = _reply(row, "twin", sentence % {"tool": twins[row.pk]})
+    elif selection.fit == "nothing_fits":
+        sentence = _(
+            "Every tool is much further from this message than what tools commonly do, so none of "
+            "them counts as fitting."
+        )
+        told = _reply(row, "nothing fits", sentence)
     elif score < workings.threshold:
         told = _under(row, score, workings.threshold)
     else:
@@ -150,25 +202,29 @@ def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
 
 
 def _under(row: Capability, score: float, threshold: float) -> WhyNot:
-    sentence = (
-        f"Its relevance of {score:.2f} is under the threshold of {threshold:.2f}, "
-        "below which nothing counts as fitting this message."
-    )
-    return _reply(row, "under the threshold", sentence)
+    sentence = _("Its relevance of %(score).2f is below this message's threshold of %(least).2f.")
+    return _reply(row, "under the threshold", sentence % {"score": score, "least": threshold})
 
 
 def _outranked(row: Capability, score: float, place: int, selection: Selection) -> WhyNot:
-    given = len(selection.selected)
     kept = sum(item.score < score for item in selection.selected)
-    others = (
-        f"of the {given} places {kept} {'is' if kept == 1 else 'are'} kept for what is pinned, "
-        "core, needed by others, or best for a part of the message."
-        if kept
-        else f"the {given} places went to others."
+    sentence = _(
+        "It matches with a relevance of %(score).2f, but ranks %(rank)s, and all %(count)s places "
+        "went to other tools."
     )
-    sentence = f"It fits, with a relevance of {score:.2f}, but it comes in place {place}, and "
-    advice = "Ask for more tools, or say more exactly what to do."
-    return _reply(row, "outranked", sentence + others, advice)
+    if kept:
+        sentence = ngettext(
+            "It matches with a relevance of %(score).2f, but ranks %(rank)s. Of %(count)s places, "
+            "%(kept)s is reserved for pinned, core or required tools, or for one part of the "
+            "message.",
+            "It matches with a relevance of %(score).2f, but ranks %(rank)s. Of %(count)s places, "
+            "%(kept)s are reserved for pinned, core or required tools, or for one part of the "
+            "message.",
+            kept,
+        )
+    values = {"score": score, "rank": place, "count": len(selection.selected), "kept": kept}
+    advice = _("Increase the maximum number of tools, or make the message more specific.")
+    return _reply(row, "outranked", sentence % values, advice)
 
 
 def _too_far(row: Capability, asked: Asked, workings: Workings) -> WhyNot:
@@ -176,9 +232,21 @@ def _too_far(row: Capability, asked: Asked, workings: Workings) -> WhyNot:
     beside = select_capabilities(replace(asked, beside=row.full_name)).workings
     ranked = beside.ranked if beside else ()
     score = next((item.score for item in ranked if item.candidate.pk == row.pk), None)
-    others = f"{len(workings.ranked)} others are nearer to the message, in meaning and in words"
-    worth = f"; by itself it has a relevance of {score:.2f}." if score is not None else "."
-    told = _reply(row, "too far", others + worth)
+    count = len(workings.ranked)
+    sentence = ngettext(
+        "%(count)s other tool is closer to the message.",
+        "%(count)s other tools are closer to the message.",
+        count,
+    )
+    if score is not None:
+        sentence = ngettext(
+            "%(count)s other tool is closer to the message. On its own, this one has a relevance "
+            "of %(score).2f.",
+            "%(count)s other tools are closer to the message. On its own, this one has a relevance "
+            "of %(score).2f.",
+            count,
+        )
+    told = _reply(row, "too far", sentence % {"count": count, "score": score})
     return replace(told, score=score, threshold=workings.threshold)
 
 

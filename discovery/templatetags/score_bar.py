@@ -3,13 +3,21 @@
 from dataclasses import dataclass
 
 from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from discovery.select.selection import Selected
 
 register = template.Library()
 
 # Kinds of evidence, in the order of the segments.
-_EVIDENCE = ("meaning", "words", "name", "graph", "use")
+_EVIDENCE = {
+    "meaning": gettext_noop("meaning"),
+    "words": gettext_noop("keywords"),
+    "name": gettext_noop("name"),
+    "graph": gettext_noop("relations"),
+    "use": gettext_noop("past use"),
+}
 BAR = 120
 
 
@@ -18,6 +26,7 @@ class Segment:
     """A segment of a score bar, in the bar's own units."""
 
     label: str
+    name: str
     start: float
     width: float
     percent: int
@@ -29,11 +38,19 @@ def segments(item: Selected) -> list[Segment]:
     length = BAR * item.score
     shares = {name: share for name, share in item.evidence.items() if share > 0}
     whole = sum(shares.values()) or 1.0
-    order = sorted(shares, key=lambda name: _EVIDENCE.index(name) if name in _EVIDENCE else 9)
+    order = [*(name for name in _EVIDENCE if name in shares), *(shares.keys() - _EVIDENCE.keys())]
     found, start = [], 0.0
     for name in order:
         share = shares[name] / whole
         width = length * share
-        found.append(Segment(name, round(start, 2), round(width, 2), round(100 * share)))
+        found.append(
+            Segment(
+                _(_EVIDENCE.get(name, name)),
+                name,
+                round(start, 2),
+                round(width, 2),
+                round(100 * share),
+            )
+        )
         start += width
-    return found or [Segment("score", 0, round(length, 2), 100)]
+    return found or [Segment(_("score"), "score", 0, round(length, 2), 100)]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from discovery.answer.formats.format_base import Tool, tools_of
 from discovery.answer.modes import ModeChoice, choose_mode
 from discovery.answer.tiers.category_tier import Category, Summary, write_summary
-from discovery.answer.tiers.full_tier import BETWEEN, Details, write_details
-from discovery.answer.tiers.line_tier import Lines, Match, choose_matches, write_lines
+from discovery.answer.tiers.full_tier import BETWEEN, FullDetails, write_details
+from discovery.answer.tiers.line_tier import Lines, TierMatch, choose_matches, write_lines
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.answer.tiers.tier_state import categories_at, read_state
 from discovery.answer.token_budget import cost
@@ -20,7 +20,7 @@ _PINNED_PLACES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class TieredDiscovery:
     """The three tiers, as data and as text."""
 
     selection: Selection
@@ -28,9 +28,9 @@ class Discovery:
     mode: ModeChoice
     categories: tuple[Category, ...]
     summary: Summary
-    matches: tuple[Match, ...]
+    matches: tuple[TierMatch, ...]
     lines: Lines
-    details: Details
+    details: FullDetails
     timings: dict[str, float]
 
     @property
@@ -51,7 +51,9 @@ class Discovery:
         return [by_name[name] for name in names if name in by_name]
 
 
-def discover(asked: Asked, *, options: TierOptions, context_window: int | None = None) -> Discovery:
+def discover(
+    asked: Asked, *, options: TierOptions, context_window: int | None = None
+) -> TieredDiscovery:
     """Select for the message, store the turn, and write the tiers.
 
     Three statements: the selection, its turn, and what the tiers read. A fourth counts the
@@ -75,7 +77,7 @@ def write_tiers(
     *,
     options: TierOptions,
     context_window: int | None = None,
-) -> Discovery:
+) -> TieredDiscovery:
     """Write the tiers of an existing selection."""
     started = time.perf_counter()
     wanted = choose_matches(selection.selected, top=options.tier1_top, relevance=options.relevance)
@@ -87,7 +89,7 @@ def write_tiers(
     categories = categories_at(state.key, asked.caller)
     read_at = time.perf_counter()
     # A capability whose right was withdrawn since the selection has no facts.
-    matches = [Match(item, state.facts[item.pk]) for item in wanted if item.pk in state.facts]
+    matches = [TierMatch(item, state.facts[item.pk]) for item in wanted if item.pk in state.facts]
     summary, lines, details = _write(categories, matches, options)
     timings = {
         **selection.timings,
@@ -95,7 +97,7 @@ def write_tiers(
         "tiers": (time.perf_counter() - read_at) * 1000,
     }
     timings["total"] += timings["state"] + timings["tiers"]
-    return Discovery(
+    return TieredDiscovery(
         selection=selection,
         options=options,
         mode=_choose_mode(selection, context_window),
@@ -109,8 +111,8 @@ def write_tiers(
 
 
 def _write(
-    categories: Sequence[Category], matches: Sequence[Match], options: TierOptions
-) -> tuple[Summary, Lines, Details]:
+    categories: Sequence[Category], matches: Sequence[TierMatch], options: TierOptions
+) -> tuple[Summary, Lines, FullDetails]:
     """Write the tiers. Each pays for the blank line after it, so that their sum keeps to the
     budgets."""
     between = cost(BETWEEN)

@@ -13,9 +13,11 @@ from discovery.answer.modes import ModeChoice
 from discovery.answer.selection_answer import Renames, SearchResult, Timings
 from discovery.answer.tiers.category_tier import Category
 from discovery.answer.tiers.full_tier import Detail
-from discovery.answer.tiers.line_tier import Match
+from discovery.answer.tiers.line_tier import TierMatch
 from discovery.answer.token_budget import cost
-from discovery.turns.discover import Discovery
+from discovery.select.helping_offers import HelpOffer
+from discovery.select.ranking.thresholds import Fit
+from discovery.turns.discover import TieredDiscovery
 
 SCHEMA_LEVELS = ("full_schema", "compact_schema", "micro_schema", "parameters", "none", "")
 
@@ -137,9 +139,16 @@ class DiscoverAnswer(Answer):
     turn_id: UUID | None
     timings: Timings
     search_result: SearchResult
+    fit: Annotated[Fit, Shown("Whether something fits, as `POST select` answers it.")] = "fits"
+    question: Annotated[str, Shown("What the assistant can ask.", optional=True)] = ""
+    help: Annotated[
+        tuple[HelpOffer, ...], Shown("Where nothing fits, what could help.", optional=True)
+    ] = ()
 
 
-def answer_discovery(discovery: Discovery, written: Written, *, provider: str) -> DiscoverAnswer:
+def answer_discovery(
+    discovery: TieredDiscovery, written: Written, *, provider: str
+) -> DiscoverAnswer:
     """Build the answer; `written` has the tools for what was found."""
     options, selection = discovery.options, discovery.selection
     texts = (discovery.summary.text, discovery.lines.text, discovery.details.text)
@@ -161,6 +170,9 @@ def answer_discovery(discovery: Discovery, written: Written, *, provider: str) -
         turn_id=selection.turn_id,
         timings={part: round(spent, 3) for part, spent in discovery.timings.items()},
         search_result=written.search_result,
+        fit=selection.fit,
+        question=selection.question,
+        help=selection.help,
     )
 
 
@@ -168,7 +180,7 @@ def _category(one: Category) -> TierCategory:
     return TierCategory(one.category, one.count, one.names, more=one.count - len(one.names))
 
 
-def _line(match: Match, discovery: Discovery) -> MatchLine:
+def _line(match: TierMatch, discovery: TieredDiscovery) -> MatchLine:
     item = match.item
     return MatchLine(
         id=item.identifier,
@@ -192,7 +204,7 @@ def _full_entry(detail: Detail) -> FullEntry:
     )
 
 
-def _tokens(discovery: Discovery, tiers: list[Tier], written: Written) -> DiscoveryTokens:
+def _tokens(discovery: TieredDiscovery, tiers: list[Tier], written: Written) -> DiscoveryTokens:
     tier0, tier1, tier2 = (tier.tokens for tier in tiers)
     return DiscoveryTokens(
         tier0=tier0,

@@ -35,7 +35,7 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A set of outcomes: of a space, of a group's root (no space), or of everybody (no group)."""
+    """A set of outcomes: of a space, of a group's root (no space), or of everyone (no group)."""
 
     kind: str
     group_id: int | None = None

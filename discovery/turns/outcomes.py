@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+import pglock
+import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from acl.models import chain_columns
 from catalog.models import Capability
-from discovery.learning.experience_recorder import record
+from discovery.learning.experience_store import record_experience
 from discovery.models import Call, Called, Outcome, OutcomeAlert, Turn
-from discovery.turns.outcome_alerts import raise_alert
 from discovery.turns.outcome_windows import (
     Sample,
     Scope,
@@ -97,7 +99,7 @@ def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
     called = [call.capability_id for call in calls if call.capability_id is not None]
     # An inferred verdict judges the selection, not the capabilities that were called.
     worked_out = outcome.source == Outcome.Source.WORKED_OUT
-    record(turn=turn, called=called, score=1.0 if worked_out else outcome.score)
+    record_experience(turn=turn, called=called, score=1.0 if worked_out else outcome.score)
     return _store_row(turn, outcome, calls)
 
 
@@ -143,3 +145,40 @@ def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:
         Called(capability_id=pk, full_name=full_name, selected=everything or identifier in selected)
         for pk, full_name, identifier in found.values_list("pk", "full_name", "identifier")
     ]
+
+
+log = structlog.get_logger(__name__)
+
+
+def raise_alert(window: Window, *, at: datetime) -> OutcomeAlert | None:
+    """Return a new alert; None if outcomes are fine, alerts are off, or the cooldown lasts."""
+    least, threshold = settings.PEGBOARD_ALERT_SAMPLES, settings.PEGBOARD_ALERT_BELOW
+    if not settings.PEGBOARD_ALERTS or not window.falls_below(threshold, least=least):
+        return None
+    alert = _create_alert_once(window, at)
+    if alert:
+        log.warning("turns go badly", scope=alert.scope, rate=alert.value, samples=alert.samples)
+    return alert
+
+
+@transaction.atomic
+def _create_alert_once(window: Window, at: datetime) -> OutcomeAlert | None:
+    """Create the alert under a lock, unless another process has just created it."""
+    pglock.advisory(f"discovery.alerts/{window.scope.key}", xact=True).acquire()
+    cooldown = timedelta(seconds=settings.PEGBOARD_ALERT_COOLDOWN_SECONDS)
+    if OutcomeAlert.objects.filter(scope=window.scope.key, at__gt=at - cooldown).exists():
+        return None
+    rate, threshold = window.weighted_rate or 0.0, settings.PEGBOARD_ALERT_BELOW
+    critical = rate < threshold / 2
+    return OutcomeAlert.objects.create(
+        scope=window.scope.key,
+        group_id=window.scope.group_id,
+        space_id=window.scope.space_id,
+        severity=OutcomeAlert.Severity.CRITICAL if critical else OutcomeAlert.Severity.WARNING,
+        reason=f"Of the last {window.samples} turns {window.failed} failed and {window.partial}"
+        " succeeded in part.",
+        threshold=threshold,
+        value=rate,
+        samples=window.samples,
+        at=at,
+    )

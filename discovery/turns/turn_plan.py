@@ -28,8 +28,6 @@ from discovery.turns.turn_records import store_turn
 from discovery.turns.turn_state import State, transition
 
 POLICIES = ("fail_open", "fail_closed")
-# A pinned capability is always selected; from this score on it counts as a match.
-PINNED_MATCH = 0.3
 log = structlog.get_logger(__name__)
 
 
@@ -196,14 +194,13 @@ def _discover(
 
 def _failure_of(selection: Selection) -> str:
     """Return why the selection counts as failed, or ""."""
-    # Finding nothing is correct for small talk, and for callers without any tools.
-    if selection.small_talk or not selection.excluded_count + len(selection.selected):
+    # Finding nothing is correct for small talk, for messages that name nothing, and for callers
+    # without any tools.
+    if selection.fit != "nothing_fits":
         return ""
-    fits = any(
-        item.score >= PINNED_MATCH if item.pinned else not item.needed_by
-        for item in selection.selected
-    )
-    return "" if fits else "Discovery found nothing for a message that asks for something."
+    if not selection.excluded_count + len(selection.selected):
+        return ""
+    return "Discovery found nothing for a message that asks for something."
 
 
 def _discovered(
@@ -266,8 +263,9 @@ def _nothing(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
 
 
 def _without_names(found: DiscoveryResult, reason: str, *, tokens: int, offered: int) -> Selection:
-    """Return an empty selection that keeps discovery's degradations and timings."""
+    """Return an empty selection that keeps discovery's degradations, timings and help."""
     notes = found.selection.degraded if found.selection else ()
+    help_offers = found.selection.help if found.selection else ()
     return Selection(
         selected=(),
         core_included=(),
@@ -279,6 +277,8 @@ def _without_names(found: DiscoveryResult, reason: str, *, tokens: int, offered:
         tokens_all=tokens,
         tokens_selected=offered,
         timings=dict(found.selection.timings) if found.selection else {},
+        fit="nothing_fits" if found.failure else "fits",
+        help=help_offers,
     )
 
 

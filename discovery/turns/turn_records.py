@@ -21,7 +21,7 @@ from catalog.models import Capability
 from discovery.models import Called, Outcome, Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_state import ENDED, State, Step, list_steps, transition
+from discovery.turns.turn_state import ENDED, State, TurnStep, list_steps, transition
 
 NOT_STORED = "This turn was not stored: the database has no room to write."
 
@@ -119,23 +119,23 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnView:
+class TurnDescription:
     """A turn's state, without capabilities that its caller may no longer use."""
 
     turn: Turn
-    lifecycle: tuple[Step, ...]
+    lifecycle: tuple[TurnStep, ...]
     selected: tuple[dict[str, Any], ...]
     called: tuple[Called, ...]
     outcome: Outcome | None
 
 
-def describe_turn(turn: Turn) -> TurnView:
+def describe_turn(turn: Turn) -> TurnDescription:
     """Return what the turn's caller may see of it now."""
     outcome = getattr(turn, "outcome", None)
     calls = list(outcome.known_calls.select_related("capability")) if outcome else []
     called = {call.capability.identifier: call for call in calls if call.capability}
     usable = _filter_usable(turn, {identifier for identifier, _ in turn.selected} | called.keys())
-    return TurnView(
+    return TurnDescription(
         turn=turn,
         lifecycle=tuple(list_steps(turn)),
         selected=tuple(

@@ -33,7 +33,7 @@ _TIMES = {
 }
 
 
-class Step(NamedTuple):
+class TurnStep(NamedTuple):
     """A state and the time it was entered."""
 
     state: State
@@ -47,11 +47,11 @@ def transition(turn: UUID, to: State, *, at: datetime) -> bool:
     return rows.update(state=to, **{_TIMES[to]: at}) == 1
 
 
-def list_steps(turn: Turn) -> list[Step]:
+def list_steps(turn: Turn) -> list[TurnStep]:
     """Return the states that the turn has passed through, in order."""
     times = ((state, getattr(turn, column)) for state, column in _TIMES.items())
     return [
-        Step(state, at)
+        TurnStep(state, at)
         for state, at in times
         if at is not None and (state not in ENDED or state == turn.state)
     ]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marketplace.config.file_checks import no_file
-from marketplace.config.host_checks import no_hosts
-from marketplace.config.key_checks import no_encryption_keys
 from marketplace.config.oidc_settings import no_group_mapping
-from marketplace.config.url_checks import (
+from marketplace.config.value_checks import (
     no_anchor,
+    no_encryption_keys,
+    no_file,
+    no_hosts,
     no_mail_url,
     no_postgres_url,
     no_redis_url,
@@ -95,7 +95,7 @@ SETTINGS = (
         "PEGBOARD_SECRET_KEY",
         "",
         "Signs sessions and protects sign-in codes: 50 random characters or more. A new "
-        "key signs everybody out and makes sign-in codes unreadable. Empty uses the key "
+        "key signs everyone out and makes sign-in codes unreadable. Empty uses the key "
         "file in the data folder.",
     ),
     Setting(
@@ -233,7 +233,8 @@ SETTINGS = (
     Setting(
         "PEGBOARD_EMBEDDING_MODEL",
         "",
-        "Model name or path for `sentence-transformers` and `openai`.",
+        "Model name or path for `sentence-transformers` and `openai`. The former uses the shipped"
+        " model without it.",
     ),
     Setting(
         "PEGBOARD_EMBEDDING_URL",
@@ -349,7 +350,13 @@ SETTINGS = (
     ),
     Setting("PEGBOARD_TIER1_TOP", 5, "Capabilities in tier 1.", 0, 50),
     Setting("PEGBOARD_TIER2_TOP", 2, "Capabilities in tier 2.", 0, 10),
-    Setting("PEGBOARD_TIER1_RELEVANCE", 0.3, "Lowest score of a capability in tier 1.", 0, 1),
+    Setting(
+        "PEGBOARD_TIER1_RELEVANCE",
+        0.0,
+        "Lowest score of a capability in tier 1; 0 takes what select takes.",
+        0,
+        1,
+    ),
     Setting(
         "PEGBOARD_PLAN_POLICY",
         "fail_open",

@@ -1,6 +1,6 @@
 """Health endpoints: liveness, and readiness of each part.
 
-Anybody may see which part has a problem. Details need the right to read metrics, because counts
+Anyone may see which part has a problem. Details need the right to read metrics, because counts
 of the whole catalogue disclose entries that a caller may not see.
 """
 
@@ -23,7 +23,7 @@ from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY
 from acl.platform.database_room import was_short_of_room
 from acl.platform.heartbeat import worker_lives
 from acl.platform.redis_circuit import attempt
-from catalog.embedding.configured_embedder import warm_embedder
+from catalog.embedding.configured_embedder import embedder_problem
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
 from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
@@ -78,13 +78,15 @@ def _database() -> Part:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DATABASE_GONE:
-        return Part("The database does not answer.")
+        return Part("The database does not respond.")
     return Part()
 
 
 def _disk() -> Part:
     if was_short_of_room():
-        return Part("The database has no room to write: free disk space. Reading goes on.")
+        return Part(
+            "The database is out of disk space. Reading still works; free disk space to write."
+        )
     try:
         free = shutil.disk_usage(settings.PEGBOARD_DATA_DIR).free
     except OSError:  # nothing has been stored there yet
@@ -102,7 +104,7 @@ def _migrations() -> Part:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DATABASE_GONE:
-        return Part("The database does not answer.")
+        return Part("The database does not respond.")
     if missing:
         return Part(f"{len(missing)} migrations are missing: run `manage.py migrate`.")
     _migrations_seen.append(True)
@@ -113,7 +115,7 @@ def _audit() -> Part:
     try:
         powers, anchors = list_excess_rights(), anchor_problem()
     except DATABASE_GONE:
-        return Part("The database does not answer.")
+        return Part("The database does not respond.")
     except DatabaseError:
         return Part("The database has no tables yet.")
     told = [f"In the database, {power}. {REMEDY}" for power in powers] + [anchors]
@@ -123,22 +125,22 @@ def _audit() -> Part:
 def _redis() -> Part:
     if attempt(lambda redis: redis.ping(), default=False):
         return Part()
-    return Part("Redis does not answer: nothing is shared, and limits hold for each process.")
+    return Part("Redis does not respond: caches are not shared, and limits apply to each process.")
 
 
 def _worker() -> Part:
-    return Part("" if worker_lives() else "No worker is heard of: new entries wait to be embedded.")
+    return Part("" if worker_lives() else "No worker responds: new entries are not being embedded.")
 
 
 def _model() -> Part:
-    return Part(warm_embedder())
+    return Part(embedder_problem())
 
 
 def _embeddings() -> Part:
     try:
         counts = embedding_counts()
     except DATABASE_GONE:
-        return Part("The database does not answer.")
+        return Part("The database does not respond.")
     except DatabaseError:
         return Part("The database has no tables yet.")
     failed = counts["failed"]

@@ -38,7 +38,7 @@ from marketplace.operate.audit_anchor.anchor_state import count_unanchored_entri
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(
     "pegboard_request_seconds",
-    "How long requests took.",
+    "Duration of requests.",
     ["route"],
     buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
 )
@@ -77,7 +77,7 @@ class StateCollector(Collector):
         if settings.PEGBOARD_AUDIT_ANCHOR:
             yield GaugeMetricFamily(
                 "pegboard_audit_entries_not_noted",
-                "Entries of the audit log since its head was noted elsewhere.",
+                "Audit entries since the last recorded anchor.",
                 not_noted,
             )
         for state, number in counts.items():

@@ -14,12 +14,13 @@ from redis.retry import Retry
 
 from acl.platform.jobs import task_names
 from marketplace.config.env import SettingsError, read_settings, separated
-from marketplace.config.host_checks import hosts_with_ports
+from marketplace.config.languages import available_languages
 from marketplace.config.logs import logging_config
 from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.value_checks import hosts_with_ports
+from marketplace.operate.embedded.data_folder import known_database_url, known_redis_url
 from marketplace.operate.embedded.gunicorn_config import workers
-from marketplace.operate.embedded.server_passwords import known_database_url, known_redis_url
 from marketplace.operate.roles.role_names import APP, OWNER
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -140,6 +141,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
+    "django.contrib.humanize",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
@@ -171,9 +173,10 @@ MIDDLEWARE = [
     "marketplace.operate.pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
-    "acl.http.admin_policy.AdminPolicyMiddleware",
+    "acl.pages.admin_site.AdminPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "acl.http.language.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -232,14 +235,14 @@ REDIS_URL = _env["REDIS_URL"] or known_redis_url(PEGBOARD_DATA_DIR)
 _redis_seconds = _env["PEGBOARD_REDIS_TIMEOUT_MS"] / 1000
 CACHES = {
     "default": {
-        "BACKEND": "acl.platform.redis_cache.PatientCache",
+        "BACKEND": "acl.platform.redis_circuit.FailSafeCache",
         "LOCATION": REDIS_URL,
         # By default the client retries ten times with pauses while Redis is down.
         "OPTIONS": {
             "socket_timeout": _redis_seconds,
             "socket_connect_timeout": _redis_seconds,
             "retry": Retry(NoBackoff(), 0),
-            "serializer": "acl.platform.redis_cache.JsonSerializer",
+            "serializer": "acl.platform.redis_circuit.JsonSerializer",
         },
     }
 }
@@ -295,6 +298,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-sources": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SOURCES),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
+    "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),
     # A few at a time, between what capabilities wait for.
     "sweep-listings": _every(10, task_names.SWEEP_LISTINGS),
     "forget-experiences": _every(3600, task_names.FORGET_EXPERIENCES),
@@ -312,7 +316,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 10},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "acl.accounts.password_policy.PeopleOnly"},
+    {"NAME": "acl.accounts.service_accounts.PeopleOnly"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "my-tools"
@@ -322,7 +326,7 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
 AXES_USERNAME_CALLABLE = "acl.accounts.lockout.name_to_lock"
 AXES_CLIENT_IP_CALLABLE = "acl.accounts.lockout.address_to_lock"
-AXES_LOCKOUT_PARAMETERS = "acl.accounts.lockout.what_is_locked"
+AXES_LOCKOUT_PARAMETERS = "acl.accounts.lockout.lockout_parameters"
 AXES_RESET_ON_SUCCESS = False  # our adapter does, for the name that was typed
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
@@ -338,7 +342,7 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.accounts.backends.LinkTokens"  # noqa: S105 - a class
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
-ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anybody's word
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anyone's word
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_MAX_EMAIL_ADDRESSES = 5
@@ -358,7 +362,7 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Pegboard"
 MFA_TOTP_TOLERANCE = 1  # half a minute of a slow clock or a slow hand, each way
 MFA_RECOVERY_CODES_SHOW_ONCE = True
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take somebody else's address here: no sign-up
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take someone else's address here: no sign-up
 SOCIALACCOUNT_ADAPTER = "acl.accounts.adapters.provider_adapter.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = providers(_env)
 SOCIALACCOUNT_STORE_TOKENS = False
@@ -370,10 +374,10 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["acl.http.scopes.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["acl.http.body_parser.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["acl.http.json_content.BoundedJSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["acl.http.rate_limits.KeyThrottle"],
     "DEFAULT_SCHEMA_CLASS": "acl.http.openapi.PegboardSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.http.negotiation.AlwaysJSON",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.http.json_content.AlwaysJSON",
     "EXCEPTION_HANDLER": "acl.http.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
 }
@@ -391,6 +395,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
+        "RuntimeKind": "catalog.formats.runtime.RUNTIME_KINDS",
         "WantedKind": "catalog.lookups.lookup_serializers.KINDS",
         "Detail": "catalog.lookups.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
@@ -409,6 +414,7 @@ SPECTACULAR_SETTINGS = {
         "AddedSourceKind": "marketplace.models.source.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
         "InjectionMode": "discovery.answer.modes.MODES",
+        "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",
         "Effect": "acl.rights.precedence.EFFECTS",
         "Decision": "acl.rights.precedence.DECISIONS",
@@ -463,8 +469,10 @@ UNFOLD = {
 }  # fmt: skip
 
 LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "marketplace/locale"]
+LANGUAGES = available_languages(LOCALE_PATHS[0])
 TIME_ZONE = "UTC"
-USE_I18N = False
+USE_I18N = True
 USE_TZ = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = PEGBOARD_MAX_BODY_BYTES
 

@@ -3,8 +3,8 @@
 __all__ = [
     "api",
     "command_confirmation",
-    "install_locks",
     "install_requests",
+    "install_state",
     "integration_management",
     "pages",
     "tool_differences",

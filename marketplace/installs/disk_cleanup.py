@@ -3,15 +3,22 @@
 It is stateless, so anything missed is found at the next run.
 """
 
+from datetime import timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
-from catalog.servers.connections.probe import close_all_but
+from catalog.servers.connections.server_requests import close_all_but
 from marketplace.installs.packages.package_folders import remove_all_but
 from marketplace.models import Installation
 
 State = Installation.State
 # The version in use, and the one before it for a rollback.
 _KEPT_VERSIONS = 2
+# So that "Try again" fetches nothing twice. Nobody may ever press it.
+_KEPT_FOR_RETRY = timedelta(days=1)
 
 
 def clean_up() -> None:
@@ -26,7 +33,9 @@ def referenced_folders() -> set[str]:
     homes = {f"home-{pk}" for pk in Integration.objects.values_list("pk", flat=True)}
     in_progress = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
     with_place = Installation.objects.exclude(place="")
-    places = set(with_place.filter(state__in=in_progress).values_list("place", flat=True))
+    retried = Q(state__in=(State.FAILED, State.NEEDS_SECRET))
+    wanted = Q(state__in=in_progress) | retried & Q(updated_at__gt=Now() - _KEPT_FOR_RETRY)
+    places = set(with_place.filter(wanted).values_list("place", flat=True))
     served: dict[int, list[str]] = {}
     ready = with_place.filter(state=State.READY).order_by("-pk")
     for integration, place in ready.values_list("integration", "place"):

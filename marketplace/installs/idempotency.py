@@ -3,8 +3,9 @@
 import hashlib
 from typing import Any
 
+import pglock
 from django.contrib.auth.models import User
-from django.db import connection
+from django.utils.translation import gettext as _
 
 from catalog.formats.descriptors import canonical_json
 from marketplace.models import Installation
@@ -35,13 +36,13 @@ def find_earlier(by: User, key: str, digest: str) -> Installation | None:
         _lock_key(by, key)
         earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is not None and earlier.request_digest != digest:
-        raise OtherRequestError("The key was used for another request.")
+        raise OtherRequestError(_("This idempotency key was used for a different request."))
     return earlier
 
 
 def _lock_key(by: User, key: str) -> None:
-    number = int.from_bytes(hashlib.sha256(f"{by.pk} {key}".encode()).digest()[:8], signed=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
-        if not cursor.fetchone()[0]:
-            raise InProgressError("A request with this key is being answered. Ask again soon.")
+    name = f"marketplace.installs/{by.pk}/{key}"
+    if not pglock.advisory(name, xact=True, timeout=0).acquire():
+        raise InProgressError(
+            _("A request with this idempotency key is in progress. Try again soon.")
+        )

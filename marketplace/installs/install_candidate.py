@@ -1,18 +1,18 @@
-"""The integration as an installation would change it, separate from the row in use."""
+"""The integration as an installation would change it, and undoing what it wrote."""
 
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import fields
 from typing import Any
 
-from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.models import Integration
+from catalog.formats.descriptors import IntegrationDescriptor, from_columns
+from catalog.models import Capability, Definition, Integration
+from catalog.models.integration import ReviewState
 from catalog.trust.gate import ReviewedIntegration
 from catalog.trust.stored_definition import INTEGRATION_TEXTS
 from marketplace.models import Installation
 
 _FIELDS = [field.name for field in fields(IntegrationDescriptor)]
-_LISTS = ("command", "required_secrets")
 # Columns that an installation overwrites; the slug identifies the row and stays.
 COLUMNS = [
     *(name for name in _FIELDS if name != "slug"),
@@ -22,12 +22,8 @@ COLUMNS = [
 
 def from_json(values: Mapping[str, Any]) -> IntegrationDescriptor:
     """Restore a descriptor from its JSON."""
-    kept = {"slug": "", "kind": "mcp", "title": ""} | {
-        name: values[name] for name in _FIELDS if name in values
-    }
-    return IntegrationDescriptor(
-        **{**kept, **{name: tuple(kept.get(name) or ()) for name in _LISTS}}
-    )
+    kept: dict[str, Any] = {"slug": "", "kind": "mcp", "title": "", **values}
+    return from_columns(IntegrationDescriptor, kept)
 
 
 def build_candidate(installation: Installation) -> Integration:
@@ -62,3 +58,15 @@ def _put(integration: Integration, installation: Installation, *, besides: set[s
     # The person who started the installation has confirmed its target.
     integration.unconfirmed = False
     integration.listing = str(installation.descriptor.get("source_ref", {}).get("listing") or "")
+
+
+def undo_install(installation: Installation) -> None:
+    """Delete the tools of an unfinished first installation. Callers hold `lock_installed`."""
+    # An update is undone by not switching to it: the version in use stays as it is.
+    if installation.kind != Installation.Kind.INSTALL:
+        return
+    pending = {"pk": installation.integration_id, "state": ReviewState.PENDING, "enabled": False}
+    if not Integration.objects.filter(**pending).exists():
+        return
+    Definition.objects.filter(integration=installation.integration_id).delete()
+    Capability.objects.filter(integration=installation.integration_id).delete()

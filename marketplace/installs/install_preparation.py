@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import Group, User
 from django.db.models import Prefetch, Q
+from django.utils.translation import gettext_lazy as _
 
 from acl.models import Space
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -20,9 +21,9 @@ from marketplace.models import Listing, ListingVersion
 
 MOST_GROUPS = 50
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")
-NOT_PERMITTED = (
-    "You may not install what runs programs here. That takes the permission “Can install servers "
-    "that run programs on this machine”, which an admin who has it can give you."
+NOT_PERMITTED = _(
+    "You are not allowed to install servers that run programs on this machine. An admin who has "
+    "the permission “Can install servers that run programs on this machine” can grant it to you."
 )
 
 
@@ -78,7 +79,7 @@ def prepare_install(
     variables = _variables(listing, descriptor)
     gaps = tuple(part[1:-1] for part in descriptor.command if _PLACEHOLDER.fullmatch(part))
     if descriptor.transport == "stdio" and not by.has_perm("marketplace.install_stdio"):
-        return Prepared(descriptor, variables, problem=NOT_PERMITTED)
+        return Prepared(descriptor, variables, problem=str(NOT_PERMITTED))
     try:
         if descriptor.transport == "stdio":
             check_variables(descriptor.required_secrets)

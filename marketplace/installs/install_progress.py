@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.models import Installation, InstallationEvent
 
@@ -12,20 +14,22 @@ LATE_AFTER_SECONDS = 20  # seconds until a queued installation counts as late
 State = Installation.State
 DONE, NOW, FAILED, STOPPED, AHEAD = "done", "now", "failed", "stopped", "ahead"
 # Steps as shown to people, and the states that belong to each.
-_STEPS: tuple[tuple[str, tuple[State, ...]], ...] = (
-    ("Find the version", (State.CONFIGURE,)),
-    ("Wait for a worker", (State.QUEUED,)),
-    ("Fetch", (State.FETCHING,)),
-    ("Check", (State.CHECKING,)),
-    ("Connect", (State.CONNECTING,)),
-    ("List tools", (State.LISTING,)),
-    ("Store", (State.STORING,)),
-    ("Wait for approval", (State.NEEDS_APPROVAL,)),
-    ("Embed", (State.EMBEDDING,)),
-    ("Ready", (State.READY,)),
+_STEPS: tuple[tuple[Promise, tuple[State, ...]], ...] = (
+    (_("Find the version"), (State.CONFIGURE,)),
+    (_("Wait for a worker"), (State.QUEUED,)),
+    (_("Needs a secret"), (State.NEEDS_SECRET,)),
+    (_("Fetch"), (State.FETCHING,)),
+    (_("Check"), (State.CHECKING,)),
+    (_("Connect"), (State.CONNECTING,)),
+    (_("List tools"), (State.LISTING,)),
+    (_("Store"), (State.STORING,)),
+    (_("Wait for approval"), (State.NEEDS_APPROVAL,)),
+    (_("Index for search"), (State.EMBEDDING,)),
+    (_("Ready"), (State.READY,)),
 )
-_OPTIONAL = {State.CONFIGURE, State.NEEDS_APPROVAL}
-ENDED = (State.READY, State.FAILED, State.CANCELLED)
+_OPTIONAL = {State.CONFIGURE, State.NEEDS_SECRET, State.NEEDS_APPROVAL}
+# Without a secret it has ended as well: only "Try again" continues it.
+ENDED = (State.READY, State.FAILED, State.CANCELLED, State.NEEDS_SECRET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def _steps(installation: Installation, events: Sequence[InstallationEvent]) -> l
         if place == at:
             log = (*log, *ended)
         took = sum(times[state] for state in states if state in times) if log else None
-        found.append(Step(label, _step_state(installation, place, at), log, took))
+        found.append(Step(str(label), _step_state(installation, place, at), log, took))
     return found
 
 
@@ -101,13 +105,18 @@ def _current_index(installation: Installation, events: Sequence[InstallationEven
     """Return the index of the current step, or of the step at which it ended."""
     states = [installation.state, *(event.state for event in reversed(events))]
     at = next((state for state in states if state not in (State.FAILED, State.CANCELLED)), "")
-    return next((place for place, (_, own) in enumerate(_STEPS) if at in own), 0)
+    return next((place for place, (label, own) in enumerate(_STEPS) if at in own), 0)
 
 
 def _step_state(installation: Installation, place: int, at: int) -> str:
     if place != at:
         return DONE if place < at else AHEAD
-    ended = {State.READY: DONE, State.FAILED: FAILED, State.CANCELLED: STOPPED}
+    ended = {
+        State.READY: DONE,
+        State.FAILED: FAILED,
+        State.CANCELLED: STOPPED,
+        State.NEEDS_SECRET: STOPPED,
+    }
     return ended.get(State(installation.state), NOW)
 
 

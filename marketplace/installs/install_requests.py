@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.models import Space
@@ -37,10 +39,8 @@ from marketplace.installs.idempotency import (
     find_earlier,
     request_digest,
 )
-from marketplace.installs.install_candidate import from_json
-from marketplace.installs.install_locks import lock_installed, lock_integration
-from marketplace.installs.install_rollback import undo_install
-from marketplace.installs.install_state import transition
+from marketplace.installs.install_candidate import from_json, undo_install
+from marketplace.installs.install_state import lock_installed, lock_integration, transition
 from marketplace.installs.store_step import approve_all
 from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_reviews import ListingHeldError, check_not_held
@@ -62,6 +62,8 @@ __all__ = [
     "to_confirm",
 ]
 State = Installation.State
+WAITING = gettext_noop("Waiting for a worker.")  # stored; pages translate it
+_RETRIED = (State.FAILED, State.CANCELLED, State.NEEDS_SECRET)
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")
 
 
@@ -77,7 +79,7 @@ class TargetChangedError(Exception):
     """Changed target: it differs from the one shown to the person."""
 
     def __init__(self) -> None:
-        super().__init__("The address is another one by now. Look at it again.")
+        super().__init__(_("The address has changed. Review it again."))
 
 
 class NotPermittedError(Exception):
@@ -120,7 +122,7 @@ def start_install(
                 command_digest=to_show.digest if to_show else "",
                 idempotency_key=idempotency_key,
                 request_digest=digest,
-                message="Waits for a worker.",
+                message=WAITING,
             )
     except IntegrityError:
         raise AlreadyInstalledError(descriptor.slug) from None
@@ -142,7 +144,7 @@ def confirm_install(*, by: User, installation: Installation, confirmed: str) -> 
         return False
     if not _may_install(by, installation) or confirmed != installation.command_digest:
         raise NotPermittedError
-    if not transition(installation, State.QUEUED, message="Waits for a worker."):
+    if not transition(installation, State.QUEUED, message=WAITING):
         return False
     details = {"command_digest": confirmed}
     record(by=by, action="install.confirm", target=_slug(installation), details=details)
@@ -170,13 +172,15 @@ def cancel_install(*, by: User, installation: Installation) -> bool:
 def retry_install(
     *, by: User, installation: Installation, constraints: Iterable[str] | None = None
 ) -> bool:
-    """Restart a failed or cancelled installation. Return False if another one is in progress.
+    """Restart an installation that failed, was cancelled or lacked a secret.
+
+    Return False if another one is in progress.
 
     `constraints` are bounds on the package's dependencies, such as those that were offered.
     """
     lock_integration(installation.integration_id)
     installation.refresh_from_db()
-    if installation.state not in (State.FAILED, State.CANCELLED):
+    if installation.state not in _RETRIED:
         return False
     if not _may_install(by, installation):
         raise NotPermittedError
@@ -187,7 +191,7 @@ def retry_install(
     to = State.CONFIGURE if unresolved else State.QUEUED
     try:
         with transaction.atomic():
-            moved = transition(installation, to, message="Waits for a worker.")
+            moved = transition(installation, to, message=WAITING)
     except IntegrityError:
         return False
     if not moved:
@@ -235,7 +239,7 @@ def check_program(descriptor: IntegrationDescriptor) -> CommandToConfirm:
         (part for part in descriptor.command if _PLACEHOLDER.fullmatch(part)), ""
     ):
         raise CommandNotAllowedError(
-            f"Say first what is to stand for {placeholder} in the command."
+            _("Replace %(placeholder)s in the command first.") % {"placeholder": placeholder}
         )
     check_variables(descriptor.required_secrets)
     to_show = to_confirm(descriptor)
@@ -264,7 +268,7 @@ def _check_allowed(
             check_address(descriptor.endpoint, AllowedHosts.from_settings())
             check_target(descriptor, confirmed)
         elif descriptor.kind == "mcp":
-            raise CommandNotAllowedError("There is nothing that Pegboard could start or reach.")
+            raise CommandNotAllowedError(_("It has no command to start and no address to contact."))
         return None
     if not by.has_perm("marketplace.install_stdio"):
         raise NotPermittedError
@@ -360,7 +364,7 @@ def begin_update(
                 command_digest=confirmed,
                 idempotency_key=idempotency_key,
                 request_digest=digest,
-                message="Waits for a worker.",
+                message=WAITING,
                 **values,
             )
     except IntegrityError:

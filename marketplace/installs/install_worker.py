@@ -7,6 +7,7 @@ or replaces the old version by the new one. The last step makes a first installa
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
 from catalog.access.grants import grant_integrations
@@ -20,16 +21,20 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError, Launcher
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.connections.probe import probe_server
-from catalog.servers.connections.server_requests import close_connection
+from catalog.servers.connections.server_requests import close_connection, probe_server
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.servers.secrets.sealed_values import values_for
 from marketplace.installs.command_confirmation import digest_to_confirm
-from marketplace.installs.install_candidate import build_candidate, from_json
-from marketplace.installs.install_locks import lock_installed, lock_integration
-from marketplace.installs.install_rollback import undo_install
-from marketplace.installs.install_state import StoppedError, advance, transition
+from marketplace.installs.install_candidate import build_candidate, from_json, undo_install
+from marketplace.installs.install_state import (
+    StoppedError,
+    advance,
+    lock_installed,
+    lock_integration,
+    transition,
+)
 from marketplace.installs.package_step import (
     NoFreeSlotError,
     discard_place,
@@ -38,8 +43,8 @@ from marketplace.installs.package_step import (
     is_in_place,
 )
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_problem import PackageProblemError
-from marketplace.installs.packages.pypi import read_requirements
+from marketplace.installs.packages.package_result import PackageProblemError
+from marketplace.installs.packages.pypi import read_modules, read_requirements
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.installs.store_step import (
     NothingToInstallError,
@@ -65,6 +70,16 @@ class GaveUpError(Exception):
         super().__init__(GAVE_UP_MESSAGE)
 
 
+class SecretMissingError(Exception):
+    """Required secrets are not set."""
+
+    code = "needs_secret"
+
+    def __init__(self, names: list[str]) -> None:
+        secrets = "this secret" if len(names) == 1 else "these secrets"
+        super().__init__(f"Set {secrets}, and try again: {', '.join(names)}.")
+
+
 def install(pk: int) -> bool:
     """Advance an installation as far as possible. Problems are recorded in its row.
 
@@ -85,6 +100,10 @@ def install(pk: int) -> bool:
     except NoFreeSlotError:
         Installation.objects.filter(pk=pk).update(attempts=F("attempts") - 1)
         return True
+    except SecretMissingError as missing:
+        # Nothing was written that would have to be undone, and a fetched package stays.
+        transition(installation, State.NEEDS_SECRET, reason=missing.code, message=str(missing))
+        return False
     except _EXPECTED as problem:
         _fail(installation, problem)
         return False
@@ -104,7 +123,7 @@ def _claim(pk: int) -> Installation | None:
         gives_up = row.attempts >= MOST_ATTEMPTS
         # A dead worker's steps before `storing` wrote nothing, so the installation starts over.
         if row.state not in (State.CONFIGURE, State.QUEUED, State.EMBEDDING):
-            transition(row, State.QUEUED, message="Begins again.")
+            transition(row, State.QUEUED, message=gettext_noop("Starting again."))
         counts = int(row.state != State.EMBEDDING)
         working.update(attempts=F("attempts") + counts, sent_at=Now())
     if gives_up:
@@ -131,17 +150,18 @@ def _resolve(installation: Installation) -> None:
 
 def _run_steps(installation: Installation) -> None:
     if not installation.descriptor.get("transport"):
-        advance(installation, State.FETCHING, "Nothing has to be fetched.")
+        advance(installation, State.FETCHING, gettext_noop("Nothing to fetch."))
         store_contents(installation)
         return
     _check_command(installation)
+    _check_secrets(installation)
     fetch_package(installation)
-    advance(installation, State.CHECKING, "Looks at the files, the address and the secrets.")
+    advance(installation, State.CHECKING, gettext_noop("Checking files, address and secrets."))
     _check_target(installation)
-    advance(installation, State.CONNECTING, "Starts or reaches the server.")
+    advance(installation, State.CONNECTING, gettext_noop("Connecting to the server."))
     tools = probe_server(build_candidate(installation))
     advance(
-        installation, State.LISTING, f"It has {len(tools.tools)} tools. {tools.left_out}".strip()
+        installation, State.LISTING, f"Found {len(tools.tools)} tools. {tools.left_out}".strip()
     )
     _save_tools(installation, tools)
     if not request_tool_review(installation):
@@ -155,7 +175,19 @@ def _check_command(installation: Installation) -> None:
         return
     check_command(descriptor.command, _launchers())
     if digest_to_confirm(descriptor, installation.constraints) != installation.command_digest:
-        raise CommandNotAllowedError("The command is not the one that was confirmed.")
+        raise CommandNotAllowedError("The command differs from the one that was confirmed.")
+
+
+def _check_secrets(installation: Installation) -> None:
+    """Stop before anything is fetched if a required secret is not set."""
+    values = values_for(installation.integration)
+    missing = [name for name in _required_secrets(installation) if name not in values]
+    if missing:
+        raise SecretMissingError(missing)
+
+
+def _required_secrets(installation: Installation) -> list[str]:
+    return list(installation.descriptor.get("required_secrets") or ())
 
 
 def _check_target(installation: Installation) -> None:
@@ -182,7 +214,7 @@ def _finish_when_embedded(installation: Installation) -> bool:
         return False
     with transaction.atomic():
         lock_installed(integration.pk)
-        advance(installation, State.READY, "Ready.")
+        advance(installation, State.READY, gettext_noop("Ready."))
         if installation.kind == Installation.Kind.INSTALL:
             Integration.objects.filter(pk=integration.pk).update(
                 enabled=True, state=ReviewState.APPROVED
@@ -207,14 +239,20 @@ def _fail(installation: Installation, problem: Exception) -> None:
     reason, message = _explain(problem)
     offered = _suggest_bounds(installation, problem)
     if offered:
-        hint = "It was made for an earlier version of what it needs."
+        hint = "It was written for an earlier version of its dependencies."
         message = f"{message}\n{hint} It may work with {', '.join(offered)}: try again with that."
+    elif reason == Reason.CRASHED:
+        message = f"{message}\nThe cause is unknown. Above is the end of its log."
+    # A retry fetches nothing twice. With the offered bounds it needs other files.
+    keeps = isinstance(problem, ServerProblemError) and not offered and is_in_place(installation)
     with transaction.atomic():
         lock_installed(installation.integration_id)
         if transition(installation, State.FAILED, reason=reason, message=message):
-            Installation.objects.filter(pk=installation.pk).update(offered=offered, place="")
+            place = installation.place if keeps else ""
+            Installation.objects.filter(pk=installation.pk).update(offered=offered, place=place)
             undo_install(installation)
-    discard_place(installation)
+    if not keeps:
+        discard_place(installation)
 
 
 def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]:
@@ -225,8 +263,14 @@ def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]
     if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
         return []
     versions = {name: version for name, version, _ in installation.package.get("artefacts", ())}
-    wanted = read_requirements(package, Place(installation.place))
-    return suggest_bounds(wanted, versions, problem.detail)
+    place = Place(installation.place)
+    return suggest_bounds(
+        read_requirements(package, place),
+        versions,
+        read_modules(place),
+        problem.detail,
+        package=package.name,
+    )
 
 
 def _discard(pk: int, installation: Installation) -> None:

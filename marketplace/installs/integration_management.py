@@ -9,11 +9,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS
 from acl.platform.jobs.task_queue import send_on_commit
-from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.formats.names import slug_for
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
@@ -21,13 +22,13 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target, to_confirm
 from marketplace.installs.idempotency import find_earlier, request_digest
 from marketplace.installs.install_candidate import from_json
-from marketplace.installs.install_locks import lock_installed
 from marketplace.installs.install_requests import (
     NotPermittedError,
     begin_update,
     check_program,
     check_target,
 )
+from marketplace.installs.install_state import lock_installed
 from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion
@@ -70,7 +71,7 @@ def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
     """
     row = Integration.objects.select_for_update().filter(pk=integration.pk).first()
     if row is None or row.state != ReviewState.APPROVED:
-        raise NotReadyError("It is not installed, or waits for somebody to look at it.")
+        raise NotReadyError(_("It is not installed, or needs a review first."))
     if row.enabled == enabled:
         return False
     Integration.objects.filter(pk=row.pk).update(enabled=enabled)
@@ -130,7 +131,7 @@ def start_update(
         return earlier
     update = pending_update(integration)
     if update is None:
-        raise NotReadyError("There is no newer version.")
+        raise NotReadyError(_("There is no newer version."))
     check_not_held(by, update.descriptor)
     if update.descriptor.transport == "stdio":
         _check_permission(by)
@@ -156,7 +157,7 @@ def roll_back(*, by: User, integration: Integration) -> Installation:
     """Start a rollback of the last update, from the previous version's own files and tools."""
     before = previous_installation(integration)
     if before is None:
-        raise NotReadyError("There is no version before this one.")
+        raise NotReadyError(_("There is no earlier version."))
     if before.command:
         _check_permission(by)
     return begin_update(
@@ -179,7 +180,7 @@ def repair(*, by: User, integration: Integration) -> Installation:
     """Start a reinstallation of the version in use, from files with the same hashes."""
     now = current_installation(integration)
     if now is None:
-        raise NotReadyError("It is not installed.")
+        raise NotReadyError(_("It is not installed."))
     if now.command:
         _check_permission(by)
     return begin_update(
@@ -225,9 +226,7 @@ def descriptor_of_listing(listing: Listing, version: str = "") -> IntegrationDes
         values |= {name: row.descriptor[name] for name in _FIELDS if name in row.descriptor}
     values["slug"] = slug_for(str(values.get("slug") or listing.slug))
     values["source_ref"] = {**(values["source_ref"] or {}), "listing": listing.slug}
-    for name in ("command", "required_secrets"):
-        values[name] = tuple(values[name] or ())
-    return IntegrationDescriptor(**values)
+    return from_columns(IntegrationDescriptor, values)
 
 
 _FIELDS = [field.name for field in fields(IntegrationDescriptor)]

@@ -4,19 +4,18 @@ None of them is executed; files of skills are only read.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from catalog.formats import skill
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     Defect,
     Descriptor,
-    EdgeDescriptor,
     IntegrationDescriptor,
     JSONObject,
     Kind,
     Loaded,
     column_values,
+    from_columns,
 )
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError
@@ -74,15 +73,13 @@ def capabilities_from_json(
     integration: IntegrationDescriptor, capabilities: list[JSONObject]
 ) -> Loaded:
     """Restore the capabilities from an installation's row."""
-    return Loaded((integration,), tuple(_parse_descriptor(one) for one in capabilities))
+    return Loaded((integration,), tuple(_restore(one) for one in capabilities))
 
 
-def _parse_descriptor(values: JSONObject) -> Descriptor:
-    edges = tuple(EdgeDescriptor(**edge) for edge in values["edges"])
-    plain: dict[str, Any] = {
-        name: tuple(one) if isinstance(one, list) else one for name, one in values.items()
-    }
-    return Descriptor(**(plain | {"edges": edges}))
+def _restore(values: JSONObject) -> Descriptor:
+    # Rows of earlier releases do not say whether their source declared the effect.
+    is_inferred = values.get("kind") == "tool"
+    return from_columns(Descriptor, {"side_effect_inferred": is_inferred, **values})
 
 
 def _read_skill(integration: IntegrationDescriptor) -> Loaded:

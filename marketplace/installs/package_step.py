@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore
 
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
 from marketplace.installs.install_state import StoppedError, advance, transition
 from marketplace.installs.packages import npm, pypi
-from marketplace.installs.packages.installed_package import Artefact, Installed
 from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, check_size
 from marketplace.installs.packages.package_folders import Place, new_name
-from marketplace.installs.packages.package_problem import PackageProblemError
+from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
 from marketplace.models import Installation
 
 State = Installation.State
@@ -44,10 +44,10 @@ def fetch_package(installation: Installation) -> None:
     """Fetch the package into its own folder. Does nothing if the command names no package."""
     package = parse_package(installation.command)
     if package is None:
-        advance(installation, State.FETCHING, "Nothing has to be fetched.")
+        advance(installation, State.FETCHING, gettext_noop("Nothing to fetch."))
         return
     if is_in_place(installation):
-        advance(installation, State.FETCHING, "Its package is in place.")
+        advance(installation, State.FETCHING, gettext_noop("The package is already installed."))
         return
     with _take_slot(), _begin(installation, package) as place:
         installed = _install(package, place, installation)
@@ -76,14 +76,17 @@ def _take_slot() -> Iterator[None]:
 
 
 def _begin(installation: Installation, package: Package) -> "_Attempt":
-    advance(installation, State.FETCHING, f"Asks for {package.name} {package.version}.")
+    advance(installation, State.FETCHING, f"Fetching {package.name} {package.version}.")
     return _Attempt(installation, State.FETCHING)
 
 
 def is_in_place(installation: Installation) -> bool:
-    """Return True if the fetched package is still there, unchanged."""
+    """Return True if the fetched package is still there, unchanged, and the one to install."""
     package = installation.package
     if not installation.place or package.get("place") != installation.place:
+        return False
+    # Other bounds on its dependencies make another command digest, and need other files.
+    if package.get("command_digest") != installation.command_digest:
         return False
     return bool(package["digest"] == Place(installation.place).digest())
 
@@ -139,7 +142,7 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
     same = bool(before) and before.get("command_digest") == installation.command_digest
     if package.index == "npm":
         if installation.constraints:
-            words = "Bounds on what a package needs are for packages from PyPI."
+            words = "Only packages from PyPI can have bounds on their dependencies."
             raise PackageProblemError("not_for_npm", words)
         return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
     held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
@@ -153,7 +156,9 @@ def _check_unchanged(installed: Installed, installation: Installation) -> None:
         known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
     for one in installed.artefacts:
         if known.get((one.name, one.version), one.digest) != one.digest:
-            words = f"{one.name} {one.version} is another file than it was before. It is refused."
+            words = (
+                f"{one.name} {one.version} differs from the file fetched before, so it was refused."
+            )
             raise PackageProblemError("package_changed", words)
 
 
@@ -184,7 +189,7 @@ def _watch(installation: Installation, state: State) -> Watch:
             if collected % _REPORT_EVERY == 0:
                 transition(installation, state, message=f"{collected} packages so far.")
         elif line.startswith("Installing collected packages:"):
-            transition(installation, state, message=f"Unpacks {line.count(',') + 1} packages.")
+            transition(installation, state, message=f"Unpacking {line.count(',') + 1} packages.")
 
     def is_wanted() -> bool:
         mine = Installation.objects.filter(

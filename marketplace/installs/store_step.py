@@ -9,22 +9,27 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from catalog.formats.descriptors import Loaded
 from catalog.models import Definition, Integration
 from catalog.registration.admission import hold_integrations, review_integrations
+from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.definition_review import (
     approve_definitions,
     forget_gone,
     list_waiting,
     seen_digest,
-    store_definitions,
 )
 from catalog.registration.register import register
 from catalog.trust.fingerprint import parse_definition
 from marketplace.installs.install_candidate import COLUMNS, apply_installation, from_json
-from marketplace.installs.install_locks import lock_installed, lock_integration
-from marketplace.installs.install_state import StoppedError, advance
+from marketplace.installs.install_state import (
+    StoppedError,
+    advance,
+    lock_installed,
+    lock_integration,
+)
 from marketplace.installs.listing_contents import (
     capabilities_from_json,
     capabilities_to_json,
@@ -57,7 +62,7 @@ def request_tool_review(installation: Installation) -> bool:
     counts = ", ".join(f"{len(names)} {what}" for what, names in names_by_change.items() if names)
     with transaction.atomic():
         lock_integration(installation.integration_id)
-        words = f"Its tools differ from those that are in use: {counts}. Look at them."
+        words = f"Its tools differ from the approved ones: {counts}. Review them."
         advance(installation, State.NEEDS_APPROVAL, words)
         Installation.objects.filter(pk=installation.pk).update(changes=changes)
     return True
@@ -68,7 +73,7 @@ def store_tools(installation: Installation, *, complete: bool) -> None:
     with _atomic_step(installation):
         integration = _lock_integration(installation)
         # In one transaction with the state: a concurrent cancel waits, or has undone everything.
-        advance(installation, State.STORING, "Writes its tools into the catalogue.")
+        advance(installation, State.STORING, gettext_noop("Storing its tools in the catalogue."))
         _switch_version(integration, installation)
         stored = store_definitions(
             integration=integration, tools=installation.tools, by=installation.by, complete=complete
@@ -80,7 +85,7 @@ def store_tools(installation: Installation, *, complete: bool) -> None:
                 faults = "; ".join(f"{one.field} {one.reason}" for one in stored.defects[:3])
                 raise NothingToInstallError(f"None of its tools can be used: {faults}")
             to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
-            advance(installation, to, stored.told)
+            advance(installation, to, stored.summary)
             return
         approve_all(installation)
         advance(installation, State.EMBEDDING, f"{len(installation.tools)} tools are stored.")
@@ -116,7 +121,7 @@ def store_contents(installation: Installation) -> None:
         raise NothingToInstallError(reasons)
     with _atomic_step(installation):
         integration = _lock_integration(installation)
-        advance(installation, State.STORING, "Writes what it brings into the catalogue.")
+        advance(installation, State.STORING, gettext_noop("Storing its contents in the catalogue."))
         _switch_version(integration, installation)
         Installation.objects.filter(pk=installation.pk).update(tools=capabilities_to_json(loaded))
         report = register(

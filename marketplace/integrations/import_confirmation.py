@@ -13,8 +13,8 @@ from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import Launchers, check_command, command_digest
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target
-from marketplace.installs.install_locks import lock_installed
 from marketplace.installs.install_requests import NotPermittedError
+from marketplace.installs.install_state import lock_installed
 
 
 class OtherTargetError(Exception):

@@ -1,7 +1,6 @@
-"""Details of an integration for admins: health, tools, access and history."""
+"""Details of an integration for admins: status, health, tools, access and history."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 from django.core.paginator import Page, Paginator
@@ -11,7 +10,6 @@ from acl.models import GroupPolicy
 from catalog.models import (
     Capability,
     Definition,
-    HealthCheck,
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
@@ -20,38 +18,16 @@ from catalog.models import (
     Rule,
     Sync,
 )
-from catalog.servers.client.server_problems import WORDS, Reason
 from catalog.servers.oauth.oauth_accounts import find_account
 from catalog.servers.secrets.secret_store import SecretState, list_secret_states
 from marketplace.installs.integration_management import current_installation, previous_installation
-from marketplace.integrations.health_chart import Chart, chart_of
-from marketplace.integrations.integration_list import standing_of_row, update_of, with_installations
-from marketplace.integrations.integration_status import Standing
+from marketplace.integrations.integration_list import status_of_row, update_of, with_installations
+from marketplace.integrations.integration_status import IntegrationStatus
+from marketplace.integrations.server_health import Health, health_of
 from marketplace.models import Installation, InstallationEvent
 
 TOOLS_ON_A_PAGE = 50
-_LOOKS, _TABLE, _PROBLEMS, _EVENTS, _SYNCS, _PEOPLE = 60, 20, 5, 60, 20, 30
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A type of failure: its meaning and remedy, and the server's last output."""
-
-    title: str
-    words: str
-    last_words: str
-    times: int
-    last_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """Health history: chart, latest checks, and problems."""
-
-    chart: Chart
-    checks: tuple[HealthCheck, ...]
-    problems: tuple[Problem, ...]
-    newest: int
+_EVENTS, _SYNCS, _PEOPLE = 60, 20, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +46,7 @@ class Details:
     """Contents of the page of an integration."""
 
     integration: Integration
-    standing: Standing
+    standing: IntegrationStatus
     update: str
     last: Installation | None
     before: Installation | None  # what a roll-back would bring
@@ -96,7 +72,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
     events = InstallationEvent.objects.filter(installation__integration=row)
     return Details(
         integration=row,
-        standing=standing_of_row(row),
+        standing=status_of_row(row),
         update=update_of(row),
         last=installations.select_related("by").order_by("-created_at", "-pk").first(),
         before=previous_installation(row),
@@ -111,31 +87,6 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         events=tuple(events.order_by("-pk")[:_EVENTS]),
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
-    )
-
-
-def health_of(integration: Integration) -> Health:
-    """Return the health history of its server."""
-    checks = list(integration.checks.order_by("-checked_at", "-pk")[:_LOOKS])
-    newest = checks[0].pk if checks else 0
-    return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks), newest)
-
-
-def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
-    """Group failed checks by reason, latest first."""
-    by_reason: dict[str, list[HealthCheck]] = {}
-    for check in checks:
-        if check.reason:
-            by_reason.setdefault(check.reason, []).append(check)
-    return tuple(
-        Problem(
-            title=reason.replace("_", " ").capitalize(),
-            words=WORDS[Reason(reason)] if reason in set(Reason) else "It could not be used.",
-            last_words=failed[0].last_words,
-            times=len(failed),
-            last_at=failed[0].checked_at,
-        )
-        for reason, failed in list(by_reason.items())[:_PROBLEMS]
     )
 
 

@@ -1,14 +1,24 @@
 """Status of an integration: pure, from its row and its last installation."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.humanize.templatetags.humanize import naturaltime
+from django.utils import timezone
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
 
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
+from catalog.readiness.obstacles import Obstacle
 from marketplace.models import Installation
+
+# The integration of the starter collection whose tools Pegboard answers.
+OWN_TOOLS = "tool_discovery"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IntegrationStatus:
     """A status: `label` for the badge, `words` as a sentence, `tone` and `icon` for display."""
 
     label: str
@@ -17,43 +27,90 @@ class Standing:
     icon: str
 
 
-def standing_of(integration: Integration, install_state: str, install_message: str) -> Standing:
-    """Return the first problem that keeps it from working, or that it works."""
+def describe_status(
+    integration: Integration, obstacle: Obstacle, install_state: str, install_message: str
+) -> IntegrationStatus:
+    """Return the first problem that keeps it from working, or that it works.
+
+    `obstacle` is that of a person without secrets and accounts of their own.
+    """
     if install_state in Installation.WORKING:
-        return Standing("installing", install_message, "note", "refresh-cw")
+        return IntegrationStatus(_("installing"), install_message, "note", "refresh-cw")
     if integration.state != ReviewState.APPROVED:
         return _not_approved(integration, install_state, install_message)
     if not integration.enabled:
-        return Standing("off", "It is switched off: nobody can use it.", "", "ban")
-    if integration.unconfirmed:
-        told = (
-            "It was imported, and nobody has confirmed it: nothing is sent to it or started. "
-            "Its tools are described only."
-        )
-        return Standing("not confirmed", told, "caution", "hand")
-    return _connected(integration)
+        return IntegrationStatus(_("off"), _("It is switched off: nobody can use it."), "", "ban")
+    if obstacle is not Obstacle.NONE:
+        return _obstructed(integration, obstacle)
+    return _unobstructed(integration)
 
 
-def _not_approved(integration: Integration, state: str, message: str) -> Standing:
+def _not_approved(integration: Integration, state: str, message: str) -> IntegrationStatus:
     if integration.state == ReviewState.QUARANTINED:
-        told = "It is in quarantine: nobody can use it until somebody has looked at it."
-        return Standing("in quarantine", told, "danger", "triangle-alert")
+        words = _("It is in quarantine: nobody can use it until an admin has reviewed it.")
+        return IntegrationStatus(_("in quarantine"), words, "danger", "triangle-alert")
+    if state == Installation.State.NEEDS_SECRET:
+        return IntegrationStatus(_("needs a secret"), message, "caution", "key-round")
     if state == Installation.State.FAILED:
-        return Standing("not installed", message, "danger", "circle-x")
+        return IntegrationStatus(_("not installed"), message, "danger", "circle-x")
     if state == Installation.State.CANCELLED:
-        return Standing("not installed", "Its installation was cancelled.", "", "ban")
-    told = "It waits for somebody to look at it: nobody can use it until then."
-    return Standing("needs approval", told, "caution", "hand")
+        return IntegrationStatus(
+            _("not installed"), _("The installation was cancelled."), "", "ban"
+        )
+    words = _("Nobody can use it until an admin has approved it.")
+    return IntegrationStatus(_("needs approval"), words, "caution", "hand")
 
 
-def _connected(integration: Integration) -> Standing:
-    match integration.connection:
-        case Integration.Connection.FAILING:
-            told = integration.health or "It does not answer."
-            return Standing("failing", told, "danger", "circle-alert")
-        case Integration.Connection.DISCONNECTED:
-            told = "It is not connected: its tools are left out until it is."
-            return Standing("not connected", told, "caution", "unplug")
-        case Integration.Connection.CONNECTED:
-            return Standing("works", "It was connected when it was last asked.", "good", "check")
-    return Standing("works", "It needs no connection.", "good", "check")
+def _obstructed(integration: Integration, obstacle: Obstacle) -> IntegrationStatus:
+    match obstacle:
+        case Obstacle.NOT_CONFIRMED:
+            words = _(
+                "It was imported, and no admin has confirmed it yet. Pegboard describes its tools, "
+                "but does not contact or start it."
+            )
+            return IntegrationStatus(_("not confirmed"), words, "caution", "hand")
+        case Obstacle.NOT_CONNECTED:
+            words = _("It is not connected. Its tools are left out until it is.")
+            return IntegrationStatus(_("not connected"), words, "caution", "unplug")
+        case Obstacle.OWN_SECRET | Obstacle.OWN_ACCOUNT:
+            words = _("Each person needs a secret or an account of their own to use it.")
+            return IntegrationStatus(_("personal"), words, "note", "key-round")
+        case Obstacle.SHARED_SECRET:
+            words = _("It cannot run until these secrets are set: %(names)s.")
+            names = {"names": ", ".join(integration.required_secrets)}
+            return IntegrationStatus(_("needs a secret"), words % names, "caution", "key-round")
+        case Obstacle.SHARED_ACCOUNT:
+            words = _("It cannot run until an admin signs in to it.")
+            return IntegrationStatus(_("needs sign-in"), words, "caution", "key-round")
+        case Obstacle.NOT_ALLOWED:
+            words = _(integration.health) if integration.health else _("It may not be started.")
+            return IntegrationStatus(_("not allowed"), words, "danger", "ban")
+    words = _(integration.health) if integration.health else _("It does not respond.")
+    return IntegrationStatus(_("failing"), words + _since(integration), "danger", "circle-alert")
+
+
+def _since(integration: Integration) -> str:
+    since = integration.failing_since
+    if since is None or timezone.now() - since < timedelta(minutes=1):
+        return ""
+    age = timesince(since, depth=1)
+    return " " + _("Failing for %(time)s.") % {"time": age}
+
+
+def _unobstructed(integration: Integration) -> IntegrationStatus:
+    if not integration.transport:
+        return _without_server(integration)
+    if integration.health_checked_at is None:
+        words = _("No check has run, and no tool was called yet.")
+        return IntegrationStatus(_("never checked"), words, "", "circle")
+    words = _("The last check succeeded %(time)s.")
+    age = {"time": naturaltime(integration.health_checked_at)}
+    return IntegrationStatus(_("ready"), words % age, "good", "check")
+
+
+def _without_server(integration: Integration) -> IntegrationStatus:
+    if integration.kind == Integration.Kind.SKILL or integration.slug == OWN_TOOLS:
+        words = _("Pegboard answers its calls itself.")
+        return IntegrationStatus(_("ready"), words, "good", "check")
+    words = _("Pegboard describes its tools. Your application carries out their calls.")
+    return IntegrationStatus(_("described only"), words, "", "info")

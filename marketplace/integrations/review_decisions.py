@@ -53,11 +53,6 @@ class Change:
         return f"{words} ({self.source})" if self.source else words
 
     @property
-    def is_serious(self) -> bool:
-        """True if a finding has high severity."""
-        return any(finding.severity == "high" for finding in self.findings)
-
-    @property
     def changed_fields(self) -> list[str]:
         """Labels of the changed fields."""
         return [one.label.lower() for one in self.fields if one.is_changed]

@@ -1,12 +1,10 @@
 """Listings: what the marketplace offers, stored, indexed, searched and shown."""
 
 __all__ = [
-    "finding_serializer",
     "listing_api",
     "listing_details",
+    "listing_help",
     "listing_pages",
-    "listing_review_api",
-    "listing_review_pages",
     "listing_reviews",
     "listing_scanner",
     "listing_serializers",

@@ -1,32 +1,49 @@
-"""REST endpoints of the marketplace: search listings, and look up one."""
+"""REST endpoints of the marketplace: search listings, look up one, and decide about held ones."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.request_callers import caller_of, is_installation_admin, principal_of
+from acl.http.api_views import AdminView, CallerSerializer
+from acl.http.problems import CONTENT_TYPE
+from acl.http.refusals import Conflict
+from acl.http.request_callers import (
+    caller_of,
+    installation_admin,
+    is_installation_admin,
+    principal_of,
+)
 from acl.http.scopes import has_scope
+from acl.http.strict_serializer import ProblemSerializer
 from acl.models import ApiKey
-from marketplace.listings import listing_serializers as serializers
+from catalog.registration.definition_review import ChangedSinceError
 from marketplace.listings.browse import Card, browse_listings
 from marketplace.listings.listing_details import Details, listing_details
 from marketplace.listings.listing_filters import Choice, ListingQuery
-from marketplace.listings.listing_reviews import review_of
+from marketplace.listings.listing_reviews import approve_listing, hide_listing, review_of
+from marketplace.listings.listing_serializers import (
+    ListingPageSerializer,
+    ListingReviewSerializer,
+    ListingsQuerySerializer,
+    OneListingSerializer,
+    SeenSerializer,
+)
 from marketplace.listings.viewer import Viewer
+from marketplace.models import Listing
 
 _CARD_FIELDS = (
     "slug", "title", "kind", "category", "description", "publisher", "licence", "version",
     "transport", "required_secrets",
 )  # fmt: skip
-
-
 BROWSE_SCOPES = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
+_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
 
 
 class ListingView(APIView):
@@ -39,7 +56,7 @@ class ListingView(APIView):
         tags=["Marketplace"],
         summary="Look up one listing",
         parameters=[CallerSerializer],
-        responses={200: serializers.OneListingSerializer},
+        responses={200: OneListingSerializer},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return what it brings, needs and may do. Missing and hidden listings both get 404."""
@@ -59,12 +76,12 @@ class ListingsView(APIView):
         operation_id="list_listings",
         tags=["Marketplace"],
         summary="Search the marketplace",
-        parameters=[serializers.ListingsQuerySerializer],
-        responses={200: serializers.ListingPageSerializer},
+        parameters=[ListingsQuerySerializer],
+        responses={200: ListingPageSerializer},
     )
     def get(self, request: Request) -> Response:
         """Return visible listings by meaning and keywords, with counts for each filter."""
-        viewer, data = read_query(request, serializers.ListingsQuerySerializer)
+        viewer, data = read_query(request, ListingsQuerySerializer)
         limit, offset = data.pop("limit"), data.pop("offset")
         wanted = ListingQuery(words=data.pop("query"), size=limit, offset=offset, **data)
         page = browse_listings(viewer=viewer, wanted=wanted)
@@ -83,6 +100,36 @@ class ListingsView(APIView):
                 "hint": page.problem,
             }
         )
+
+
+class ApproveListingView(AdminView):
+    """Approving a listing's text."""
+
+    @extend_schema(
+        operation_id="approve_listing",
+        tags=["Marketplace"],
+        summary="Approve the text of a held listing",
+        request=SeenSerializer,
+        responses={200: ListingReviewSerializer, **_PROBLEMS},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Show the listing to everyone; 409 if its text has changed since it was seen."""
+        return _decided(request, slug, approve_listing)
+
+
+class HideListingView(AdminView):
+    """Keeping a listing hidden."""
+
+    @extend_schema(
+        operation_id="hide_listing",
+        tags=["Marketplace"],
+        summary="Keep a held listing hidden from everyone but admins",
+        request=SeenSerializer,
+        responses={200: ListingReviewSerializer, **_PROBLEMS},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Hide this and later texts from everyone but admins; 409 if the text has changed."""
+        return _decided(request, slug, hide_listing)
 
 
 def read_query(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, dict[str, Any]]:
@@ -120,7 +167,7 @@ def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
 
 def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
     listing = details.listing
-    review = serializers.ListingReviewSerializer(review_of(listing))
+    review = ListingReviewSerializer(review_of(listing))
     return _card_json(details.card, viewer) | {
         "tags": listing.tags,
         "homepage": listing.homepage,
@@ -149,3 +196,21 @@ def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
 def _choice_json(choice: Choice) -> dict[str, Any]:
     values = asdict(choice)
     return {name: values[name] for name in ("value", "count")}
+
+
+def _decided(request: Request, slug: str, decision: Callable[..., bool]) -> Response:
+    listing = get_object_or_404(Listing, slug=slug, vanished_at=None)
+    wanted = SeenSerializer(data=request.data)
+    wanted.is_valid(raise_exception=True)
+    by, seen = installation_admin(request), wanted.validated_data["seen"]
+    try:
+        if not decision(by=by, listing=listing, seen=seen):
+            raise Conflict("There is nothing to decide about this listing.")
+    except ChangedSinceError:
+        raise Conflict("The text has changed. Look it up again.") from None
+    listing.refresh_from_db()
+    return Response(_shown(listing))
+
+
+def _shown(listing: Listing) -> dict[str, Any]:
+    return dict(ListingReviewSerializer(review_of(listing)).data)

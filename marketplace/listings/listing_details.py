@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
+
 from catalog.models import Capability
 from catalog.servers.client.variable_rules import refusal_reason
 from marketplace.listings.browse import Card, find_listing
@@ -15,9 +18,14 @@ MOST_VERSIONS = 20
 MOST_FILES = 200
 # Side effects, mildest first. Listing pages group tools by them.
 _EFFECTS = {
-    Capability.SideEffect.READ: "only read",
-    Capability.SideEffect.WRITE: "change or send something",
-    Capability.SideEffect.DELETE: "delete something",
+    Capability.SideEffect.READ: ngettext_lazy("%(n)d only reads", "%(n)d only read", "n"),
+    Capability.SideEffect.WRITE: ngettext_lazy(
+        "%(n)d changes or sends data", "%(n)d change or send data", "n"
+    ),
+    Capability.SideEffect.DELETE: ngettext_lazy("%(n)d deletes data", "%(n)d delete data", "n"),
+    Capability.SideEffect.UNKNOWN: ngettext_lazy(
+        "%(n)d may change data", "%(n)d may change data", "n"
+    ),
 }
 
 
@@ -61,29 +69,34 @@ class Details:
 
     @property
     def problem(self) -> str:
-        """Reason why it cannot be installed, as far as known before anybody enters a secret."""
+        """Reason why it cannot be installed, as far as known before anyone enters a secret."""
         refused = [one for one in self.variables if one["required"] and one["refusal"]]
         return " ".join(
-            f"It requires the variable {one['name']}, which Pegboard does not set: "
-            f"it {one['refusal']}."
+            _("It requires the variable %(name)s, which Pegboard does not set: it %(refusal)s.")
+            % {"name": one["name"], "refusal": one["refusal"]}
             for one in refused
         )
 
     @property
     def links(self) -> tuple[Link, ...]:
         """Distinct https links to its home page and source code."""
-        named = (("Home page", self.listing.homepage), ("Source code", self.listing.repository))
+        named = (
+            (_("Home page"), self.listing.homepage),
+            (_("Source code"), self.listing.repository),
+        )
         # Reversed twice: the first label wins if both addresses are the same.
         links = {url: Link(label, url) for label, url in reversed(named) if _is_safe(url)}
         return tuple(reversed(links.values()))
 
     @property
-    def effects(self) -> tuple[tuple[int, str], ...]:
-        """Number of tools for each declared side effect."""
+    def effects(self) -> tuple[str, ...]:
+        """Phrases with the number of tools for each declared side effect."""
         known = [tool["side_effect"] for tool in self.listing.tools if "side_effect" in tool]
         counts = Counter(known)
         return tuple(
-            (counts[effect], words) for effect, words in _EFFECTS.items() if counts[effect]
+            str(words % {"n": counts[effect]})
+            for effect, words in _EFFECTS.items()
+            if counts[effect]
         )
 
 

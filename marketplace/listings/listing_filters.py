@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from catalog.models import Integration
 from marketplace.models import Source
 
 PAGE_SIZE = 24
 INSTALLED, UPDATES, HELD = "installed", "updates", "held"
-_SHOWN = {INSTALLED: "Installed", UPDATES: "Updates", HELD: "Held for review"}
-_KINDS = {kind.value: str(kind.label) for kind in Integration.Kind}
+_SHOWN = {INSTALLED: _("Installed"), UPDATES: _("Updates"), HELD: _("Held for review")}
+_KINDS = {kind.value: kind.label for kind in Integration.Kind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...
         for show in _SHOWN
     }
     return tuple(
-        Choice(show, label, counts[show])
+        Choice(show, str(label), counts[show])
         for show, label in _SHOWN.items()
         if show != HELD or counts[show] or wanted.show == HELD
     )
@@ -131,8 +134,8 @@ def _count_values(
 
 
 def _choices(
-    counts: Counter[str], chosen: str, labels: Mapping[str, str] = MappingProxyType({})
+    counts: Counter[str], chosen: str, labels: Mapping[str, str | Promise] = MappingProxyType({})
 ) -> tuple[Choice, ...]:
     """Return values with matches, and the chosen one even at 0 so that it can be deselected."""
     values = sorted({*counts, chosen} - {""})
-    return tuple(Choice(value, labels.get(value, value), counts[value]) for value in values)
+    return tuple(Choice(value, str(labels.get(value, value)), counts[value]) for value in values)

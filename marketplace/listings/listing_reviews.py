@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -20,7 +21,7 @@ class ListingHeldError(Exception):
     """The listing waits for an admin, and whoever asks is none."""
 
     def __init__(self) -> None:
-        super().__init__("This listing waits until an admin has reviewed its text.")
+        super().__init__(_("An admin has to review the text of this listing first."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ListingReview:
 
     @property
     def can_hide(self) -> bool:
-        """True if it could be kept from everybody but admins."""
+        """True if it could be kept from everyone but admins."""
         return self.state in (Review.HELD, Review.APPROVED)
 
 
@@ -57,7 +58,7 @@ def approve_listing(*, by: User, listing: Listing, seen: str) -> bool:
 
 @transaction.atomic
 def hide_listing(*, by: User, listing: Listing, seen: str) -> bool:
-    """Keep a listing from everybody but admins; False where it is neither held nor approved.
+    """Keep a listing from everyone but admins; False where it is neither held nor approved.
 
     Later texts under its name wait for an admin, too. Raises ChangedSinceError.
     """

@@ -1,4 +1,4 @@
-"""Scan the texts of listings before anybody but an admin reads them.
+"""Scan the texts of listings before anyone but an admin reads them.
 
 Everything that pages and answers show of a listing is scanned when it is stored. What is flagged is
 held: it is there for admins only, until one of them has decided. The decision is about these texts;
@@ -12,7 +12,7 @@ from time import monotonic
 
 from django.db import connection, transaction
 
-from catalog.embedding.embedding_jobs import chunks
+from catalog.embedding.vector_batches import chunks
 from catalog.formats.descriptors import JSONObject
 from catalog.trust.findings import requires_review
 from catalog.trust.fingerprint import digest_text, serialize_definition

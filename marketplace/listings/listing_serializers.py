@@ -4,10 +4,21 @@ from typing import Any
 
 from rest_framework import serializers
 
-from acl.http.caller_serializer import CallerSerializer
+from acl.http.api_views import CallerSerializer
+from acl.http.strict_serializer import StrictSerializer
 from catalog.models import Capability, Integration
-from marketplace.listings.finding_serializer import FindingSerializer
 from marketplace.models import Listing, ListingVersion, Source
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """A finding of the scanner: its kind, its severity and its place."""
+
+    code = serializers.CharField()
+    severity = serializers.CharField(help_text="`high`, `medium` or `low`.")
+    where = serializers.CharField(help_text="The place in the definition.")
+    told = serializers.CharField()
+    excerpt = serializers.CharField()
+
 
 MOST_ITEMS = 100
 
@@ -59,7 +70,7 @@ class ListingSerializer(serializers.Serializer[Any]):
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
     held = serializers.BooleanField(
-        help_text="For admins: hidden from everybody else until an admin has reviewed its text."
+        help_text="For admins: hidden from everyone else until an admin has reviewed its text."
     )
 
 
@@ -88,7 +99,7 @@ class ListingPageSerializer(serializers.Serializer[Any]):
     limit = serializers.IntegerField()
     offset = serializers.IntegerField()
     filters = ListingFiltersSerializer()
-    hint = serializers.CharField(help_text="Why the search went by words only, where it did.")
+    hint = serializers.CharField(help_text="Reason why the search used keywords only, or empty.")
 
 
 class ListedToolSerializer(serializers.Serializer[Any]):
@@ -125,9 +136,10 @@ class ListingReviewSerializer(serializers.Serializer[Any]):
     """The findings about a listing's text, and the decision about it."""
 
     state = serializers.ChoiceField(
-        Listing.Review.choices, help_text="Only `clear` and `approved` are there for others."
+        Listing.Review.choices,
+        help_text="Only admins see others than `clear` and `approved`.",
     )
-    seen = serializers.CharField(help_text="Names the text: send it back to decide about it.")
+    seen = serializers.CharField(help_text="Digest of the text: send it back to decide.")
     findings = FindingSerializer(many=True)
 
 
@@ -137,7 +149,7 @@ class OneListingSerializer(ListingSerializer):
     tags = serializers.ListField(child=serializers.CharField())
     homepage = serializers.CharField()
     repository = serializers.CharField()
-    readme = serializers.CharField(help_text="Markdown of somebody else's: clean it.")
+    readme = serializers.CharField(help_text="Markdown from a third party: sanitize it.")
     tools = ListedToolSerializer(many=True)
     versions = ListedVersionSerializer(many=True, help_text="The newest of them.")
     variables = VariableSerializer(many=True)
@@ -151,3 +163,11 @@ class OneListingSerializer(ListingSerializer):
     )
     endpoint = serializers.CharField(allow_null=True, help_text="For admins.")
     review = ListingReviewSerializer(allow_null=True, help_text="For admins.")
+
+
+class SeenSerializer(StrictSerializer):
+    """Digest of the texts that were reviewed."""
+
+    seen = serializers.RegexField(
+        r"^[0-9a-f]{64}$", help_text="`review.seen` of the listing, as it was looked up."
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog.formats.descriptors import Defect, IntegrationDescriptor, column_values
+from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming, column_values
 from catalog.formats.names import slug_for
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import Described, describe_integration, find_target
@@ -195,7 +195,7 @@ class _Slugs:
         first = self._taken.get(plain)
         by = first.source.title if first and first.source else "this source"
         reason = f"{plain} is offered by {by} already; this one is listed as {slug}"
-        self.defects.append(Defect(file_of(offer.descriptor) or offer.key, "name", reason))
+        self.defects.append(Renaming(file_of(offer.descriptor) or offer.key, "name", reason))
 
 
 def _latest(versions: Sequence[Offer]) -> Offer:

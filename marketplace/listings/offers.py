@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from catalog.effects.classifier import assess, declared_effect
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.lookups.detail_levels import short_description
@@ -99,7 +100,7 @@ def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
             "name": one.action,
             "title": one.display_name,
             "description": short_description(one.description, _MOST_DESCRIPTION),
-            "side_effect": one.side_effect,
+            "side_effect": assess(one, declared=declared_effect(one)).effect,
         }
         for one in capabilities[:_MOST_TOOLS]
         if one.kind == "tool"

@@ -10,8 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.caller_serializer import CallerSerializer
-from acl.http.caller_view import CallerView
+from acl.http.api_views import CallerSerializer, CallerView
 from acl.http.strict_serializer import Text
 from marketplace.listings.served_registry import ServersQuery, list_servers, versions_of
 
@@ -70,7 +69,9 @@ class ServersView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return integrations with at least one usable capability, by name."""
-        caller, wanted = self.asked(request, request.query_params.dict(), ServersQuerySerializer)
+        caller, wanted = self.read_parameters(
+            request, request.query_params.dict(), ServersQuerySerializer
+        )
         page = list_servers(caller=caller, address=_address(request), wanted=ServersQuery(**wanted))
         return Response(_page(page.servers, page.next_cursor))
 
@@ -87,7 +88,7 @@ class VersionsView(CallerView):
     )
     def get(self, request: Request, name: str) -> Response:
         """Return the installed version; 404 for unknown servers and for those of others."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         found = versions_of(caller=caller, address=_address(request), name=name)
         if not found:
             raise Http404
@@ -106,7 +107,7 @@ class VersionView(CallerView):
     )
     def get(self, request: Request, name: str, version: str) -> Response:
         """Return a version by its number, or `latest`."""
-        caller, _ = self.asked(request, request.query_params.dict(), CallerSerializer)
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
         found = versions_of(caller=caller, address=_address(request), name=name, version=version)
         if not found:
             raise Http404

@@ -4,27 +4,31 @@ Capabilities go first, because users wait for what they install, and can already
 their words. So each sweep embeds a limited number of listings, and storing them queues no task.
 """
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import structlog
-from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from pgvector import SparseVector
 
-from acl.platform.jobs.job_rows import overdue, update_unlocked
+from acl.platform.jobs.job_rows import overdue
 from catalog.embedding.configured_embedder import embedder_for
-from catalog.embedding.document_vectors import embed_documents
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable, TextRefused, Vectors
-from catalog.embedding.embedding_jobs import CRASHED, chunks, maintained_models
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors
+from catalog.embedding.embedding_jobs import maintained_models
+from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.vector_batches import VectorTable, chunks
+from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import EmbeddingModel
-from marketplace.listings.search_text import listing_hash, listing_terms, listing_text
 from marketplace.models import Listing, ListingVector, ListingWords
 
 log = structlog.get_logger(__name__)
 # Listings embedded per sweep: a few seconds of work, so that new tools do not wait longer.
 EMBEDDED_PER_SWEEP = 200
 INDEX_BATCH = 500
+_MOST_TOOLS = 40  # of a listing, in its search text
 
 
 @transaction.atomic
@@ -69,79 +73,29 @@ def describe_missing() -> int:
 
 def pending_listings() -> QuerySet[ListingVector]:
     """Return vector rows to embed that have not failed too often."""
-    return ListingVector.objects.exclude(vector_hash=F("text_hash")).filter(
-        attempts__lt=settings.PEGBOARD_EMBEDDING_ATTEMPTS
-    )
+    return _TABLE.pending()
 
 
 def embed_listings(most: int = EMBEDDED_PER_SWEEP) -> int:
     """Embed up to `most` pending listings with each model. Return the number of vectors written."""
-    gave_up = ListingVector.objects.exclude(vector_hash=F("text_hash"))
-    gave_up.filter(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS, failure="").update(
-        failure=CRASHED
-    )
+    _TABLE.record_crashes()
     return sum(_embed_with(model, most) for model in maintained_models())
 
 
 def _embed_with(model: EmbeddingModel, most: int) -> int:
     """Embed pending listings: new ones in batches, retries one by one."""
-    # An earlier attempt may have killed the worker: alone it cannot take others down with it.
     waiting = pending_listings().filter(Q(attempts=0) | overdue(), model=model)
     rows = list(waiting.order_by("attempts", "listing")[:most].values_list("pk", "attempts"))
-    fresh = [pk for pk, attempts in rows if attempts == 0]
-    size = settings.PEGBOARD_EMBEDDING_BATCH
-    batches = [*chunks(fresh, size), *([pk] for pk, attempts in rows if attempts)]
     try:
-        embedder = embedder_for(model.name) if batches else None
-        return sum(_embed_batch(batch, embedder) for batch in batches if embedder)
+        return _TABLE.embed(rows, embedder_for(model.name)) if rows else 0
     except EmbedderUnavailable as problem:
         log.warning("embedder unavailable", model=model.name, reason=str(problem))
         return 0
 
 
-def _embed_batch(batch: Sequence[int], embedder: Embedder) -> int:
-    """Embed the batch. On failure, bisect it to find the text that cannot be embedded."""
-    pending = _claim(batch)
-    if not pending:
-        return 0
-    try:
-        texts = [listing_text(row.listing) for row in pending]
-        vectors = embed_documents(embedder, texts)
-    except Exception as problem:
-        if len(pending) == 1 and not _is_unavailable(problem):
-            _note_failure(pending[0], str(problem) or type(problem).__name__)
-            return 0
-        _release(pending)
-        if _is_unavailable(problem):
-            raise
-        keys = [row.pk for row in pending]
-        return sum(_embed_batch(half, embedder) for half in chunks(keys, (len(keys) + 1) // 2))
-    return _store(pending, vectors)
-
-
-def _note_failure(row: ListingVector, reason: str) -> None:
-    same = ListingVector.objects.filter(pk=row.pk, text_hash=row.text_hash)
-    same.update(failure=reason[:300])
-
-
-def _is_unavailable(problem: Exception) -> bool:
-    return isinstance(problem, EmbedderUnavailable) and not isinstance(problem, TextRefused)
-
-
-def _claim(batch: Sequence[int]) -> list[ListingVector]:
-    """Count the attempt, then read the texts."""
-    # Committed before the work, which may kill the process.
-    rows = pending_listings().filter(pk__in=batch)
-    keys = update_unlocked(rows, attempts=F("attempts") + 1, sent_at=Now())
+def _read(keys: list[int]) -> list[ListingVector]:
     claimed = ListingVector.objects.filter(pk__in=keys).select_related("listing")
     return list(claimed.order_by("listing").defer("listing__readme", "listing__details"))
-
-
-def _release(pending: Iterable[ListingVector]) -> None:
-    """Undo the attempt count of a batch."""
-    # The embedder was unavailable, or another text of the batch failed: that says nothing of these.
-    begun = ListingVector.objects.filter(pk__in=[row.pk for row in pending], attempts__gt=0)
-    begun.update(attempts=F("attempts") - 1)
 
 
 def _store(pending: Sequence[ListingVector], vectors: Vectors) -> int:
@@ -152,3 +106,59 @@ def _store(pending: Sequence[ListingVector], vectors: Vectors) -> int:
             same = ListingVector.objects.filter(pk=row.pk, text_hash=row.text_hash)
             written += same.update(vector=vector, vector_hash=row.text_hash, attempts=0, failure="")
     return written
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedListing:
+    """A listing, with the attributes from which the catalogue builds search texts."""
+
+    integration: str
+    action: str
+    full_name: str
+    display_name: str
+    description: str
+    category: str
+    category_inferred: bool
+    tags: Sequence[str]
+    examples: Sequence[str]
+    input_schema: Mapping[str, Any]
+    required_tools: Sequence[str]
+
+
+def describe_as_capability(listing: Listing) -> DescribedListing:
+    """Describe the listing as a capability."""
+    names = [str(tool.get("name", "")) for tool in listing.tools[:_MOST_TOOLS]]
+    return DescribedListing(
+        integration=listing.publisher,
+        action=listing.title,
+        full_name=listing.slug,
+        display_name=listing.slug,
+        description=listing.description,
+        category=listing.category,
+        category_inferred=False,
+        tags=listing.tags,
+        examples=(),
+        # Tool names stand in for parameters, since they say what the server is good for.
+        input_schema={"properties": dict.fromkeys(names)},
+        required_tools=(),
+    )
+
+
+def listing_text(listing: Listing) -> str:
+    """Return the text to embed."""
+    return embedding_text(describe_as_capability(listing))
+
+
+def listing_hash(listing: Listing) -> str:
+    """Return the digest of the text to embed."""
+    return hashlib.sha256(listing_text(listing).encode()).hexdigest()
+
+
+def listing_terms(listing: Listing) -> SparseVector:
+    """Return the BM25 document vector."""
+    return SparseVector(document_vector(describe_as_capability(listing)), DIMENSIONS)
+
+
+_TABLE = VectorTable(
+    ListingVector, read=_read, text=lambda row: listing_text(row.listing), store=_store
+)

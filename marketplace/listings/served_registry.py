@@ -4,7 +4,7 @@ Every entry has Pegboard's own MCP address. So each call is checked against the 
 no command, host, path or secret of the server behind it is disclosed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from acl.rights.caller import Caller
-from catalog.lookups.detail_levels import short_description
+from catalog.access.integration_readiness import IntegrationReadiness, readiness_of_callers
+from catalog.lookups.detail_levels import readiness_parts, short_description
 from catalog.models import Capability, Integration
 
 NAMESPACE = "pegboard"
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json"
 _META = "io.modelcontextprotocol.registry/official"
+_OWN_META = f"{NAMESPACE}/readiness"
 _UNKNOWN_VERSION = "0.0.0"
 _MOST_DESCRIPTION = 100  # maxLength in the registry's schema
 LATEST = "latest"
@@ -54,7 +56,7 @@ def list_servers(*, caller: Caller, address: str, wanted: ServersQuery) -> Serve
     rows = list(found.order_by("slug", "pk")[: wanted.limit + 1])
     shown = rows[: wanted.limit]
     cursor = shown[-1].slug if len(rows) > len(shown) else ""
-    return ServersPage(tuple(_server_entries(shown, address)), cursor)
+    return ServersPage(_server_entries(caller, shown, address), cursor)
 
 
 def versions_of(
@@ -67,7 +69,7 @@ def versions_of(
     found = _usable(caller).filter(slug=slug)
     if version not in ("", LATEST):
         found = found.filter(_has_version(version))
-    return tuple(_server_entries(found.order_by("slug", "pk"), address))
+    return _server_entries(caller, list(found.order_by("slug", "pk")), address)
 
 
 def _usable(caller: Caller) -> QuerySet[Integration]:
@@ -79,16 +81,32 @@ def _has_version(version: str) -> Q:
     return Q(version=version) | Q(version="" if version == _UNKNOWN_VERSION else version)
 
 
-def _server_entries(rows: Iterable[Integration], address: str) -> Iterable[dict[str, Any]]:
-    for row in rows:
-        published, updated = (moment.isoformat() for moment in (row.created_at, row.updated_at))
-        server = {
-            "$schema": SCHEMA,
-            "name": f"{NAMESPACE}/{row.slug}",
-            "title": row.title[:_MOST_DESCRIPTION],
-            "description": short_description(row.description or row.title, _MOST_DESCRIPTION),
-            "version": row.version or _UNKNOWN_VERSION,
-            "remotes": [{"type": "streamable-http", "url": address}],
-        }
-        official = {"status": "active", "publishedAt": published, "updatedAt": updated}
-        yield {"server": server, "_meta": {_META: official | {"isLatest": True}}}
+def _server_entries(
+    caller: Caller, rows: Sequence[Integration], address: str
+) -> tuple[dict[str, Any], ...]:
+    found = readiness_of_callers(caller, [row.pk for row in rows])
+    # A right may be lost between the statements: such a server is left out.
+    return tuple(_server_entry(row, found[row.pk], address) for row in rows if row.pk in found)
+
+
+def _server_entry(
+    row: Integration, readiness: IntegrationReadiness, address: str
+) -> dict[str, Any]:
+    published, updated = (moment.isoformat() for moment in (row.created_at, row.updated_at))
+    server = {
+        "$schema": SCHEMA,
+        "name": f"{NAMESPACE}/{row.slug}",
+        "title": row.title[:_MOST_DESCRIPTION],
+        "description": short_description(row.description or row.title, _MOST_DESCRIPTION),
+        "version": row.version or _UNKNOWN_VERSION,
+        "remotes": [{"type": "streamable-http", "url": address}],
+    }
+    official = {"status": "active", "publishedAt": published, "updatedAt": updated}
+    own = _readiness_parts(row, readiness)
+    return {"server": server, "_meta": {_META: official | {"isLatest": True}, _OWN_META: own}}
+
+
+def _readiness_parts(row: Integration, found: IntegrationReadiness) -> dict[str, Any]:
+    """Return the state of the readiest tools, and the number of the caller's tools by state."""
+    told = readiness_parts(found.readiness, integration=row.slug, full_name=row.title)
+    return {**told, "tools": {state.value: count for state, count in found.tools}}

@@ -5,6 +5,7 @@ import uuid
 from django.contrib.auth.models import Group, User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from acl.models import Space
 from acl.platform.jobs.job_rows import JobRow
@@ -24,18 +25,19 @@ class Installation(JobRow):
         ROLL_BACK = "roll_back", "roll back"
 
     class State(models.TextChoices):
-        CONFIGURE = "configure"
-        QUEUED = "queued"
-        FETCHING = "fetching"
-        CHECKING = "checking"
-        CONNECTING = "connecting"
-        LISTING = "listing"
-        STORING = "storing"
-        EMBEDDING = "embedding"
-        NEEDS_APPROVAL = "needs_approval", "needs approval"
-        READY = "ready"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
+        CONFIGURE = "configure", _("Configure")
+        QUEUED = "queued", _("Queued")
+        NEEDS_SECRET = "needs_secret", _("Needs a secret")
+        FETCHING = "fetching", _("Fetching")
+        CHECKING = "checking", _("Checking")
+        CONNECTING = "connecting", _("Connecting")
+        LISTING = "listing", _("Listing")
+        STORING = "storing", _("Storing")
+        EMBEDDING = "embedding", _("Embedding")
+        NEEDS_APPROVAL = "needs_approval", _("needs approval")
+        READY = "ready", _("Ready")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     # In this order. A worker that takes over restarts at the first repeatable state.
     WORKING = (

@@ -1,8 +1,12 @@
 """Models of listings and their versions."""
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 from marketplace.models.source import Source
 
@@ -19,6 +23,17 @@ class Listing(models.Model):
         HELD = "held"
         APPROVED = "approved"
         REJECTED = "rejected", "kept hidden"
+
+    triggers: ClassVar[Triggers] = (
+        # Texts that are changed without a new digest count as unscanned (`0012_listing_review`).
+        DatabaseTrigger(
+            "marketplace_listing_scanned",
+            "BEFORE UPDATE OF slug, title, description, publisher, licence, homepage, repository,"
+            " category, tags, readme, tools, needs",
+            "ROW",
+            "marketplace_unscan_listing",
+        ),
+    )
 
     # Anything else is there for admins only.
     PASSED = (Review.CLEAR, Review.APPROVED)
@@ -81,7 +96,7 @@ class Listing(models.Model):
                 condition=models.Q(vanished_at=None),
                 name="listing_offered",
             ),
-            # The few that searches leave out for everybody.
+            # The few that searches leave out for everyone.
             models.Index(
                 fields=["id"], condition=~models.Q(vanished_at=None), name="listing_vanished"
             ),
@@ -106,9 +121,9 @@ class ListingVersion(models.Model):
     """A version of a listing, with everything needed to install it."""
 
     class Status(models.TextChoices):
-        ACTIVE = "active"
-        DEPRECATED = "deprecated"
-        DELETED = "deleted"
+        ACTIVE = "active", _("Active")
+        DEPRECATED = "deprecated", _("Deprecated")
+        DELETED = "deleted", _("Deleted")
 
     listing = models.ForeignKey(Listing, models.CASCADE, related_name="versions")
     version = models.CharField(max_length=80, blank=True)

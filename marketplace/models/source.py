@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from acl.platform.jobs.job_rows import JobRow
 from acl.platform.stored_json import StoredJSONField
@@ -12,23 +13,23 @@ class Source(JobRow):
     """A source of listings. Workers read it; the web only queues it."""
 
     class Kind(models.TextChoices):
-        STARTER = "starter", "Comes with Pegboard"
-        REGISTRY = "registry", "MCP registry"
-        DOCKER = "docker", "Docker catalogue"
-        SKILLS = "skills", "Folder of skills"
-        PLUGINS = "plugins", "Plugin marketplace"
-        MCP_JSON = "mcp_json", "Client configuration (mcpServers)"
-        IMPORT = "import", "Loaded by a command"
+        STARTER = "starter", _("Comes with Pegboard")
+        REGISTRY = "registry", _("MCP registry")
+        DOCKER = "docker", _("Docker catalogue")
+        SKILLS = "skills", _("Folder of skills")
+        PLUGINS = "plugins", _("Plugin marketplace")
+        MCP_JSON = "mcp_json", _("Client configuration (mcpServers)")
+        IMPORT = "import", _("Loaded by a command")
 
     # What a person adds; the others are there by themselves.
     ADDED = (Kind.REGISTRY, Kind.DOCKER, Kind.SKILLS, Kind.PLUGINS, Kind.MCP_JSON)
 
     class State(models.TextChoices):
-        NEW = "new", "never read"
-        QUEUED = "queued", "waits for a worker"
-        REFRESHING = "refreshing", "is being read"
-        READY = "ready"
-        FAILED = "failed"
+        NEW = "new", _("never read")
+        QUEUED = "queued", _("waits for a worker")
+        REFRESHING = "refreshing", _("is being read")
+        READY = "ready", _("Ready")
+        FAILED = "failed", _("Failed")
 
     UNDER_WAY = (State.QUEUED, State.REFRESHING)
 

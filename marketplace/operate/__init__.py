@@ -1,3 +1,3 @@
 """Running Pegboard: its embedded servers, backups, database roles, tracing, the audit anchor."""
 
-__all__ = ["audit_anchor", "backups", "deploy_checks", "embedded", "pause", "roles", "telemetry"]
+__all__ = ["audit_anchor", "backups", "embedded", "pause", "roles", "telemetry"]

@@ -1,6 +1,11 @@
-"""Allowed locations of sources: public https URLs, and paths below PEGBOARD_SOURCE_DIRS."""
+"""Locations of sources: public https URLs, archives of repositories, and allowed folders.
 
+We never run `git`: only the guarded HTTP client goes out.
+"""
+
+import re
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from django.conf import settings
 
@@ -8,11 +13,22 @@ from catalog.formats.files import RefusedError
 from catalog.formats.secret_redaction import redact_url
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.models import Source
-from marketplace.sources.repositories import archive_url
 from marketplace.sources.source_problem import LocationNotAllowedError
 
 # These kinds consist of several files, so over HTTP they come as an archive.
 ARCHIVED_KINDS = (Source.Kind.DOCKER, Source.Kind.SKILLS, Source.Kind.PLUGINS)
+# URL templates for the archive of a commit or branch, by host.
+_FORGES = {
+    "github.com": "https://codeload.github.com/{path}/tar.gz/{ref}",
+    "gitlab.com": "https://gitlab.com/{path}/-/archive/{ref}/archive.tar.gz",
+    "codeberg.org": "https://codeberg.org/{path}/archive/{ref}.tar.gz",
+    "bitbucket.org": "https://bitbucket.org/{path}/get/{ref}.tar.gz",
+}
+NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
+ARCHIVES = (".tar.gz", ".tgz", ".zip")
+_TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>(?s:.+)))?\Z")
+# Names of dots only ("..") would lead to another repository.
+_PART = re.compile(r"(?!\.+$)[\w.-]{1,100}")
 
 
 def check_location(kind: str, location: str) -> None:
@@ -41,3 +57,24 @@ def resolve_allowed_path(location: str) -> Path:
     if not any(path.is_relative_to(Path(one).resolve()) for one in settings.PEGBOARD_SOURCE_DIRS):
         raise LocationNotAllowedError
     return path
+
+
+def archive_url(address: str, *, ref: str = "") -> str:
+    """Return the URL of the archive: of a repository at a known forge, or the address itself."""
+    parts = urlsplit(address)
+    if parts.path.endswith(ARCHIVES):
+        return address
+    form = _FORGES.get(parts.hostname or "")
+    tree = _TREE.search(parts.path)
+    path = _TREE.sub("", parts.path).strip("/").removesuffix(".git")
+    names = path.split("/")
+    if form is None or len(names) < 2 or not all(map(_PART.fullmatch, names)):
+        raise RefusedError(NO_ARCHIVE)
+    wanted = ref or (tree["ref"] if tree else "HEAD")
+    return form.format(path=path, ref=quote(wanted, safe="/.-_"))
+
+
+def folder_in_url(address: str) -> str:
+    """Return the folder within the repository that the address points to, or ""."""
+    tree = _TREE.search(urlsplit(address).path)
+    return (tree["folder"] or "").strip("/") if tree else ""

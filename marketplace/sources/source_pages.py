@@ -1,8 +1,11 @@
 """Admin pages of sources: list, add, details, refresh, remove."""
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from acl.pages.frame import PageRequest, frame_of, render_page
@@ -10,24 +13,61 @@ from acl.pages.staff_pages import admins_only
 from catalog.formats.files import RefusedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.models import Source
-from marketplace.sources.source_details import list_sources, source_details
-from marketplace.sources.source_forms import (
-    HINTS,
-    SUGGESTED_SOURCES,
-    AddSourceForm,
-    ChangeSourceForm,
-)
+from marketplace.models.source import ADDED_KINDS
 from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
     BuiltInSourceError,
     NotRefreshableError,
     add_source,
     change_source,
+    list_sources,
     remove_source,
     request_refresh,
+    source_details,
 )
 
 TEMPLATES = "sources/"
+# Choices of the refresh interval, in hours.
+SCHEDULES = [
+    ("1", gettext_lazy("Every hour")),
+    ("6", gettext_lazy("Every six hours")),
+    ("24", gettext_lazy("Every day")),
+    ("168", gettext_lazy("Every week")),
+    ("0", gettext_lazy("Only by hand")),
+]
+# Hints shown beside each kind of source.
+HINTS = {
+    "registry": gettext_lazy("An API such as https://registry.example.com, or a JSON file."),
+    "docker": gettext_lazy("An archive, a repository at a known forge, or a folder."),
+    "skills": gettext_lazy("An archive, a repository at a known forge, or a folder."),
+    "plugins": gettext_lazy(
+        "A repository at a known forge, an archive, a marketplace.json, or a folder."
+    ),
+    "mcp_json": gettext_lazy("A file with mcpServers, at a URL or on this machine."),
+}
+# Well-known sources to start with. None of them is read before an admin adds it.
+SUGGESTED_SOURCES = [
+    ("registry", "MCP registry", "https://registry.modelcontextprotocol.io"),
+    ("docker", "Docker's MCP catalogue", "https://github.com/docker/mcp-registry"),
+    ("skills", "Superpowers, skills", "https://github.com/obra/superpowers"),
+    ("plugins", "Awesome Copilot, plugins", "https://github.com/github/awesome-copilot"),
+]
+
+
+class AddSourceForm(forms.Form):
+    """Form for a new source."""
+
+    kind = forms.ChoiceField(choices=ADDED_KINDS)
+    location = forms.CharField(max_length=500)
+    title = forms.CharField(max_length=200, required=False)
+    schedule_hours = forms.TypedChoiceField(choices=SCHEDULES, coerce=int, initial="24")
+
+
+class ChangeSourceForm(forms.Form):
+    """Form for the settings of a source."""
+
+    enabled = forms.BooleanField(required=False)
+    schedule_hours = forms.IntegerField(min_value=0, max_value=8_760)
 
 
 @admins_only
@@ -52,7 +92,7 @@ def add(request: PageRequest) -> HttpResponse:
         except (EndpointNotAllowedError, LocationNotAllowedError) as refused:
             form.add_error("location", str(refused))
         except RefusedError as refused:
-            form.add_error("location", f"This {refused.reason}.")
+            form.add_error("location", _("This location %(reason)s.") % {"reason": refused.reason})
         else:
             return redirect("source", slug=source.slug)
     kinds = [(value, label, HINTS[value]) for value, label in form.fields["kind"].choices]  # type: ignore[attr-defined]
@@ -111,7 +151,7 @@ def remove(request: PageRequest, slug: str) -> HttpResponse:
         raise Http404
     if request.method == "POST":
         remove_source(by=request.user, source=details.source)
-        messages.success(request, f"{details.source.title} is removed.")
+        messages.success(request, _("%(title)s was removed.") % {"title": details.source.title})
         return redirect("sources")
     context = {"details": details, "source": details.source}
     return render_page(request, f"{TEMPLATES}remove.html", context, frame=frame_of(request))

@@ -1,5 +1,7 @@
 """Errors of reading a source, with messages that say what to do."""
 
+from django.utils.translation import gettext as _
+
 
 class SourceProblemError(Exception):
     """The source as a whole cannot be read. `reason` is a code for machines."""
@@ -20,5 +22,5 @@ class LocationNotAllowedError(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "A path on this machine must be below a folder that PEGBOARD_SOURCE_DIRS names."
+            _("A path on this machine must be below a folder that PEGBOARD_SOURCE_DIRS allows.")
         )

@@ -12,11 +12,10 @@ from typing import Any
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, decode, parse_json, read_bytes
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.servers.net.guarded_fetch import Bounds, FetchedDocument, fetch
+from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
 from marketplace.models import Source
 from marketplace.sources.archives import strip_top_folder, unpack
-from marketplace.sources.repositories import archive_url, folder_in_url
-from marketplace.sources.source_location import resolve_allowed_path
+from marketplace.sources.source_location import archive_url, folder_in_url, resolve_allowed_path
 from marketplace.sources.source_problem import NotModifiedError, SourceProblemError
 
 MB = 1024 * 1024
@@ -24,11 +23,11 @@ DOCUMENT = Bounds(most_bytes=20 * MB, seconds=60)
 ARCHIVE = Bounds(most_bytes=60 * MB, seconds=300)
 _MOST_DEFECTS = 1_000
 _STATUS_MESSAGES = {
-    401: "It wants somebody to sign in, which sources cannot.",
-    403: "It wants somebody to sign in, which sources cannot.",
+    401: "It requires a sign-in, which sources do not support.",
+    403: "It requires a sign-in, which sources do not support.",
     404: "There is nothing at this address.",
-    410: "There is nothing at this address any more.",
-    429: "It was asked too often; it is asked again at the next refresh.",
+    410: "There is no longer anything at this address.",
+    429: "It limits the rate of requests. Pegboard tries again at the next refresh.",
 }
 
 Fetch = Callable[..., FetchedDocument]
@@ -119,7 +118,7 @@ class Reading:
         if document.status == 304 and headers:
             raise NotModifiedError
         if document.status != 200:
-            words = _STATUS_MESSAGES.get(document.status, "It cannot answer at the moment.")
+            words = _STATUS_MESSAGES.get(document.status, "It cannot respond at the moment.")
             raise SourceProblemError(f"status_{document.status}", words)
         return document
 

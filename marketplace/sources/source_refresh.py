@@ -13,6 +13,7 @@ from time import monotonic
 from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.job_rows import (
     GAVE_UP,
@@ -23,7 +24,7 @@ from acl.platform.jobs.job_rows import (
 )
 from catalog.formats.descriptors import Defect, canonical_json
 from catalog.formats.files import RefusedError
-from catalog.servers.net.guarded_fetch import fetch as guarded_fetch
+from catalog.servers.net.guarded_requests import fetch as guarded_fetch
 from catalog.servers.net.outgoing_errors import OutgoingError
 from marketplace.listings.listing_store import StoredListings, store_offers
 from marketplace.listings.offers import Offer
@@ -61,7 +62,7 @@ def refresh_source(pk: int, *, fetch: Fetch = guarded_fetch) -> None:
     except OvertakenError:
         return
     except NotModifiedError:
-        _finish(source, "Nothing has changed since it was last read.")
+        _finish(source, gettext_noop("Nothing has changed since the last refresh."))
     except _EXPECTED as problem:
         pass_.fail(problem)
 
@@ -78,7 +79,7 @@ def _claim(pk: int) -> Source | None:
         source.run += 1
         move(
             source, State.REFRESHING, run=source.run, attempts=F("attempts") + 1, done=0,
-            total=None, message="Is being read.", reason="", sent_at=Now(), tried_at=Now(),
+            total=None, message=gettext_noop("Reading."), reason="", sent_at=Now(), tried_at=Now(),
         )  # fmt: skip
     return source
 

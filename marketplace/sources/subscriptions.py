@@ -1,9 +1,15 @@
-"""Adding, changing and removing sources. Workers read them; this module only writes rows."""
+"""Listing, adding, changing and removing sources. Workers read what is at their locations."""
+
+from dataclasses import dataclass
 
 import structlog
 from django.contrib.auth.models import User
+from django.core.paginator import Page, Paginator
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import REFRESH_SOURCE
@@ -14,20 +20,56 @@ from marketplace.models import Listing, Source
 from marketplace.sources.source_location import check_location
 
 log = structlog.get_logger(__name__)
+_DEFECTS_ON_A_PAGE = 50
 
 
 class NotRefreshableError(Exception):
     """An imported source has no location to read again."""
 
     def __init__(self) -> None:
-        super().__init__("This was loaded by a command: run the command again.")
+        super().__init__(_("A command loaded this source. Run the command again to refresh it."))
 
 
 class BuiltInSourceError(Exception):
     """Built-in sources cannot be changed or removed."""
 
     def __init__(self) -> None:
-        super().__init__("This source belongs to Pegboard and cannot be changed or removed.")
+        super().__init__(_("This source belongs to Pegboard and cannot be changed or removed."))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDetails:
+    """A source with counts of its listings, and a page of defects."""
+
+    source: Source
+    listings: int
+    installed: int
+    vanished: int
+    defects: Page  # rows of `Source.report`
+
+
+def list_sources() -> QuerySet[Source]:
+    """Return all sources with their number of listings, without their possibly long reports."""
+    offered = Count("listings", filter=Q(listings__vanished_at=None))
+    return Source.objects.annotate(offered=offered).defer("report").order_by("title", "pk")
+
+
+def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
+    """Return one source, or None."""
+    source = Source.objects.select_related("by").filter(slug=slug).first()
+    if source is None:
+        return None
+    own = Listing.objects.filter(source=source)
+    figures = own.aggregate(
+        listings=Count("pk", filter=Q(vanished_at=None)),
+        vanished=Count("pk", filter=~Q(vanished_at=None)),
+    )
+    defects = Paginator(source.report.get("defects", []), _DEFECTS_ON_A_PAGE).get_page(page)
+    return SourceDetails(source, installed=_count_installed(own), defects=defects, **figures)
+
+
+def _count_installed(own: QuerySet[Listing]) -> int:
+    return Integration.objects.filter(listing__in=own.values("slug")).count()
 
 
 @transaction.atomic
@@ -71,7 +113,11 @@ def request_refresh(*, by: User, source: Source) -> bool:
     if source.kind == Source.Kind.IMPORT:
         raise NotRefreshableError
     resting = Source.objects.filter(pk=source.pk).exclude(state__in=Source.UNDER_WAY)
-    waits = {"state": Source.State.QUEUED, "reason": "", "message": "Waits for a worker."}
+    waits = {
+        "state": Source.State.QUEUED,
+        "reason": "",
+        "message": gettext_noop("Waiting for a worker."),
+    }
     if not resting.update(sent_at=Now(), attempts=0, **waits):
         return False
     source.refresh_from_db()

@@ -1,22 +1,23 @@
-"""Small words that the pages of the marketplace share."""
+"""Template filters of the marketplace's pages: commands, durations, and stored messages."""
 
 import shlex
 import unicodedata
 from collections.abc import Iterable
 
 from django import template
+from django.utils.translation import gettext as _
 
 register = template.Library()
 
 
 @register.filter
 def command_line(parts: Iterable[str]) -> str:
-    """A command with its parts told apart, and nothing in it that cannot be seen."""
+    """Quote a command for a shell, with invisible characters escaped."""
     return " ".join(_visible(shlex.quote(part)) for part in parts)
 
 
 def _visible(text: str) -> str:
-    """Characters that change how others look, or do not show themselves, as their numbers."""
+    """Escape characters that are invisible, or change how others look."""
     return "".join(
         f"\\u{{{ord(character):x}}}"
         if unicodedata.category(character)[0] in "CZ" and character != " "
@@ -31,6 +32,13 @@ def seconds(number: float | None) -> str:
     if number is None:
         return ""
     if number < 10:
-        return f"{number:.1f} s"
+        return _("%(seconds)s s") % {"seconds": f"{number:.1f}"}
     minutes, rest = divmod(round(number), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    values = {"minutes": minutes, "seconds": rest}
+    return (_("%(minutes)s min %(seconds)s s") if minutes else _("%(seconds)s s")) % values
+
+
+@register.filter
+def translated(text: str) -> str:
+    """Translate a message that a worker stored in English; others stay as they are."""
+    return _(text) if text else ""

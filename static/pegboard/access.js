@@ -52,9 +52,9 @@
     form.querySelector("[data-pending]").value = [...pending].join("\n");
     form.querySelector("[data-looking]").classList.toggle("has-changes", number > 0);
     form.querySelector("[data-forget]").hidden = !number;
-    form.querySelector("[data-count]").textContent = number
-      ? `${number} ${number === 1 ? "change is" : "changes are"} not saved yet.`
-      : "Check or uncheck, then look at what it does.";
+    const { none, one, many } = form.dataset;
+    const text = number === 1 ? one : number ? many.replace("{number}", number) : none;
+    form.querySelector("[data-count]").textContent = text;
     form.querySelector("[type=submit].primary").disabled = !number;
   }
 

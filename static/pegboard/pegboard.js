@@ -10,6 +10,13 @@
     field.form.requestSubmit();
   });
 
+  // What was typed before htmx listened is searched for, too.
+  document.addEventListener("htmx:load", (event) => {
+    if (event.target !== document.body) return;
+    for (const field of document.querySelectorAll("[hx-trigger*=input] input, input[hx-trigger*=input], textarea[hx-trigger*=input]"))
+      if (field.value !== field.defaultValue) field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+
   // Fields that say nothing stay out of the address.
   document.addEventListener("htmx:configRequest", (event) => {
     const fields = event.detail.parameters;
@@ -44,9 +51,9 @@
     const before = label.textContent;
     try {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      label.textContent = "Copied";
+      label.textContent = document.body.dataset.copied;
     } catch {
-      label.textContent = "Copy it by hand";
+      label.textContent = document.body.dataset.copyFailed;
     }
     setTimeout(() => (label.textContent = before), 1600);
   }
@@ -58,12 +65,12 @@
     line.hidden = !text;
     line.querySelector("[data-text]").textContent = text;
   };
-  document.addEventListener("htmx:sendError", () => say("Pegboard does not answer. What you see may be old; try again in a moment."));
+  document.addEventListener("htmx:sendError", () => say(document.body.dataset.unreachable));
   document.addEventListener("htmx:responseError", (event) => {
     const { status } = event.detail.xhr;
     const request = event.detail.xhr.getResponseHeader("X-Request-ID");
-    const told = request ? ` If it stays so, tell an admin this request's id: ${request}.` : "";
-    say(`Pegboard could not answer (${status}). What you see may be old; try again in a moment.${told}`);
+    const { failed, failedRequest } = document.body.dataset;
+    say((request ? failedRequest : failed).replace("{status}", status).replace("{request}", request));
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.successful) say("");

@@ -9,6 +9,7 @@ from acl.keys.key_lifecycle import create_key
 from acl.rights.caller import Caller
 from catalog.models import Capability, Integration
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.replays import replayed
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class People:
         return Caller(self.charlie.pk, self.finance.pk)
 
 
+@replayed
 def invite() -> People:
     """Create the people and their grants."""
     support, finance = GroupFactory.create(name="support"), GroupFactory.create(name="finance")

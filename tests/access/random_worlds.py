@@ -25,7 +25,11 @@ def random_world(random: Random) -> World:
         },
         capabilities={
             pk: CapabilityFacts(
-                random.choice(INTEGRATIONS), mostly(), mostly(), random.choice(AI_ACCESS)
+                random.choice(INTEGRATIONS),
+                mostly(),
+                mostly(),
+                random.choice(AI_ACCESS),
+                ended=random.random() < 0.15,
             )
             for pk in CAPABILITIES
         },

@@ -85,7 +85,10 @@ def test_explanation_gives_advice_where_the_answer_surprises(people: People, sta
 def test_person_explains_what_is_theirs(people: People) -> None:
     told = signed_in(people.alice).get(EXPLAIN, {"capability": SEND}).json()
 
-    assert (told["decision"], told["because"]) == ("allow", "gmail is given to the group support.")
+    assert (told["decision"], told["because"]) == (
+        "allow",
+        "gmail is granted to the group support.",
+    )
 
 
 @pytest.mark.parametrize("name", ["payroll__pay", "wiki__delete_page"])
@@ -109,7 +112,7 @@ def test_person_may_not_ask_about_another(people: People) -> None:
     assert signed_in(people.alice).get(EXPLAIN, asked).status_code == 403
 
 
-def test_staff_are_told_why_somebody_may_nothing(people: People, staff: Client) -> None:
+def test_staff_are_told_why_someone_may_nothing(people: People, staff: Client) -> None:
     User.objects.filter(pk=people.alice.pk).update(is_active=False)
 
     deactivated = staff.get(EXPLAIN, {"user": "alice", "capability": SEND}).json()
@@ -190,9 +193,9 @@ def test_reach_lists_everything_with_its_ground(people: People, staff: Client) -
 
     assert told["count"] == 3
     assert {item["full_name"]: item["ground"]["sentence"] for item in told["items"]} == {
-        "gmail__search": "gmail is given to the group support.",
-        "gmail__send_email": "gmail is given to the group support.",
-        "wiki__read_page": "wiki__read_page is given to the group support.",
+        "gmail__search": "gmail is granted to the group support.",
+        "gmail__send_email": "gmail is granted to the group support.",
+        "wiki__read_page": "wiki__read_page is granted to the group support.",
     }
 
 

@@ -6,10 +6,16 @@ from dataclasses import replace
 import pytest
 
 from acl.rights.caller import Caller
-from catalog.access.explanation import Explanation, Step, explain, explain_own, list_holders
+from catalog.access.explanation import (
+    Explanation,
+    ExplanationStep,
+    explain,
+    explain_own,
+    list_holders,
+)
 from catalog.access.explanation_steps import resolve
 from catalog.access.rights_facts import load_facts
-from catalog.access.rules import Warning_, find_warnings
+from catalog.access.rules import RuleConflict, find_warnings
 from catalog.models import Capability, Rule
 from tests.access.worked_cases import CASES, UNITED_CASES, Case, UnitedCase
 from tests.access.worlds import store, usable
@@ -185,12 +191,12 @@ def test_new_rule_is_warned_about_if_the_case_surprises(number: int, newest_firs
         assert_that_it_names_both(warning, CASES[number - 1])
 
 
-def assert_that_it_names_both(warning: Warning_, case: Case) -> None:
-    """Check that the warning says "“rule” … beats “rule”", in this order."""
+def assert_that_it_names_both(warning: RuleConflict, case: Case) -> None:
+    """Check that the warning says "“rule” … overrides “rule”", in this order."""
     sentence = warning.sentence
     for name in sorted(WORDS, key=len, reverse=True):
         sentence = sentence.replace(name, WORDS[name])
-    winner, loser = sentence.split(" beats ")
+    winner, loser = sentence.split(" overrides ")
     assert f"“{case.decides.partition(': ')[2]}”" in winner
     assert f"“{case.beaten.partition(': ')[2]}”" in loser
 
@@ -224,7 +230,7 @@ def explained(caller: Caller) -> Explanation:
     return found
 
 
-def in_short(step: Step) -> str:
+def in_short(step: ExplanationStep) -> str:
     """A rule in the words of the cases, anything else by its kind."""
     if step.kind != "rule":
         return step.kind

@@ -211,7 +211,7 @@ def random_change(random: Random, world: World) -> tuple[Change, World]:
     subject = random.choice([{"user": random.choice(users)}, {"group": random.choice(groups)}])
     group = random.choice(groups)
     if verb in {"grant", "revoke"}:
-        change = Change(verb, target=thing(about), **somebody(subject))
+        change = Change(verb, target=thing(about), **someone(subject))
         facts = GrantFacts(**about, **subject)
         (after.grants.add if verb == "grant" else after.grants.discard)(facts)
     elif verb in {"rule", "unrule"}:
@@ -227,7 +227,7 @@ def random_change(random: Random, world: World) -> tuple[Change, World]:
         change = Change(
             verb,
             target=thing({"integration": rule.integration, "capability": rule.capability}),
-            **somebody({"user": rule.user, "group": rule.group}),
+            **someone({"user": rule.user, "group": rule.group}),
             space=Space.objects.get(pk=rule.space),
             effect=Rule.Effect(rule.effect),
         )
@@ -248,7 +248,7 @@ def thing(about: Mapping[str, int | None]) -> Integration | Capability:
     return Capability.objects.get(pk=about["capability"] or 0)
 
 
-def somebody(subject: Mapping[str, int | None]) -> dict[str, Any]:
+def someone(subject: Mapping[str, int | None]) -> dict[str, Any]:
     models: dict[str, type[Model]] = {"user": User, "group": Group}
     return {
         kind: models[kind]._default_manager.get(pk=pk)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
 from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
-from catalog.access.rules import RuleRefused, Warning_, add_rule, find_warnings, remove_rule
+from catalog.access.rules import RuleConflict, RuleRefused, add_rule, find_warnings, remove_rule
 from catalog.models import Rule
 from tests.access.people import People
 from tests.access.worlds import usable
@@ -28,7 +28,7 @@ def desk(people: People, root: Space) -> Space:
     return create_space(by=None, group=people.support, parent=root, name="Desk")
 
 
-def cases(warnings: list[Warning_]) -> list[int]:
+def cases(warnings: list[RuleConflict]) -> list[int]:
     return [warning.case for warning in warnings]
 
 
@@ -105,7 +105,7 @@ def test_exception_beside_a_deny_is_warned_about(people: People, root: Space, or
     (warning,) = find_warnings(space=root, **second)
 
     assert warning.case == 27
-    assert "“deny gmail” beats “allow gmail__send_email”" in warning.sentence
+    assert "“deny gmail” overrides “allow gmail__send_email”" in warning.sentence
     assert "grant only gmail__send_email" in warning.instead
 
 
@@ -127,7 +127,7 @@ def test_precise_deny_further_up_is_warned_about(people: People, root: Space, de
     found = find_warnings(space=desk, effect=ALLOW, integration=people.gmail)
 
     assert cases(found) == [30]
-    assert found[0].instead == "To keep gmail__send_email out, deny it in Desk as well."
+    assert found[0].instead == "To keep the deny, add “deny gmail__send_email” in Desk as well."
 
 
 def test_precise_deny_above_a_broad_allow_is_warned_about(

@@ -18,7 +18,7 @@ from acl.models import Space
 from catalog.lookups.catalog_queries import list_names
 from catalog.models import Rule
 from tests.access.people import People, client_of
-from tests.access.ways import WAYS, Way, change, hide_something, told
+from tests.access.ways import WAYS, Way, change, end, hide_something, told
 from tests.examples import EXAMPLES
 from tests.factories import (
     lay_down,
@@ -58,6 +58,8 @@ OTHERS = {
     "api-access-holders",
     "api-access-rules",
     "api-access-rule",
+    "api-capability-state",  # tests/runtime
+    "api-own-capabilities",
 }
 OTHERS |= {  # tests/installing/test_api.py
     "api-integration-confirm",  # tests/authority/test_confirmation.py
@@ -82,7 +84,7 @@ OTHERS |= {  # tests/installing/test_api.py
     ),
 }
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
-OTHERS |= {"api-meta"}  # the same for everybody
+OTHERS |= {"api-meta"}  # the same for everyone
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")
 
 
@@ -163,6 +165,7 @@ LOSSES: dict[str, Callable[[People], object]] = {
     "the integration is disabled": lambda people: change(people.gmail, enabled=False),
     "the integration is quarantined": lambda people: change(people.gmail, state="quarantined"),
     "the integration is uninstalled": lambda people: people.gmail.delete(),
+    "its time is over": lambda people: end(people.gmail, people.support),
     "alice leaves the group": lambda people: people.alice.groups.clear(),
     "alice is deactivated": lambda people: change(people.alice, is_active=False),
     "the group is removed": lambda people: people.support.delete(),

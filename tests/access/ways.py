@@ -3,14 +3,17 @@
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from random import Random
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from acl.models import Space
-from catalog.models import Capability, Rule
+from catalog.models import Capability, Integration, Rule, RuntimeCapability
 from tests.access.people import People
 from tests.factories import (
     CapabilityFactory,
@@ -112,7 +115,7 @@ def hide_something(people: People, random: Random) -> None:
     words = {"action": action, "description": f"{MESSAGE} {action}", "vector": [1, 0, 0]}
     words["category"] = random.choice(["communication", "other", "payments"])
     words["required_tools"] = ["gmail__send_email", "gmail__search"]
-    match random.randrange(7):
+    match random.randrange(8):
         case 0:
             CapabilityFactory.create(integration=people.payroll, **words)
         case 1:
@@ -134,9 +137,27 @@ def hide_something(people: People, random: Random) -> None:
         case 6:
             away = IntegrationFactory.create(slug=f"b-{action}", connection="disconnected")
             CapabilityFactory.create(integration=away, core=True, **words)
+        case 7:
+            ended = IntegrationFactory.create(slug=f"c-{action}")
+            give(ended, people.support)
+            CapabilityFactory.create(integration=ended, pinned=True, **words)
+            end(ended, people.support)
     hidden = Capability.objects.latest("pk")
     for user in (people.bob, people.alice):
         remember(hidden, user, people.support)
+
+
+def end(integration: Integration, group: Group) -> None:
+    """Make all its capabilities runtime capabilities that expired; no sweep has come yet."""
+    over = timezone.now() - timedelta(seconds=1)
+    for one in integration.capabilities.all():
+        RuntimeCapability.objects.create(
+            integration=integration,
+            name=one.action,
+            full_name=one.full_name,
+            group=group,
+            expires_at=over,
+        )
 
 
 def change(row: Any, **values: Any) -> None:

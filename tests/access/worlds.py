@@ -1,11 +1,13 @@
 """Writes a plain `World` into the database, and asks the database about it."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.db.models import Model
+from django.utils import timezone
 
 from acl.models import GroupPolicy, Space
 from acl.rights.caller import Caller
@@ -13,6 +15,7 @@ from acl.rights.holders import holders_sql
 from catalog.access.explanation import explain_many
 from catalog.access.explanation_steps import resolve
 from catalog.access.rights_facts import load_facts
+from catalog.access.usable_ids import load_access_modes
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -21,6 +24,7 @@ from catalog.models import (
     IntegrationGroupPermission,
     IntegrationUserPermission,
     Rule,
+    RuntimeCapability,
 )
 from catalog.querysets import TABLES as RIGHTS_TABLES
 from tests.oracle import (
@@ -65,6 +69,7 @@ def store(world: World) -> None:
     Capability.objects.bulk_create(
         capability_row(pk, facts) for pk, facts in world.capabilities.items()
     )
+    RuntimeCapability.objects.bulk_create(life_row(pk, world) for pk in world.capabilities)
     Rule.objects.bulk_create(rule_row(rule) for rule in world.rules)
     store_grants(world.grants)
 
@@ -102,6 +107,19 @@ def capability_row(pk: int, facts: CapabilityFacts) -> Capability:
     )
 
 
+def life_row(pk: int, world: World) -> RuntimeCapability:
+    """Return a row that makes it a runtime capability, expired or not; no sweep has come yet."""
+    facts = world.capabilities[pk]
+    now = timezone.now()
+    return RuntimeCapability(
+        integration_id=facts.integration,
+        name=f"action_{pk}",
+        full_name=capability_row(pk, facts).full_name,
+        group_id=min(world.groups),
+        expires_at=now - timedelta(seconds=1) if facts.ended else now + timedelta(days=1),
+    )
+
+
 def rule_row(rule: RuleFacts) -> Rule:
     return Rule(
         space_id=rule.space,
@@ -129,8 +147,9 @@ def store_grants(grants: Iterable[GrantFacts]) -> None:
 
 def usable(caller: Caller) -> dict[int, Effect]:
     """Return the database's answer in the oracle's form."""
-    rows = Capability.objects.usable_by(caller).with_access(caller)
-    return {row.pk: "propose" if vars(row)["asks_first"] else "allow" for row in rows}
+    modes = load_access_modes(caller, None)
+    assert modes.keys() == set(Capability.objects.usable_by(caller).values_list("pk", flat=True))
+    return {pk: "propose" if mode == 1 else "allow" for pk, mode in modes.items()}
 
 
 def explained(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:

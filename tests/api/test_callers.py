@@ -73,14 +73,14 @@ def test_key_for_many_users_asks_for_the_user(key: str) -> None:
     assert response.json()["field"] == "user"
 
 
-def test_person_may_not_name_somebody_else(people: People) -> None:
+def test_person_may_not_name_someone_else(people: People) -> None:
     client = Client()
     client.force_login(people.alice)
 
     assert refusal(client, {"user": "bob"})[0] == 403
 
 
-def test_staff_may_name_anybody(people: People) -> None:
+def test_staff_may_name_anyone(people: People) -> None:
     people.bob.is_staff = True
     people.bob.save()
     client = Client()

@@ -16,7 +16,7 @@ PROXIED = {"X-Forwarded-For": AWAY}
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
-def test_process_lives_without_asking_anybody(path: str) -> None:
+def test_process_lives_without_asking_anyone(path: str) -> None:
     assert Client().get(path).status_code == 200  # this test has no database, so a query would fail
 
 

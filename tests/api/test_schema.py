@@ -35,7 +35,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-SCOPES = ("select", "discover", "execute", "admin")
+SCOPES = ("select", "discover", "execute", "register", "admin")
 
 
 def ask(operation: APIOperation, headers: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
 from catalog.models import Capability
+from discovery.answer.formats.provider_formats import FORMATS
 from discovery.models import Turn
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
@@ -49,7 +50,7 @@ def test_answer_has_every_field_of_the_interface(key: str) -> None:
     assert set(answer) == {
         "selected", "core_included", "excluded_count", "reason", "discovery_suggested", "direct",
         "degraded", "degraded_because", "turn_id", "tokens", "prompt", "tools", "timings",
-        "renamed", "mode",
+        "renamed", "mode", "fit",
     }  # fmt: skip
     assert set(answer["tokens"]) == {"all", "selected", "saved", "injected"}
     assert {"rendering", "total"} <= set(answer["timings"])
@@ -108,7 +109,7 @@ def test_space_of_the_group_can_be_named(key: str, people: People) -> None:
     assert space == Space.objects.get(group=people.support)
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini", "mcp"])
+@pytest.mark.parametrize("provider", FORMATS)
 def test_tools_are_written_for_each_provider(key: str, provider: str) -> None:
     answer = post(client_with(key), {**MAIL, "format": provider})
 

@@ -2,7 +2,7 @@
 
 Python calls an audit hook for each name lookup, connection and program, whichever library asked for
 it (https://docs.python.org/3/library/audit_events.html). A hook cannot be removed, so there is one,
-which does nothing while nobody records.
+which does nothing while nobody records. The first recording adds it: it is called for a great deal.
 """
 
 import socket
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,9 +48,15 @@ _open: list[Doors] = []
 @contextmanager
 def recorded() -> Iterator[Doors]:
     """Record and refuse whatever leaves this process."""
+    _add_hook()
     _open.append(doors := Doors())
     yield doors
     _open.remove(doors)
+
+
+@cache
+def _add_hook() -> None:
+    sys.addaudithook(_hook)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -75,6 +82,3 @@ def _target(event: str, arguments: tuple[Any, ...]) -> str:
 
 def _text(host: Any) -> str:
     return host.decode() if isinstance(host, bytes) else str(host)
-
-
-sys.addaudithook(_hook)

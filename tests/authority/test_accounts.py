@@ -13,12 +13,12 @@ from acl.models import AuditEntry
 from catalog.models import Integration
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.secrets.secret_store import set_secret
-from discovery.calls.call_worker import run_call
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with
 from tests.authority.conftest import Staff, session_of
 from tests.calls.conftest import loop
+from tests.calls.worker import run_call
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp_client.addresses import evil_server
 

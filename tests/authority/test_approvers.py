@@ -12,8 +12,8 @@ from pytest_django.fixtures import Settings
 from acl.accounts.service_accounts import create_service_account
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey
+from acl.rights.approvers import NOBODY_ELSE, Approver, eligibility_of
 from catalog.models import Capability
-from discovery.calls.approvers import NOBODY_ELSE, Approver, eligibility_of
 from discovery.models import Call
 from tests.access.people import People
 from tests.authority.conftest import Staff, session_of
@@ -153,7 +153,7 @@ def test_single_admin_is_told_what_to_do(people: People, settings: Settings) -> 
     assert answer.status_code == 202
     assert NOBODY_ELSE in answer.json()["message"]
     assert NOBODY_ELSE in page
-    assert "Nobody but the asker could approve it" in inbox
+    assert "Only the requester could approve this call" in inbox
     assert 'aria-label="1 waits"' in inbox or "1" in inbox
     assert (refused, by_key) == (403, 403)
     assert NOBODY_ELSE not in browser.get(f"/approvals/{call}/").content.decode()

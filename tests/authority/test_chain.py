@@ -35,11 +35,11 @@ ACTS: list[tuple[str, dict[str, Any]]] = [
     ("/api/v1/execute", SEND),
     (
         "/api/v1/meta/execute_tool",
-        {"arguments": {"name": "gmail__send_email", "params": {}}},
+        {"arguments": {"name": "gmail__send_email", "arguments": {}}},
     ),
     (
         "/api/v1/meta/mcp__call_tool",
-        {"arguments": {"server_name": "gmail", "tool_name": "send_email", "params": {}}},
+        {"arguments": {"server_name": "gmail", "tool_name": "send_email", "arguments": {}}},
     ),
 ]
 
@@ -110,13 +110,13 @@ def test_acting_for_others_with_the_right_is_recorded_and_shown(
     assert (entry.by, entry.subject_id, entry.subject_name) == (actor, people.alice.pk, "alice")
     for page in ("/account/", "/approvals/"):
         shown = session_of(people.alice).get(page).content.decode()
-        assert "Others acted for you" in shown
+        assert "Actions on your behalf" in shown
         assert name in shown
         assert "Others acted" not in session_of(people.bob).get(page).content.decode()
 
 
 @pytest.mark.parametrize(("kind", "path", "body"), LOOKS, ids=[look[0] for look in LOOKS])
-def test_looking_as_somebody_else_is_recorded_once_an_hour(
+def test_looking_as_someone_else_is_recorded_once_an_hour(
     people: People, staff: Staff, kind: str, path: str, body: dict[str, Any] | None
 ) -> None:
     client = session_of(staff.grace)
@@ -172,8 +172,8 @@ def test_call_of_the_person_themselves_is_nobody_elses(people: People, staff: St
     call = Call.objects.get()
     asked = {"user": "alice", "arguments": {"call_id": str(call.pk)}}
 
-    for somebody in (staff.hugo, staff.root):
-        client = session_of(somebody)
+    for someone in (staff.hugo, staff.root):
+        client = session_of(someone)
         assert client.get(f"/api/v1/calls/{call.pk}").status_code == 404
         assert client.post("/api/v1/meta/get_call", asked, KIND).status_code == 404
         assert client.post(f"/api/v1/calls/{call.pk}/cancel", {}, KIND).status_code == 404
@@ -297,7 +297,7 @@ def test_audit_entry_has_the_chain_of_a_proposal(people: People) -> None:
 
 
 def by_mcp(client: Client) -> dict[str, Any]:
-    params = {"name": "gmail__send_email", "params": {}}
+    params = {"name": "gmail__send_email", "arguments": {}}
     message = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -356,8 +356,8 @@ def test_actor_takes_back_what_they_asked_for_and_nobody_else_does(
     ]
     pages = [f"/approvals/{call}/" for call in calls]
 
-    for somebody in (people.bob, staff.grace):
-        session_of(somebody).post(pages[0], {"cancel": "1"})
+    for someone in (people.bob, staff.grace):
+        session_of(someone).post(pages[0], {"cancel": "1"})
     before = Call.objects.get(pk=calls[0]).state
     session_of(staff.hugo).post(pages[0], {"cancel": "1"})
     session_of(people.alice).post(pages[1], {"cancel": "1"})
@@ -381,7 +381,7 @@ def test_pages_name_the_chain(people: People, staff: Staff) -> None:
     log = browser.get("/audit/").content.decode()
     lines = b"".join(browser.get("/audit/export.jsonl?by=alice")).decode()
 
-    for word in ("hugo", "signed in", "alice", "Shared ones only"):
+    for word in ("hugo", "signed in", "alice", "Shared accounts only"):
         assert word in pages[0]
     for word in ("bob", f"key backend ({keyed.key_prefix}…)", "alice"):
         assert word in pages[1]

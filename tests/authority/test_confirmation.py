@@ -26,8 +26,8 @@ from catalog.servers.tasks import check_integrations, sync_integrations
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.installs.install_requests import TargetChangedError
 from marketplace.installs.integration_management import pending_update, start_update
-from marketplace.integrations.health_check_request import check_now
 from marketplace.integrations.import_confirmation import target_to_confirm
+from marketplace.integrations.server_health import check_now
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, UserFactory, active_model
 

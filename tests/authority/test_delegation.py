@@ -1,7 +1,7 @@
 """No sequence of requests increases the reach of an actor.
 
 The oracle is independent of `acl.delegation`: it reads the tables and lists in words everything
-that somebody can do with the credentials they hold.
+that someone can do with the credentials they hold.
 """
 
 from collections.abc import Callable, Iterable
@@ -179,7 +179,7 @@ def do_something(town: Town, hands: Hands) -> None:
     by = town.random.choice(principals)
     actions: list[Callable[..., None]] = [make_a_key, make_a_key, rotate_one, revoke_one]
     if isinstance(by, User) and by.is_staff:  # the pages about people are for staff
-        actions += [change_groups, invite_somebody, switch_somebody, make_an_account]
+        actions += [change_groups, invite_someone, switch_someone, make_an_account]
     town.random.choice(actions)(town, hands, by)
 
 
@@ -217,7 +217,7 @@ def change_groups(town: Town, hands: Hands, by: User) -> None:
     change(by=by, person=person, group=town.random.choice(town.groups))
 
 
-def switch_somebody(town: Town, hands: Hands, by: User) -> None:
+def switch_someone(town: Town, hands: Hands, by: User) -> None:
     change = town.random.choice([deactivate, reactivate])
     change(by=by, person=town.random.choice(town.people))
 
@@ -227,7 +227,7 @@ def make_an_account(town: Town, hands: Hands, by: User) -> None:
     town.people.append(create_service_account(by=by, name=name, groups=town.some_groups()))
 
 
-def invite_somebody(town: Town, hands: Hands, by: User) -> None:
+def invite_someone(town: Town, hands: Hands, by: User) -> None:
     """Have the actor invite an address of their own and accept."""
     name = f"invited-{User.objects.count()}"
     role = town.random.choice(Invitation.Role.values)
@@ -240,7 +240,7 @@ REFUSALS = (DelegationRefused, KeyRefused, PeopleRefused)
 
 def gained(before: frozenset[str], after: frozenset[str]) -> set[str]:
     """Return the words gained. An account that an admin invited acts only for itself, in groups
-    that the admin could have joined: that is no power over anybody else."""
+    that the admin could have joined: that is no power over anyone else."""
     new = ServiceAccount.objects.values_list("user_id", flat=True)
     accepted = Invitation.objects.exclude(person=None).values_list("person_id", flat=True)
     known = {f"as {pk} with {scope}" for pk in (*new, *accepted) for scope in SCOPES}

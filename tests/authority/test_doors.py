@@ -44,18 +44,18 @@ from catalog.models import (
 )
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
-from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
-from discovery.calls.call_worker import run_call
 from discovery.models import Call
 from marketplace.models import Installation, Listing, Source
 from marketplace.sources.catalog_import import import_loaded
 from marketplace.sources.kinds.source_kinds import READERS
 from tests.authority.doors import Doors, recorded
+from tests.calls.worker import run_call
 from tests.databases import taken_back
 from tests.factories import CapabilityFactory, SourceFactory, give, waiting_call
 from tests.hostile.asking import parts_of, send
@@ -125,6 +125,7 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # The operator configures remote embeddings; here the model is local.
     "catalog.embed_capabilities": ("ids", NOTHING),
     "catalog.sweep_embeddings": (None, NOTHING),
+    "catalog.expire_capabilities": (None, NOTHING),
     "marketplace.sweep_listings": (None, NOTHING),
     "discovery.forget_experiences": (None, NOTHING),
 }
@@ -307,9 +308,8 @@ def doors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Doors]:
     """Record what leaves the process. Circuit breakers are reset, so that failing servers are
     retried."""
     policy = Policy(failures=1_000_000, first_pause=0, longest_pause=0)
-    loop = ConnectionLoop(lambda: Connections(policy=policy))
-    for module in (server_requests, probe):
-        monkeypatch.setattr(module, "connection_loop", loop)
+    loop = ConnectionLoop(lambda: ConnectionPool(policy=policy))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     with recorded() as doors:
         yield doors
     loop.stop()

@@ -119,7 +119,7 @@ def test_account_without_a_confirmed_address_signs_in_by_both(db: None, name: st
     assert is_signed_in(sign_in_as(name))
 
 
-def test_name_that_is_somebodys_address_signs_nobody_else_in(alice: User) -> None:  # noqa: F811
+def test_name_that_is_someones_address_signs_nobody_else_in(alice: User) -> None:  # noqa: F811
     User.objects.create_user(EMAIL, "evil@example.com", "another password")
 
     assert not is_signed_in(sign_in_as(EMAIL, "another password"))
@@ -155,7 +155,7 @@ def test_links_are_limited_alike(alice: User) -> None:  # noqa: F811
     assert statuses[EMAIL][-1] == 429
 
 
-def test_taking_somebodys_address_is_answered_like_a_free_one(
+def test_taking_someones_address_is_answered_like_a_free_one(
     alice: User,  # noqa: F811
     support: Group,  # noqa: F811
 ) -> None:

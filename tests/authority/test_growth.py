@@ -17,8 +17,7 @@ from tests.authority.patterns import product_patterns, unicode_patterns, unreada
 WORKED_OUT = {
     "acl.rights.rights_statement": "names of our own SQL parameters",
     "catalog.servers.client.variable_rules": "compiled at import from names in that module",
-    "catalog.trust.phrases": "compiled at import from phrases.txt",
-    "marketplace.installs.packages.suggested_bounds": "one escaped name, which repeats nothing",
+    "catalog.trust.scanner": "compiled at import from phrases.txt",
 }
 # Exponential growth shows with few characters, quadratic growth with thousands.
 FEW, MANY = (16, 24, 32, 40), 2_000

@@ -52,6 +52,9 @@ KINDS: dict[str, Callable[[Cast], dict[str, Any]]] = {
     "key of root": lambda c: {
         "group": c.people.support, "scopes": [*ALL], "owner": c.root, "acts_for_users": True,
     },
+    "registering key": lambda c: {
+        "group": c.people.support, "scopes": ["admin", "register"], "acts_for_users": True,
+    },
 }  # fmt: skip
 
 
@@ -107,6 +110,16 @@ WANTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
         {**KEY, "scopes": ["select"], "owner": "robot"},
         {"root": 201, "staff": 201, "key of staff": 201, "group key": 403, "backend key": 201},
     ),
+    "registering": (
+        {**KEY, "scopes": ["register"], "owner": "robot"},
+        {"root": 201, "staff": 201, "deputy": 201, "registering key": 201, "group key": 403,
+         "backend key": 403, "key of staff": 403, "key of root": 403, "alice": 403},
+    ),
+    "registering for users": (
+        {**KEY, "scopes": ["admin", "register"], "acts_for_users": True},
+        {"root": 201, "deputy": 201, "registering key": 201, "staff": 403, "backend key": 403,
+         "key of root": 403},
+    ),
     "for another group": (
         {**KEY, "group": "finance", "scopes": ["admin"]},
         {"root": 201, "staff": 201, "group key": 403, "key of staff": 403, "key of root": 403},
@@ -160,6 +173,19 @@ ROTATED: dict[str, tuple[Callable[[Cast], dict[str, Any]], dict[str, int]]] = {
         {"root": 201, "deputy": 201, "staff": 403, "group key": 403, "backend key": 201},
     ),
     "of the group": (KINDS["group key"], {"staff": 201, "group key": 201, "alice": 403}),
+    "that registers": (
+        KINDS["registering key"],
+        {
+            "root": 201,
+            "deputy": 201,
+            "registering key": 201,
+            "staff": 403,
+            "group key": 403,
+            "backend key": 403,
+            "key of root": 403,
+            "alice": 403,
+        },
+    ),
 }
 ROTATIONS = [
     pytest.param(old, actor, status, id=f"{what}, by {actor}")
@@ -215,8 +241,32 @@ def test_staff_get_no_superusers_key_from_the_page(cast: Cast) -> None:
     answer = cast.actor("staff").post("/keys/new/", typed)
 
     assert answer.status_code == 422
-    assert "would act as somebody else" in answer.content.decode()
+    assert "would act as another person" in answer.content.decode()
     assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(("actor", "status"), [("staff", 200), ("alice", 404), ("group key", 302)])
+def test_scope_register_is_given_on_the_page_by_who_holds_it(
+    cast: Cast, actor: str, status: int
+) -> None:
+    typed = {
+        "name": "maker", "groups": [cast.people.support.pk], "scopes": ["register"],
+        "whom": "owner", "owner": "staff", "lifetime": "30",
+    }  # fmt: skip
+
+    answer = cast.actor(actor).post("/keys/new/", typed)
+
+    assert answer.status_code == status
+    assert ApiKey.objects.filter(scopes=["register"]).exists() == (actor == "staff")
+
+
+def test_refused_scope_is_named(cast: Cast) -> None:
+    body = {**KEY, "scopes": ["admin", "register"], "acts_for_users": True}
+
+    problem = cast.actor("key of root").post(KEYS, json.dumps(body), JSON).json()
+
+    assert (problem["field"], "register" in problem["detail"]) == ("scopes", True)
+    assert "admin" not in problem["detail"]
 
 
 def trusted_with(person: User, *codenames: str) -> None:
@@ -234,7 +284,7 @@ def test_djangos_admin_gives_no_flag_that_the_giver_lacks(cast: Cast) -> None:
 
     answer = cast.actor("deputy").post(page, form)
 
-    assert "Only a superuser makes superusers." in answer.content.decode()
+    assert "Only a superuser can make someone a superuser." in answer.content.decode()
     cast.people.alice.refresh_from_db()
     assert not cast.people.alice.is_superuser
 
@@ -351,6 +401,6 @@ def test_revoking_a_key_ends_what_was_made_with_it(cast: Cast) -> None:
     page = root.get(f"/keys/{own.pk}/revoke/").content.decode()
     root.post(f"/keys/{own.pk}/revoke/")
 
-    assert "These keys were made with it, and end too" in page
+    assert "These keys were created with it and will be revoked, too" in page
     answers = [one.get(KEYS).status_code for one in (client, child, grandchild, rotated)]
     assert answers == [401, 401, 401, 200]

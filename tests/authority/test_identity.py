@@ -54,7 +54,7 @@ THINGS = (
     Thing("/srv/d", "mcp", command=("npx", "-y", "github-mcp@1.0.0")),
     Thing("/srv/e", "mcp", words="A list of tools."),
     Thing("/srv/f", "mcp", words="Another list of tools."),
-    Thing("/srv/g", "mcp", endpoint="https://api.example/mcp", words="The same by somebody else."),
+    Thing("/srv/g", "mcp", endpoint="https://api.example/mcp", words="The same by someone else."),
 )
 
 

@@ -89,7 +89,7 @@ def test_the_text_is_there_once_an_admin_has_approved_the_installation(alice: Us
     assert Installation.objects.get().state == State.EMBEDDING
 
 
-def test_an_update_keeps_the_old_text_until_somebody_has_looked(alice: User) -> None:
+def test_an_update_keeps_the_old_text_until_someone_has_looked(alice: User) -> None:
     integration = served(alice)
     update = begin_update(
         by=alice, integration=integration, descriptor=chat(POISON, "2.0"),
@@ -125,7 +125,7 @@ def test_a_refused_text_stays_out_of_the_next_update_with_the_same_words(alice: 
     assert Integration.objects.get().description == "Talks to people."
 
 
-def test_what_somebody_proposed_is_reviewed_when_it_is_installed(alice: User) -> None:
+def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> None:
     group = GroupFactory.create()
     bob = UserFactory.create(groups=[group])
     proposal = propose_server(
@@ -144,6 +144,10 @@ def test_what_somebody_proposed_is_reviewed_when_it_is_installed(alice: User) ->
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
+        "catalog/registration/category_assignment.py",
+        "assign_categories",
+    ): "a category of our own list",
+    (
         "catalog/registration/descriptor_rows.py",
         "store_integrations",
     ): "takes ReviewedIntegration only",
@@ -154,7 +158,7 @@ WRITERS = {
     ("catalog/registration/descriptor_rows.py", "_capability"): "called by store_capabilities",
     ("catalog/registration/descriptor_rows.py", "_assign"): "called by store_integrations",
     (
-        "catalog/registration/definition_review.py",
+        "catalog/registration/definition_acceptance.py",
         "_accept_texts",
     ): "the text that an admin has approved",
     (

@@ -45,7 +45,7 @@ VALUES = [
 ]
 BODIES = {
     "execute": '{{"name": "gmail__send_email", "arguments":\n {{"to": {0}}}}}',
-    "meta/execute_tool": '{{"arguments":\n {{"name": "x", "params": {{"to": {0}}}}}}}',
+    "meta/execute_tool": '{{"arguments":\n {{"name": "x", "arguments": {{"to": {0}}}}}}}',
     "select": '{{"message":\n {0}}}',
     "discover": '{{"message":\n {0}}}',
 }
@@ -69,7 +69,7 @@ def test_a_body_is_refused_with_its_place_and_nothing_is_stored(
 def test_a_message_of_mcp_is_refused_as_one(key: str, value: str) -> None:
     body = (
         '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_tool", '
-        f'"arguments": {{"name": "gmail__send_email", "params": {{"to": {value}}}}}}}}}'
+        f'"arguments": {{"name": "gmail__send_email", "arguments": {{"to": {value}}}}}}}}}'
     )
 
     assert error(send(key, body)) == (400, -32700)

@@ -170,7 +170,7 @@ def test_a_call_belongs_to_the_group_that_gives_the_tool(everywhere: People) -> 
 def test_a_turn_keeps_all_groups_it_was_asked_in(everywhere: People) -> None:
     client = key_for()
 
-    turn_id = _post(client, "select", message="pay somebody")["turn_id"]
+    turn_id = _post(client, "select", message="pay someone")["turn_id"]
 
     turn = Turn.objects.get(pk=turn_id)
     assert turn.group == everywhere.finance  # the first by name

@@ -15,7 +15,7 @@ from tests.factories import UserFactory
 
 
 @pytest.mark.parametrize("name", ["GRACE", "Grace", "head@example.com", "HEAD@example.com"])
-def test_no_service_account_looks_like_somebody(people: People, staff: Staff, name: str) -> None:
+def test_no_service_account_looks_like_someone(people: People, staff: Staff, name: str) -> None:
     User.objects.filter(pk=staff.root.pk).update(email="head@example.com")
 
     with pytest.raises(ServiceAccountRefused):
@@ -23,13 +23,13 @@ def test_no_service_account_looks_like_somebody(people: People, staff: Staff, na
 
 
 @pytest.mark.parametrize("name", ["Head@example.com", "nobody@example.com"])
-def test_an_address_as_a_name_is_refused_without_telling_whether_it_is_somebodys(
+def test_an_address_as_a_name_is_refused_without_telling_whether_it_is_someones(
     people: People, staff: Staff, name: str
 ) -> None:
     User.objects.filter(pk=staff.root.pk).update(email="head@example.com")
     _, raw = invite(by=staff.root, email="eve@example.com", groups=[people.support])
 
-    with pytest.raises(PeopleRefused, match="your own address"):
+    with pytest.raises(PeopleRefused, match="your own e-mail address"):
         accept(raw=raw, username=name, password="correct horse battery")
 
 

@@ -14,10 +14,10 @@ from pytest_django.fixtures import Settings
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
 from catalog.models import Capability
+from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.approvals import count_waiting
 from discovery.calls.call_sweeper import sweep
 from discovery.calls.execution import execute
-from discovery.calls.queue_limits import TooManyWaitingError
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import client_with
@@ -78,7 +78,7 @@ def _asks_first(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize(("lose", "reason", "told"), LOSSES.values(), ids=LOSSES)
-def test_call_of_somebody_who_lost_the_right_leaves_the_queue(
+def test_call_of_someone_who_lost_the_right_leaves_the_queue(
     people: People, staff: Staff, lose: Loss, reason: str, told: bool
 ) -> None:
     _, raw = create_key(
@@ -104,7 +104,7 @@ def test_call_of_somebody_who_lost_the_right_leaves_the_queue(
     sweep()
     call.refresh_from_db()
     assert (call.state, call.reason) == (Call.State.CANCELLED, reason)
-    assert "left the approval queue" in call.message
+    assert "was removed from the queue" in call.message
     entry = AuditEntry.objects.get(action="call.left_queue")
     assert (entry.actor_kind, entry.details["reason"]) == ("system", reason)
     if told:
@@ -139,8 +139,8 @@ def test_call_is_told_at_once_where_the_sweeper_has_not_come_by(people: People) 
 def test_call_whose_right_stays_goes_on_waiting(people: People, staff: Staff) -> None:
     session_of(staff.hugo).post("/api/v1/execute", {**SEND, "user": "alice"}, KIND)
     session_of(people.alice).post("/api/v1/execute", SEND, KIND)
-    everybody = Permission.objects.get(codename="act_for_others")
-    people.support.permissions.add(everybody)  # hugo also has it by his group
+    everyone = Permission.objects.get(codename="act_for_others")
+    people.support.permissions.add(everyone)  # hugo also has it by his group
     staff.hugo.user_permissions.clear()
 
     sweep()
@@ -165,7 +165,7 @@ def test_so_many_wait_and_then_it_is_told_what_to_do(
         "method": "tools/call",
         "params": {
             "name": "execute_tool",
-            "arguments": {"name": "gmail__send_email", "params": {}},
+            "arguments": {"name": "gmail__send_email", "arguments": {}},
         },
     }
     by_model = browser.post("/mcp", message, KIND).json()["result"]
@@ -175,10 +175,10 @@ def test_so_many_wait_and_then_it_is_told_what_to_do(
     room = browser.post("/api/v1/execute", SEND, KIND)
 
     assert refused.status_code == by_other.status_code == 429
-    assert "2 calls of alice wait for approval" in refused.json()["detail"]
+    assert "alice already has 2 calls awaiting approval" in refused.json()["detail"]
     assert again.json()["call_id"] == first.json()["call_id"]
     assert by_model["isError"]
-    assert "2 calls of alice" in by_model["content"][0]["text"]
+    assert "alice already has 2 calls" in by_model["content"][0]["text"]
     assert (bob.status_code, room.status_code) == (202, 202)
 
 
@@ -198,8 +198,8 @@ def test_places_of_whoever_acts_for_many_are_counted(
 
 @pytest.mark.django_db(transaction=True)
 def test_fifty_at_once_do_not_exceed_the_places(transactional_db: None, settings: Settings) -> None:
-    everybody = invite()
-    Capability.objects.filter(pk=everybody.send.pk).update(ai_access="propose")
+    everyone = invite()
+    Capability.objects.filter(pk=everyone.send.pk).update(ai_access="propose")
     settings.PEGBOARD_MAX_WAITING_CALLS = 7
     gate = Barrier(50, timeout=60)
 
@@ -207,7 +207,7 @@ def test_fifty_at_once_do_not_exceed_the_places(transactional_db: None, settings
         gate.wait()
         try:
             return execute(
-                caller=everybody.caller, full_name="gmail__send_email", arguments={}
+                caller=everyone.caller, full_name="gmail__send_email", arguments={}
             ).status
         except TooManyWaitingError:
             return "full"

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from acl.keys.key_lifecycle import create_key
-from discovery.calls.call_digests import digest_of, hash_of, is_unaltered, serialize_arguments
+from discovery.calls.call_arguments import digest_of, hash_of, is_unaltered, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, waiting_call
@@ -75,7 +75,7 @@ def test_a_row_that_cannot_be_displayed_hides_no_other_and_can_be_rejected(
         assert "cannot be displayed" in items[str(broken.pk)]["unreadable"]
     assert client.get("/approvals/").status_code == 200
     assert "This call cannot be displayed" in page.content.decode()
-    assert "Approve this call" not in page.content.decode()
+    assert "Approve call" not in page.content.decode()
     assert (yes.status_code, no.status_code) == (409, 302)
     assert not is_unaltered(broken)
 
@@ -93,12 +93,12 @@ def test_difference_to_the_last_approved_call_is_for_those_who_decide(people: Pe
     told = client.get(f"/api/v1/approvals/{second.pk}").json()["compared"]
     own = owner.get(f"/approvals/{second.pk}/").content.decode()
 
-    assert "First call of this tool" in alone
+    assert "No call of this tool has been approved" in alone
     assert {one["name"]: one["change"] for one in told["arguments"]} == {
         "to": "changed", "text": "equal", "bcc": "new", "cc": "gone",
     }  # fmt: skip
     assert told["id"] == str(first.pk)
-    assert [word in page for word in ("changed", "same as before", "no longer sent")] == [True] * 3
+    assert [word in page for word in ("changed", "unchanged", "removed")] == [True] * 3
     assert "dora" in page
     assert "dora" not in own
     assert "[U+043E CYRILLIC SMALL LETTER O]" in page

@@ -23,6 +23,7 @@ from tests.factories import GroupFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 SELECT, DISCOVER, EXECUTE, ADMIN = ("select",), ("discover",), ("execute",), ("admin",)
+REGISTER = ("register",)
 NOBODY: tuple[str, ...] = ()
 # The longest matching prefix decides.
 ASKED_FOR = {
@@ -33,6 +34,12 @@ ASKED_FOR = {
     "POST api/v1/discover": DISCOVER,
     "GET api/v1/capabilities": DISCOVER,
     "POST api/v1/capabilities/batch": DISCOVER,
+    "POST api/v1/capabilities": REGISTER,
+    "PUT api/v1/capabilities/": REGISTER,
+    "DELETE api/v1/capabilities/": REGISTER,
+    "GET api/v1/runtime-capabilities": REGISTER,
+    "GET api/v1/runtime-capabilities/": (*REGISTER, *ADMIN),
+    "POST api/v1/runtime-capabilities/": ADMIN,
     "GET api/v1/categories": DISCOVER,
     "GET api/v1/tree": DISCOVER,
     "GET api/v1/names": DISCOVER,

@@ -47,7 +47,7 @@ def test_half_sent_requests_keep_nobody_waiting(port: int) -> None:
     slow = [begin(port, sent) for sent in SLOW * 8]
 
     answers = [is_answered(port) for _ in range(20)]
-    for _ in range(4):  # slowly, without blocking anybody
+    for _ in range(4):  # slowly, without blocking anyone
         for one in slow[:16]:
             one.sendall(b"a")
         answers.append(is_answered(port))

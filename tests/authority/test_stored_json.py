@@ -14,7 +14,7 @@ from acl.audit.recorder import record
 from acl.models import AuditEntry
 from acl.platform.stored_json import StoredJSONField
 from catalog.models import Definition
-from catalog.registration.definition_review import store_definitions
+from catalog.registration.definition_comparison import store_definitions
 from discovery.models import Outcome, Turn
 from tests.access.audit_log import commit
 from tests.access.people import People, invite

@@ -26,7 +26,7 @@ from discovery.evaluation.training.evidence import (
     read_questions,
 )
 from discovery.select.ranking.answer_places import Candidate, choose
-from discovery.select.ranking.fusion import judge
+from discovery.select.ranking.fusion import Judged, judge
 from discovery.select.ranking.scales import GENERAL
 from discovery.select.ranking.thresholds import cut
 
@@ -84,10 +84,15 @@ def selection(asked: Sequence[Question]) -> tuple[float, float, float]:
     return tuple(np.mean([_selected(question) for question in asked], axis=0).tolist())
 
 
+def _least(question: Question, judged: Sequence[Judged]) -> float:
+    share = GENERAL.share(len(question.ideals) - 1)
+    return cut([row.score for row in judged], share=share)
+
+
 def _selected(question: Question) -> tuple[float, float, float]:
     judged = judge(question.evidence, question.features)
     candidates = [Candidate(key, row.score, row.clause_scores) for key, row in enumerate(judged)]
-    chosen = choose(candidates, max_tools=10, threshold=cut([row.score for row in judged]))
+    chosen = choose(candidates, max_tools=10, threshold=_least(question, judged))
     right = sum(bool(question.right[place.candidate.key]) for place in chosen)
     return len(chosen), 100 * right / question.wanted, 100 * right / max(1, len(chosen))
 

@@ -34,7 +34,7 @@ from catalog.registration.register import register
 from catalog.registration.scratch_catalog import scratch_catalog
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled, score_ranking
-from discovery.learning.experience_recorder import record
+from discovery.learning.experience_store import record_experience
 from discovery.learning.learning_review import review
 from discovery.models import Experience, Turn
 from discovery.select.selection import Asked
@@ -110,7 +110,7 @@ def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Ran
         called = [wrong] if wrong else labelled.relevant
         turn = select_for_turn(Asked(labelled.query, caller)).turn_id
         keys = [room.keys[identifier] for identifier in called]
-        record(turn=Turn.objects.get(pk=str(turn)), called=keys, score=1.0)
+        record_experience(turn=Turn.objects.get(pk=str(turn)), called=keys, score=1.0)
 
 
 def recall(room: Room, messages: Sequence[Labelled], *depths: int) -> list[float]:

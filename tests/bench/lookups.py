@@ -34,17 +34,18 @@ def measure() -> dict[str, Any]:
 
 
 def _by_listing(caller: Any) -> object:
-    from catalog.lookups.catalog_queries import Filters, list_capabilities
+    from catalog.lookups.catalog_queries import CapabilityFilters, list_capabilities
 
-    return list_capabilities(caller=caller, filters=Filters(category="api"), limit=PAGE)
+    return list_capabilities(caller=caller, filters=CapabilityFilters(category="api"), limit=PAGE)
 
 
 def _by_sql(caller: Any) -> object:
+    from catalog.access.tool_readiness import attach_readiness
     from catalog.models import Capability
 
     fitting = Capability.objects.usable_by(caller).filter(category="api")
-    page = fitting.with_access(caller).select_related("integration").order_by("full_name")[:PAGE]
-    return fitting.count(), list(page)
+    page = fitting.select_related("integration").order_by("full_name")[:PAGE]
+    return fitting.count(), attach_readiness(caller, list(page))
 
 
 def _callers() -> list[Any]:

@@ -110,7 +110,7 @@ def _fill(size: int) -> None:
     import numpy as np
     from django.db import connection
 
-    from catalog.embedding.model_switch import register_configured_model
+    from catalog.embedding.stored_models import register_configured_model
     from catalog.models import EmbeddingModel, Integration
     from marketplace.listings.search_index import describe_missing
     from marketplace.models import Listing, Source

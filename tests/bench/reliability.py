@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from catalog.embedding.provenance import provenance
+from catalog.embedding.shipped_model import read_provenance
 
 SIDE, MARGIN, BESIDE = 360, 48, 190
 COLOURS = ("#b45309", "#0e7490", "#7c3aed", "#15803d", "#be123c", "#475569")
@@ -21,7 +21,7 @@ FEWEST = 10
 
 def main() -> None:
     """Write the diagram to the standard output."""
-    sys.stdout.write(picture(provenance()["reliability"]))
+    sys.stdout.write(picture(read_provenance()["reliability"]))
 
 
 def picture(tenths: list[dict[str, Any]]) -> str:

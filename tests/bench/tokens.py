@@ -104,19 +104,20 @@ def _entry(row: Any, level: Any) -> str:
     """Return the entry as lookups answer it, without its token count."""
     from catalog.lookups.detail_levels import describe_capability
     from catalog.lookups.listing_cache import build_entry
+    from catalog.readiness.readiness import ToolReadiness
 
-    body = describe_capability(build_entry(row), asks_first=False, detail=level, row=row)
+    body = describe_capability(build_entry(row), readiness=ToolReadiness(), detail=level, row=row)
     return canonical_json({name: value for name, value in body.items() if name != "tokens"})
 
 
 def _row(descriptor: Descriptor) -> Any:
-    from catalog.formats.parameter_summary import parameters_summary
     from catalog.models import Capability, Integration
+    from catalog.registration.derived_columns import summarize_parameters
 
     names = {each.name for each in Capability._meta.get_fields()} - {"integration"}
     known = {name: getattr(descriptor, name) for name in names if hasattr(descriptor, name)}
     known["tags"] = list(descriptor.tags)
-    known["parameters_summary"] = parameters_summary(descriptor.input_schema)
+    known["parameters_summary"] = summarize_parameters(descriptor.input_schema)
     return Capability(integration=Integration(slug=descriptor.integration), **known)
 
 

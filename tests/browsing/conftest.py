@@ -4,7 +4,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from catalog.embedding.model_switch import register_configured_model
+from catalog.embedding.stored_models import register_configured_model
 from marketplace.listings.listing_store import store_listings
 from marketplace.listings.search_index import embed_listings
 from marketplace.models import Listing

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from acl.rights.caller import Caller
-from catalog.embedding.model_switch import register_configured_model
+from catalog.embedding.stored_models import register_configured_model
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.lexical import DIMENSIONS
 from catalog.models import EmbeddingModel, Integration

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.accounts.spaces import create_space
@@ -54,7 +54,7 @@ def test_pages_hold_long_names_in_every_window(
     keep_picture(page, "marketplace-empty")
 
     assert found == []
-    expect(page.get_by_role("heading", name="Nothing is on offer yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="No listings yet")).to_be_visible()
 
 
 def world(time: Listing) -> tuple[Installation, Installation]:
@@ -92,3 +92,18 @@ def world(time: Listing) -> tuple[Installation, Installation]:
         under_way, State.CHECKING, message="Looks at the command, the address and the secrets."
     )
     return failed, under_way
+
+
+def test_what_is_typed_before_scripts_have_loaded_is_searched_for(
+    page: Page, admin: User, starter: Listing, live_server: LiveServer
+) -> None:
+    sign_in(page, admin, live_server)
+    held: list[Route] = []
+    page.route("**/htmx*.js", lambda script: held.append(script))
+
+    page.goto("/marketplace/", wait_until="commit")
+    page.get_by_label("Search the marketplace").press_sequentially("time elsewhere")
+    for script in held:
+        script.continue_()
+
+    expect(page.locator(".market-count")).to_contain_text("for “time elsewhere”")

@@ -59,7 +59,7 @@ def words(client: Client, path: str, status: int = 200) -> str:
     return " ".join(response.content.decode().split())
 
 
-def test_everybody_may_look_and_only_admins_see_how_it_is_installed(
+def test_everyone_may_look_and_only_admins_see_how_it_is_installed(
     as_alice: Client, time: Listing
 ) -> None:
     listed, detail = (
@@ -68,7 +68,7 @@ def test_everybody_may_look_and_only_admins_see_how_it_is_installed(
     )
 
     assert "What time it is." in listed
-    assert "Ask an admin for it" in detail
+    assert "Ask an admin to install it" in detail
     assert "uvx" not in detail
     assert 'href="https://example.com/time"' in detail
     assert 'href="https://example.com/a"' in detail
@@ -101,7 +101,7 @@ def test_form_begins_one_installation_however_often_it_is_sent(
     assert Secret.objects.get().name == "TOKEN"
     assert "canary" not in progress
     assert "Wait for a worker" in progress
-    assert words(as_admin, "/marketplace/listings/time/").count("See how it goes") == 1
+    assert words(as_admin, "/marketplace/listings/time/").count("View progress") == 1
 
 
 def test_listing_that_requires_a_refused_variable_says_so_before_it_asks_for_a_secret(
@@ -142,7 +142,7 @@ def test_optional_variable_that_is_refused_is_told_and_not_asked_for(
     ("more", "told"),
     [
         ({"confirmed": ""}, "Confirm the command."),
-        ({"confirmed": "0" * 64}, "The command is another one by now."),
+        ({"confirmed": "0" * 64}, "The command has changed."),
         ({"groups": ["999999"]}, "is not one of the available choices"),
         ({"key": ""}, "required"),
     ],
@@ -167,7 +167,7 @@ def test_admin_without_the_permission_sees_why_not(client: Client, time: Listing
     staff.user_permissions.add(Permission.objects.get(codename="install_stdio"))
     after = words(client, "/marketplace/listings/time/install/")
 
-    assert "You may not install what runs programs here." in before
+    assert "You are not allowed to install servers that run programs on this machine." in before
     assert "Can install servers that run programs on this machine" in before
     assert refused.status_code == 422
     assert not Installation.objects.exists()
@@ -186,7 +186,7 @@ def test_groups_are_found_by_their_names_and_those_of_their_spaces(
 
     assert "Lisbon" in found
     assert "checked" in kept
-    assert "No group and no space has such a name." in none
+    assert "No group or space has this name." in none
 
 
 def test_steps_say_how_far_it_is_and_what_failed(
@@ -209,7 +209,7 @@ def test_steps_say_how_far_it_is_and_what_failed(
     assert 'hx-trigger="every 1s"' in under_way.content.decode()
     assert "hx-trigger" not in failed.content.decode()
     assert "It crashed: another version may work." in failed.content.decode()
-    assert "Connect its account" not in failed.content.decode()
+    assert "Connect account" not in failed.content.decode()
     assert f'href="/integrations/{one.integration.slug}/#secrets"' in signed_out
     assert (states["Fetch"], states["Connect"], states["Store"]) == ("done", "failed", "ahead")
 
@@ -226,11 +226,11 @@ def test_failed_one_is_tried_again_and_one_under_way_cancelled(
     cancelled = words(as_admin, path)
     as_admin.post(path + "retry/")
 
-    assert "Cancel it" in asked
+    assert "Cancel installation" in asked
     assert untouched == State.QUEUED
     assert "was not installed" in cancelled
     assert Installation.objects.get().state == State.QUEUED
-    assert "What was tried before" in words(as_admin, path)
+    assert "Earlier attempts" in words(as_admin, path)
     assert as_admin.get(path + "retry/").status_code == 405
 
 
@@ -266,8 +266,8 @@ def test_command_with_a_gap_or_without_a_version_is_completed_first(
     newest = words(as_admin, path)
     begun = as_admin.post(path, sent(confirmed=""))
 
-    assert "What its command leaves open" in asked
+    assert "Complete the command" in asked
     assert "/srv/\\u{202e}data" in filled
-    assert "It names no exact version." in newest
+    assert "The command names no exact version." in newest
     assert begun.status_code == 302
     assert Installation.objects.get().state == State.CONFIGURE

@@ -26,7 +26,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.key_lifecycle import create_key
 from catalog.models import Integration
-from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from discovery.calls import call_listener, call_state
 from marketplace.config.celery_servers import PACKAGES
@@ -57,8 +57,7 @@ def worker(
     for package in PACKAGES:
         import_module(f"{package}.tasks")
     loop = ConnectionLoop()
-    for module in (server_requests, probe):
-        monkeypatch.setattr(module, "connection_loop", loop)
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     for module in (call_listener, call_state):
         monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
     calls = call_listener.Listener()
@@ -141,7 +140,7 @@ def test_from_the_first_click_to_the_approved_write(
     call = a_write_waits(backend)
     page.context.clear_cookies()
     sign_in(page, admin, live_server)
-    somebody_approves_it(page)
+    someone_approves_it(page)
     the_backend_learns_of_it(backend, call)
 
 
@@ -218,7 +217,7 @@ def a_write_waits(backend: Client) -> str:
     return str(answer.json()["call_id"])
 
 
-def somebody_approves_it(page: Page) -> None:
+def someone_approves_it(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Approvals").click()
     expect(page.get_by_text("Write a note")).to_be_visible()
@@ -226,7 +225,7 @@ def somebody_approves_it(page: Page) -> None:
     page.get_by_role("link", name="Write a note").click()
     expect(page.get_by_text("Call Tokyo at nine")).to_be_visible()
     keep_picture(page, "first-minute-approval")
-    page.get_by_role("button", name="Approve this call").click()
+    page.get_by_role("button", name="Approve call").click()
 
 
 def the_backend_learns_of_it(backend: Client, call: str) -> None:

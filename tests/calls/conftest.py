@@ -15,7 +15,7 @@ from catalog.models import Capability
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp_client.evil_server import EVIL, QUICK
@@ -44,7 +44,7 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
     settings.PEGBOARD_CALL_SECONDS = 5
     redis_circuit.close()
     policy = Policy(first_pause=0.01, longest_pause=0.05)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK, policy=policy))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK, policy=policy))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()

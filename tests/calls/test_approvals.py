@@ -11,25 +11,25 @@ from pytest_django.fixtures import Settings
 from acl.accounts.service_accounts import create_service_account
 from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
-from catalog.models import Capability, Integration
-from discovery.calls.approval_policy import effective_side_effect, waits_for_person
+from catalog.models import Capability
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
     approve_call,
     reject_call,
 )
-from discovery.calls.call_digests import digest_of
+from discovery.calls.call_arguments import digest_of
 from discovery.calls.call_queries import TooLateError, cancel_call
 from discovery.calls.call_sweeper import sweep
 from discovery.calls.call_view import describe_call
-from discovery.calls.call_worker import run_call
 from discovery.calls.execution import execute
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
-from tests.factories import UserFactory, take_away
+from tests.calls.worker import run_call
+from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, take_away
+from tests.readiness.policy import asks_first
 
 State = Call.State
 HELLO = {"text": "hello"}
@@ -112,7 +112,7 @@ def test_expired_and_decided_and_foreign_ones_are_refused(
 ) -> None:
     second = UserFactory.create(is_staff=True)
     Call.objects.update(expires_at=Now() - timedelta(seconds=1))
-    with pytest.raises(CannotDecideError, match="its time is over"):
+    with pytest.raises(CannotDecideError, match="it has expired"):
         approve(root, asked)
     sweep()
     asked.refresh_from_db()
@@ -140,9 +140,9 @@ def test_who_asked_and_programs_do_not_approve(
     people.alice.refresh_from_db()
     robot = create_service_account(by=None, name="robot", groups=[people.support])
 
-    for somebody in (people.alice, robot, None):
+    for someone in (people.alice, robot, None):
         with pytest.raises(MayNotDecideError):
-            approve_call(by=somebody, call=asked, digest=digest_of(asked))
+            approve_call(by=someone, call=asked, digest=digest_of(asked))
     settings.PEGBOARD_SELF_APPROVAL = True
     approve(people.alice, asked)
 
@@ -153,7 +153,7 @@ def test_yes_gives_no_right_that_is_gone(root: User, asked: Call, people: People
     assert asked.capability is not None
     take_away(asked.capability.integration, people.support)
 
-    with pytest.raises(CannotDecideError, match="may not use"):
+    with pytest.raises(CannotDecideError, match="may no longer use"):
         approve(root, asked)
 
 
@@ -198,6 +198,9 @@ def test_key_of_a_person_approves_by_rest_in_its_own_group(
     assert admin.get("/api/v1/approvals?state=decided").json()["total"] == 1
 
 
+_NAMED = {"delete_all": "delete"}
+
+
 @pytest.mark.parametrize(
     ("policy", "action", "effect", "kind", "trusted", "waits"),
     [
@@ -216,14 +219,22 @@ def test_key_of_a_person_approves_by_rest_in_its_own_group(
         ("all", "look", "read", "manifest", (), True),
     ],
 )
+@pytest.mark.django_db
 def test_what_waits_by_policy(
     settings: Settings, policy: str, action: str, effect: str, kind: str, trusted: Any, waits: bool
 ) -> None:
     settings.PEGBOARD_APPROVE, settings.PEGBOARD_TRUSTED_SERVERS = policy, trusted
-    integration = Integration(slug="mail", kind=kind)
-    capability = Capability(integration=integration, action=action, side_effect=effect)
-
-    assert waits_for_person(capability, asks_first=False) == waits, effective_side_effect(
-        capability
+    integration = IntegrationFactory.create(slug="mail", kind=kind)
+    tool = CapabilityFactory.create(
+        integration=integration,
+        action=action,
+        side_effect=effect,
+        effect_confidence=0.7,
+        effect_evidence={"side_effect": [{"source": "name", "says": _NAMED.get(action, "")}]},
+        annotations={"readOnlyHint": effect == "read"},
     )
-    assert waits_for_person(capability, asks_first=True)
+
+    assert asks_first(tool) == waits
+
+    Capability.objects.filter(pk=tool.pk).update(ai_access="propose")
+    assert asks_first(tool)

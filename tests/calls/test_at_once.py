@@ -12,15 +12,15 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from acl.platform.database_retry import with_a_connection
+from acl.platform.database_retry import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
 from catalog.models import Capability
 from discovery.calls import call_wait
 from discovery.calls.approvals import CannotDecideError, approve_call
-from discovery.calls.call_digests import digest_of
+from discovery.calls.call_arguments import digest_of
 from discovery.calls.call_listener import Listener
 from discovery.calls.call_state import QUEUE
-from discovery.calls.call_worker import run_call, start_call
+from discovery.calls.call_worker import start_call
 from discovery.calls.execution import execute
 from discovery.models import Call
 from tests.access.people import People, invite
@@ -125,7 +125,7 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
         return "approved"
 
     decisions = Counter(at_once(approve))
-    at_once(lambda: run_call(call.pk))
+    at_once(lambda: start_call(call.pk))
     call = call_wait.wait_for_end(call, 10)
 
     assert decisions == {"approved": 1, "late": TIMES - 1}
@@ -142,7 +142,7 @@ def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypat
 
     with ThreadPoolExecutor(1) as threads:
         waited = threads.submit(closing(lambda: call_wait.wait_for_end(call, 20)))
-        run_call(call.pk)
+        start_call(call.pk)
         heard = waited.result()
 
     assert (early.state, heard.state) == ("queued", "completed")
@@ -159,6 +159,7 @@ def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: 
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
     other.close()
 
-    with_a_connection(partial(run_call, pk))
+    retry_on_lost_connection(partial(start_call, pk))
 
-    assert Call.objects.get(pk=pk).state == Call.State.COMPLETED
+    call = call_wait.wait_for_end(Call.objects.get(pk=pk), 10)
+    assert call.state == Call.State.COMPLETED

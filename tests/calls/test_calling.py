@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
@@ -15,16 +16,19 @@ from acl.keys.key_lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from catalog.models import Capability, Integration, Rule
 from catalog.servers.secrets.secret_store import set_secret
+from discovery.calls.approval_queue import list_waiting
+from discovery.calls.approvals import count_waiting
 from discovery.calls.call_queries import find_call
+from discovery.calls.call_state import unexpired
 from discovery.calls.call_sweeper import MOST_ATTEMPTS, sweep
 from discovery.calls.call_view import describe_call
 from discovery.calls.call_wait import wait_for_end
-from discovery.calls.call_worker import run_call
 from discovery.calls.execution import NotFoundError, execute
 from discovery.models import Call
 from tests.access.people import People
 from tests.calls.conftest import Tool
-from tests.factories import lay_down, take_away
+from tests.calls.worker import run_call
+from tests.factories import UserFactory, lay_down, take_away
 
 State = Call.State
 HELLO = {"text": "hello"}
@@ -56,6 +60,23 @@ def test_answer_is_kept_and_told(people: People, tool: Tool) -> None:
     found = find_call(principal=people.alice, pk=call.pk)
     assert found is not None
     assert find_call(principal=people.bob, pk=call.pk) is None
+
+
+def test_every_statement_about_expiry_goes_by_the_same_clock(people: People, tool: Tool) -> None:
+    """The test's transaction has begun before the call expired, and the statements come after."""
+    queued, pending = ask(people, tool()), ask(people, tool("crash"))
+    Call.objects.filter(pk=pending.pk).update(state=State.WAITING)
+    between = RawSQL("now() + (statement_timestamp() - now()) / 2", ())
+    Call.objects.update(expires_at=between)
+
+    called(queued)
+
+    assert (queued.state, queued.attempts) == (State.QUEUED, 0)
+    assert not Call.objects.filter(unexpired()).exists()
+    assert not list(list_waiting())
+    assert count_waiting(by=UserFactory.create(is_superuser=True, is_staff=True)).calls == 0
+    sweep()
+    assert set(Call.objects.values_list("state", flat=True)) == {State.EXPIRED}
 
 
 def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
@@ -160,7 +181,7 @@ def test_outcome_that_nobody_knows_is_no_failure(
 
     assert (call.state, call.reason) == (state, reason)
     assert "canary" not in call.message
-    assert ("is not known" in describe_call(call).message) == (state == State.UNKNOWN)
+    assert ("is unknown whether" in describe_call(call).message) == (state == State.UNKNOWN)
 
 
 def test_call_whose_worker_died_is_never_repeated_unless_it_reads(

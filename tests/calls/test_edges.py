@@ -10,7 +10,6 @@ from pytest_django.fixtures import Settings
 
 from acl.keys.key_lifecycle import create_key
 from catalog.models import Capability, Integration
-from discovery.calls.call_worker import run_call
 from discovery.calls.execution import NotFoundError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.models import Call, Turn
@@ -18,6 +17,7 @@ from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
+from tests.calls.worker import run_call
 from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
 from tests.mcp_client.addresses import evil_server, fine_server
 
@@ -31,7 +31,7 @@ def key(people: People) -> str:
 
 
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finish the call as a worker before anybody waits for it."""
+    """Finish the call as a worker before anyone waits for it."""
     from discovery.calls import execution
 
     def wait(call: Call, seconds: float) -> Call:
@@ -110,7 +110,7 @@ def test_result_comes_by_mcp_as_the_blocks_that_it_is(
         "method": "tools/call",
         "params": {
             "name": "execute_tool",
-            "arguments": {"name": tool().full_name, "params": HELLO},
+            "arguments": {"name": tool().full_name, "arguments": HELLO},
         },
     }
 
@@ -128,7 +128,7 @@ def test_model_asks_what_came_of_its_own_call_that_waited(people: People, tool: 
     begun = call_meta_tool(
         caller=people.caller,
         name="execute_tool",
-        arguments={"name": tool().full_name, "params": HELLO},
+        arguments={"name": tool().full_name, "arguments": HELLO},
     )
     asked: dict[str, Any] = {"name": "get_call", "arguments": {"call_id": begun["call_id"]}}
     bob = replace(people.caller, user_id=people.bob.pk)
@@ -153,7 +153,7 @@ def test_turn_knows_what_was_called_in_it(people: People, tool: Tool) -> None:
     turn = Turn.objects.create(user=people.alice, group=people.support)
     foreign = Turn.objects.create(user=people.bob, group=people.support)
     name = tool().full_name
-    arguments = {"name": name, "params": HELLO}
+    arguments = {"name": name, "arguments": HELLO}
     for each in (turn, foreign):
         call_meta_tool(
             caller=people.caller, name="execute_tool", arguments=arguments, turn_id=each.pk
@@ -212,7 +212,7 @@ def test_server_that_is_not_connected_is_asked_nothing(people: People, tool: Too
     done = call_meta_tool(
         caller=people.caller,
         name="execute_tool",
-        arguments={"name": capability.full_name, "params": HELLO},
+        arguments={"name": capability.full_name, "arguments": HELLO},
     )
 
     assert (done["status"], done["reason"]) == ("failed", "disconnected")

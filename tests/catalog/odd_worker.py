@@ -8,6 +8,7 @@ kills every process that embeds it.
 import os
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from django.conf import settings  # noqa: E402
 
 from catalog.embedding import configured_embedder, embedding_jobs  # noqa: E402
 from catalog.embedding.embedder import Vectors  # noqa: E402
+from catalog.embedding.vector_batches import VectorTable  # noqa: E402
 from tests.catalog.builders import WordyEmbedder  # noqa: E402
 
 
@@ -52,5 +54,10 @@ def around(work: Callable[..., Any], *, before: str, after: str) -> Callable[...
 configured_embedder._providers[settings.PEGBOARD_EMBEDDER] = configured_embedder.LazyEmbedder(
     DeadlyEmbedder
 )
-embedding_jobs._claim = around(embedding_jobs._claim, before="before_claim", after="after_claim")
-embedding_jobs._store = around(embedding_jobs._store, before="after_model", after="after_write")
+VectorTable._claim = around(  # type: ignore[method-assign]
+    VectorTable._claim, before="before_claim", after="after_claim"
+)
+embedding_jobs._TABLE = replace(
+    embedding_jobs._TABLE,
+    store=around(embedding_jobs._store, before="after_model", after="after_write"),
+)

@@ -18,6 +18,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # seconds
 
 
+def broker_url(queue: EmbeddedRedis) -> str:
+    """Return the URL in Celery's notation."""
+    return f"redis+{queue.url.replace('unix', 'socket', 1)}"
+
+
 class Deployment:
     """A queue and the programs started on it; all of them end with the test."""
 
@@ -64,7 +69,7 @@ class Deployment:
         )
 
     def send(self, ids: list[int]) -> None:
-        with current_app.connection_for_write(self.queue.celery_url) as broker:
+        with current_app.connection_for_write(broker_url(self.queue)) as broker:
             embed_capabilities.apply_async((ids,), connection=broker)
 
     def stop(self) -> None:

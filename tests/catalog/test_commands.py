@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.models import Capability, Embedding, LexicalVector
+from catalog.registration.derived_columns import compute_text_hash
 from marketplace.listings.listing_store import built_in_source
 from marketplace.models import Listing
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
@@ -170,3 +171,31 @@ def test_rebuild_gives_what_failed_another_chance() -> None:
     Embedding.objects.update(attempts=5, failure="It was so.")
 
     assert run("rebuild_catalog")["pending"] == 1
+
+
+def test_listing_under_another_name_is_imported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("import_catalog", str(folder))
+    Listing.objects.update(source=built_in_source("starter"))
+
+    call_command("import_catalog", str(folder))
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert "imported server.json: name: io-example-notes is offered by" in said
+    assert "not loaded tools.json" in said
+    assert "1 defects;" in said
+
+
+def test_order_of_keys_changes_no_embedded_text(tmp_path: Path) -> None:
+    properties = {name: {"type": "string"} for name in ("subject", "to", "cc", "body")}
+    hashes = []
+    for order in (properties, dict(reversed(properties.items()))):
+        schema = {"type": "object", "properties": order}
+        tools = [{"name": "send_mail", "description": "Sends a mail.", "inputSchema": schema}]
+        (tmp_path / "tools.json").write_text(json.dumps({"tools": tools}))
+        run("import_catalog", str(tmp_path), "--integration", "mail")
+        assert compute_text_hash(Capability.objects.get()) == Embedding.objects.get().text_hash
+        hashes.append(Embedding.objects.get().text_hash)
+
+    assert hashes[0] == hashes[1]

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 
 from catalog.embedding.embedder import TextRefused, Vectors
 from catalog.embedding.embedding_jobs import (
-    CRASHED,
     claim_overdue_capabilities,
     embed_capabilities,
     embed_pending,
@@ -17,6 +17,7 @@ from catalog.embedding.embedding_jobs import (
     pending_embeddings,
     record_crashes,
 )
+from catalog.embedding.vector_batches import CRASHED
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use
@@ -143,26 +144,36 @@ def test_progress_is_told() -> None:
     assert steps == [(32, 40), (40, 40)]
 
 
+VERSIONS = [{name: f"{name}, version {number}." for name in "abcd"} for number in range(3)]
+
+
+@pytest.fixture
+def stored() -> None:
+    """Four tools that were changed twice, and changed back."""
+    for version in (*VERSIONS, VERSIONS[0]):
+        store(*(tool(name, text) for name, text in version.items()))
+
+
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.data())
-def test_doubled_late_and_shuffled_tasks_end_in_the_same_rows(data: st.DataObject) -> None:
-    Capability.objects.all().delete()
-    versions = [{name: f"{name}, version {number}." for name in "abcd"} for number in range(3)]
-    events: list[dict[str, str] | list[int]] = []
-    for version in versions:
-        store(*(tool(name, text) for name, text in version.items()))
-    store(*(tool(name, text) for name, text in versions[0].items()))
+@given(data=st.data())
+def test_doubled_late_and_shuffled_tasks_end_in_the_same_rows(
+    stored: None, data: st.DataObject
+) -> None:
     tasks = [[key] for key in ids()] + [ids()]
-    events = data.draw(st.permutations([*tasks, *tasks, *versions]))
+    events: list[dict[str, str] | list[int]] = data.draw(
+        st.permutations([*tasks, *tasks, *VERSIONS])
+    )
 
-    for event in events:
-        if isinstance(event, dict):
-            store(*(tool(name, text) for name, text in event.items()))
-        else:
-            embed_capabilities(event)
-    embed_pending()
+    with transaction.atomic():
+        for event in events:
+            if isinstance(event, dict):
+                store(*(tool(name, text) for name, text in event.items()))
+            else:
+                embed_capabilities(event)
+        embed_pending()
 
-    assert Embedding.objects.count() == 4
-    assert_every_vector_is_of_its_text()
+        assert Embedding.objects.count() == 4
+        assert_every_vector_is_of_its_text()
+        transaction.set_rollback(True)

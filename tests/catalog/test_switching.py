@@ -1,23 +1,28 @@
+import threading
+from threading import Event
+
 import pytest
+from django.test import Client
 from pytest_django import Settings
 
-from catalog.embedding import configured_embedder
+from catalog.embedding import configured_embedder, sentence_transformers_embedder
 from catalog.embedding.configured_embedder import answering_embedder
-from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.embedding_jobs import embed_pending
-from catalog.embedding.model_list import ModelIsActiveError, list_model_progress, remove_model
-from catalog.embedding.model_switch import (
+from catalog.embedding.query_vectors import embed_queries
+from catalog.embedding.stored_models import (
+    list_model_progress,
     register_configured_model,
     request_missing_vectors,
     switch_when_complete,
 )
-from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, Embedding, EmbeddingModel
 from catalog.tasks import sweep_embeddings
 from tests.catalog.builders import WordyEmbedder, store, tool
 from tests.catalog.conftest import use
 
 pytestmark = pytest.mark.django_db
+PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 
 @pytest.fixture
@@ -159,15 +164,81 @@ def test_failed_provider_is_not_tried_for_each_request(monkeypatch: pytest.Monke
     assert len(tries) == 1
 
 
-def test_model_that_answers_cannot_be_given_up(both: None) -> None:
-    sweep_embeddings()
-
-    remove_model(name="newer", by=None)
-
-    with pytest.raises(ModelIsActiveError):
-        remove_model(name="wordy", by=None)
-    assert list(EmbeddingModel.objects.values_list("name", flat=True)) == ["wordy"]
-
-
 def test_query_goes_by_the_configured_model_where_none_is_stored() -> None:
     assert answering_embedder().name == "wordy"
+
+
+def test_chosen_embedder_that_cannot_load_is_told_though_another_one_answers(
+    both: None, monkeypatch: pytest.MonkeyPatch, settings: Settings, admin_client: Client
+) -> None:
+    settings.STORAGES = settings.STORAGES | {"staticfiles": PLAIN_FILES}
+    monkeypatch.setitem(
+        configured_embedder._providers, "openai", configured_embedder.LazyEmbedder(missing)
+    )
+
+    part = admin_client.get("/readyz").json()["parts"]["model"]
+    page = admin_client.get("/integrations/").content.decode()
+
+    assert embed_queries(["hello"]).model == "wordy"
+    assert (part["ok"], part["problem"]) == (False, "the model file is missing")
+    assert "the model file is missing" in page
+
+
+def test_requests_go_on_by_words_while_the_model_loads(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, embedder: WordyEmbedder
+) -> None:
+    store(tool("send_email"))
+    monkeypatch.setitem(
+        configured_embedder._providers, "onnx", configured_embedder.LazyEmbedder(missing)
+    )
+    gate = Event()
+
+    def slow() -> WordyEmbedder:
+        gate.wait(60)
+        return embedder
+
+    settings.PEGBOARD_EMBEDDER = "sentence-transformers"
+    provider = configured_embedder.LazyEmbedder(slow)
+    monkeypatch.setitem(configured_embedder._providers, "sentence-transformers", provider)
+    monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
+
+    configured_embedder.start_embedder()
+    told = configured_embedder.embedder_problem()
+    with pytest.raises(EmbedderLoading):
+        embed_queries(["a message that nobody has sent before"])
+    gate.set()
+    for thread in threading.enumerate():
+        if thread.name == "embedder":
+            thread.join(60)
+
+    assert told == "The embedding model is loading."
+    assert configured_embedder.embedder_problem() == ""
+    assert provider.get() is embedder
+
+
+@pytest.mark.parametrize(
+    ("embedder", "model", "told"),
+    [
+        ("onnx", "", ""),
+        ("openai", "small", "PEGBOARD_EMBEDDING_KEY is not set"),
+        (
+            "sentence-transformers",
+            "nobody/has-this-model",
+            "neither a folder nor in the local cache",
+        ),
+        ("sentence-transformers", "no model's name", "neither a folder nor in the local cache"),
+        ("sentence-transformers", "", ""),
+    ],
+)
+def test_start_names_what_the_chosen_embedder_lacks(
+    embedder: str, model: str, told: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_EMBEDDER, settings.PEGBOARD_EMBEDDING_MODEL = embedder, model
+    monkeypatch.setattr(sentence_transformers_embedder, "find_spec", lambda name: name)
+    there = configured_embedder.obvious_embedder_problem()
+    monkeypatch.setattr(sentence_transformers_embedder, "find_spec", lambda name: None)
+    absent = configured_embedder.obvious_embedder_problem()
+
+    assert told in there
+    assert bool(there) == bool(told)
+    assert ("is not installed" in absent) == (embedder == "sentence-transformers")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from catalog.embedding.document_vectors import embed_documents
+from catalog.embedding.embedder import embed_documents
 from catalog.embedding.embedding_text import embedding_text
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import WordyEmbedder

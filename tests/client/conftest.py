@@ -21,10 +21,10 @@ from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from discovery.calls import call_listener, call_state
 from discovery.calls.approvals import approve_call
-from discovery.calls.call_digests import digest_of
+from discovery.calls.call_arguments import digest_of
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
@@ -93,7 +93,7 @@ def _worker(
     settings.PEGBOARD_APPROVE = "propose"
     settings.PEGBOARD_CALL_WAIT_SECONDS = 1
     redis_circuit.close()
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     for module in (call_listener, call_state):
         monkeypatch.setattr(module, "QUEUE", "calls of a client")

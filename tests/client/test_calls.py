@@ -80,7 +80,7 @@ def test_what_a_model_asks_for_is_done(key: str, notes: Capability, connect: Con
     wrong = pegboard.run_tool(plan, "notes__echo", {"words": 1}, user="alice")
     unknown = pegboard.run_tool(plan, "notes__ech", {}, user="alice")
     searched = pegboard.run_tool(every, "search_tools", {"query": "notes"}, user="alice")
-    params = {"name": "notes__echo", "params": {"text": "again"}}
+    params = {"name": "notes__echo", "arguments": {"text": "again"}}
     through = pegboard.run_tool(every, "execute_tool", params, user="alice")
     own = pegboard.run_tool(plan, "gmail__send_email", {}, user="alice")
 

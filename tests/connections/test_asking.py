@@ -18,7 +18,7 @@ from catalog.servers.connections.connection_params import build_server
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.health_history import MAX_CHECKS, record_health
 from catalog.servers.connections.server_requests import call_tool, check_server, close_connection
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.secret_store import set_secret
 from catalog.servers.tasks import check_integration
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()
@@ -89,7 +89,7 @@ def test_nothing_starts_without_its_secrets(settings: Settings, loop: Connection
     assert loop.run(_open_keys) == []
 
 
-async def _open_keys(connections: Connections) -> list[str]:
+async def _open_keys(connections: ConnectionPool) -> list[str]:
     return connections.open_keys()
 
 
@@ -116,7 +116,7 @@ def test_health_is_written_in_words_and_bounded() -> None:
     assert [tool["name"] for tool in tools.tools] == ["echo"]
     assert (good.connection, good.health) == ("connected", "")
     assert bad.connection == "failing"
-    assert bad.health.startswith("It ended by itself.")
+    assert bad.health.startswith("The server exited unexpectedly.")
     assert [(check.reason, "ImportError" in check.last_words) for check in bad.checks.all()] == [
         ("crashed", True)
     ]

@@ -12,7 +12,7 @@ from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.connection_policy import BackOff, Policy
-from catalog.servers.connections.session_pool import Connections, close_idle_forever
+from catalog.servers.connections.session_pool import ConnectionPool, close_idle_forever
 from tests.mcp_client.evil_server import QUICK, server, text_of
 
 IMPATIENT = Policy(
@@ -21,13 +21,13 @@ IMPATIENT = Policy(
 
 
 def in_pool(
-    ask: Callable[[Connections], Awaitable[Any]],
+    ask: Callable[[ConnectionPool], Awaitable[Any]],
     policy: Policy = IMPATIENT,
     limits: ServerLimits = QUICK,
     **more: Any,
 ) -> Any:
     async def run() -> Any:
-        connections = Connections(policy=policy, limits=limits, **more)
+        connections = ConnectionPool(policy=policy, limits=limits, **more)
         try:
             return await ask(connections)
         finally:
@@ -45,7 +45,7 @@ async def reason_of(asked: Awaitable[Any]) -> Reason | None:
 
 
 def test_second_call_starts_nothing_and_a_changed_server_does() -> None:
-    async def ask(connections: Connections) -> list[str]:
+    async def ask(connections: ConnectionPool) -> list[str]:
         asked = [("a", server()), ("a", server()), ("b", server()), ("a", server(TOKEN="new"))]
         answers = [await connections.call(key, which, "pid", {}) for key, which in asked]
         assert sorted(connections.open_keys()) == ["a", "b"]
@@ -58,7 +58,7 @@ def test_second_call_starts_nothing_and_a_changed_server_does() -> None:
 
 
 def test_many_at_once_open_one_connection() -> None:
-    async def ask(connections: Connections) -> set[str]:
+    async def ask(connections: ConnectionPool) -> set[str]:
         calls = (connections.call("a", server(), "pid", {}) for _ in range(8))
         return {text_of(answer) for answer in await asyncio.gather(*calls)}
 
@@ -66,7 +66,7 @@ def test_many_at_once_open_one_connection() -> None:
 
 
 def test_idle_connection_ends_and_the_next_call_opens_another() -> None:
-    async def ask(connections: Connections) -> tuple[str, str]:
+    async def ask(connections: ConnectionPool) -> tuple[str, str]:
         tidying = asyncio.create_task(close_idle_forever(connections))
         first = text_of(await connections.call("a", server(), "pid", {}))
         while connections.open_keys():
@@ -81,7 +81,7 @@ def test_idle_connection_ends_and_the_next_call_opens_another() -> None:
 
 
 def test_server_that_ended_in_between_is_started_again() -> None:
-    async def ask(connections: Connections) -> list[str]:
+    async def ask(connections: ConnectionPool) -> list[str]:
         answers = []
         for _ in range(3):
             answers.append(text_of(await connections.call("a", server("flap"), "echo", {})))
@@ -93,7 +93,7 @@ def test_server_that_ended_in_between_is_started_again() -> None:
 
 
 def test_failing_server_rests_and_others_do_not() -> None:
-    async def ask(connections: Connections) -> tuple[list[Reason | None], Reason | None]:
+    async def ask(connections: ConnectionPool) -> tuple[list[Reason | None], Reason | None]:
         reasons = [
             await reason_of(connections.call("bad", server("crash"), "echo", {})) for _ in range(4)
         ]
@@ -106,7 +106,7 @@ def test_failing_server_rests_and_others_do_not() -> None:
 
 
 def test_hanging_calls_fill_their_own_places_only() -> None:
-    async def ask(connections: Connections) -> tuple[list[Reason | None], Reason | None]:
+    async def ask(connections: ConnectionPool) -> tuple[list[Reason | None], Reason | None]:
         hanging = [
             asyncio.create_task(
                 reason_of(connections.call("bad", server("hang_at_call"), "echo", {}, seconds=1))
@@ -134,7 +134,7 @@ def test_eight_evil_servers_do_not_disturb_a_good_one() -> None:
         "huge": Reason.TOO_LARGE,
     }
 
-    async def ask(connections: Connections) -> tuple[list[Reason | None], list[str]]:
+    async def ask(connections: ConnectionPool) -> tuple[list[Reason | None], list[str]]:
         misbehaving = [
             asyncio.create_task(
                 reason_of(connections.call(mode, server(mode), "echo", {}, seconds=2))
@@ -154,7 +154,7 @@ def test_eight_evil_servers_do_not_disturb_a_good_one() -> None:
 
 
 def test_room_is_made_by_ending_the_one_idle_for_longest() -> None:
-    async def ask(connections: Connections) -> list[str]:
+    async def ask(connections: ConnectionPool) -> list[str]:
         for key in ("first", "second", "third"):
             await connections.call(key, server(), "echo", {})
         return connections.open_keys()
@@ -165,7 +165,7 @@ def test_room_is_made_by_ending_the_one_idle_for_longest() -> None:
 def test_changes_of_tools_are_told_by_key() -> None:
     told: list[str] = []
 
-    async def ask(connections: Connections) -> None:
+    async def ask(connections: ConnectionPool) -> None:
         await connections.call("a", server(), "change", {})
         for _ in range(200):
             if told:
@@ -178,7 +178,7 @@ def test_changes_of_tools_are_told_by_key() -> None:
 
 
 def test_connecting_is_not_tried_at_every_call() -> None:
-    async def ask(connections: Connections) -> list[tuple[Reason, bool]]:
+    async def ask(connections: ConnectionPool) -> list[tuple[Reason, bool]]:
         told = []
         for _ in range(2):
             with pytest.raises(ServerProblemError) as problem:
@@ -214,7 +214,7 @@ def test_pauses_grow_up_to_a_limit() -> None:
 
 
 def test_surroundings_of_two_servers_are_apart() -> None:
-    async def ask(connections: Connections) -> list[Any]:
+    async def ask(connections: ConnectionPool) -> list[Any]:
         calls = [connections.call(key, server(TOKEN=key), "surroundings", {}) for key in ("a", "b")]
         return [json.loads(text_of(answer)) for answer in await asyncio.gather(*calls)]
 

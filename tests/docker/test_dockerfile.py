@@ -55,7 +55,7 @@ def test_image_says_whether_it_is_healthy() -> None:
 def test_packages_are_installed_by_hash() -> None:
     installs = [part for line in LINES for part in line.split("&&") if "pip install" in part]
 
-    assert len(installs) == 2
+    assert len(installs) == 3
     assert all("--no-deps --require-hashes -r " in part for part in installs)
 
 

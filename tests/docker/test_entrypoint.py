@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from marketplace.config.key_checks import no_encryption_keys
+from marketplace.config.value_checks import no_encryption_keys
 from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis

@@ -26,8 +26,8 @@ NAMES = {
     "SideEffectEnum": "SideEffect",
     "OutcomeStatus": "Status",
 }
-ALIASES = ("AccessEnum", "Kind", "SideEffectEnum", "InjectionMode", "TurnState", "OutcomeStatus",
-           "CallStatus", "SelectionMode")  # fmt: skip
+ALIASES = ("AccessEnum", "Kind", "SideEffectEnum", "InjectionMode", "FitEnum", "TurnState",
+           "OutcomeStatus", "CallStatus", "SelectionMode")  # fmt: skip
 ROOTS = ("OneCapability", "Page", "SelectionInMode", "Plan", "Discovery", "Execution", "Turn",
          "Reported", "MetaTools", "MetaAnswer")  # fmt: skip
 # A tool's own answer may have more than OpenAPI says.

@@ -21,6 +21,11 @@ _UP = "tests/embedded/test_up.py::test_first_run_tells_each_step_and_the_way_in"
 ELSEWHERE = (
     Elsewhere(r"make run( PORT=\d+)?", "it starts everything, and stays", _UP),
     Elsewhere(
+        r"make run EXTRAS=\S+|docker build .*--build-arg EXTRAS=.*",
+        "torch takes minutes to download",
+        "tests/ranking/test_sentence_transformers.py::test_without_a_name_the_shipped_model_is_used",
+    ),
+    Elsewhere(
         r"DATABASE_URL=\S+ REDIS_URL=\S+ make run",
         "there are no such servers",
         "tests/embedded/test_up.py::test_database_that_does_not_answer_is_one_sentence",

@@ -131,7 +131,7 @@ def test_commands_are_found_as_a_shell_reads_them() -> None:
 # what it is for
 curl http://localhost/ \\
   -d '{"a":
-  1}'   # somebody's
+  1}'   # someone's
 make run      # it's on
 ```
 ```console

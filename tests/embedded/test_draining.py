@@ -28,7 +28,7 @@ def test_who_connects_while_it_ends_is_answered_or_refused(number: signal.Signal
     assert set(told) == ({"answered", "refused"} if number == signal.SIGTERM else {"answered"})
 
 
-def test_socket_of_somebody_else_stays_open_to_all() -> None:
+def test_socket_of_someone_else_stays_open_to_all() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         port = ours.getsockname()[1]
         for _ in range(2):

@@ -60,7 +60,7 @@ def test_committed_rows_survive_kill_9(start: Start) -> None:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
 
 
-def test_number_of_a_dead_server_may_be_anybodys_now(start: Start) -> None:
+def test_number_of_a_dead_server_may_be_anyones_now(start: Start) -> None:
     server = start()
     _kill(server)
     stale = server.folder / "postmaster.pid"

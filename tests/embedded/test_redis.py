@@ -5,8 +5,9 @@ import pytest
 import redis
 from kombu.connection import Connection
 
+from marketplace.operate.embedded.data_folder import read_or_create_redis_password
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
-from marketplace.operate.embedded.server_passwords import read_or_create_redis_password
+from tests.catalog.processes import broker_url
 
 pytestmark = pytest.mark.processes
 
@@ -17,7 +18,7 @@ def test_it_listens_on_no_port(queue: EmbeddedRedis) -> None:
 
 
 def test_celery_and_cache_reach_the_same_server(queue: EmbeddedRedis) -> None:
-    with Connection(queue.celery_url) as connection:  # type: ignore[no-untyped-call]
+    with Connection(broker_url(queue)) as connection:  # type: ignore[no-untyped-call]
         connection.SimpleQueue("letters").put("hello")
 
     with redis.Redis.from_url(queue.url) as client:

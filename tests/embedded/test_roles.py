@@ -19,13 +19,13 @@ from marketplace.operate.embedded.child_processes import (
     stop_child,
     wait_until,
 )
+from marketplace.operate.embedded.data_folder import read_or_create_password
 from marketplace.operate.embedded.embedded_postgres import (
     _CLUSTER,
     EmbeddedPostgres,
     postgres_programs,
 )
 from marketplace.operate.embedded.server_account import server_account
-from marketplace.operate.embedded.server_passwords import read_or_create_password
 from marketplace.operate.roles.role_names import APP, OWNER, TEMPLATE
 from tests.databases import superuser_conninfo
 

@@ -80,16 +80,16 @@ def test_a_key_takes_nothing_away_from_another_group(people: People) -> None:
     assert count_edges(people.caller) == own - 1
 
 
-def test_staff_decide_for_everybody_and_a_groups_own_word_goes_before(people: People) -> None:
+def test_staff_decide_for_everyone_and_a_groups_own_word_goes_before(people: People) -> None:
     root = User.objects.create_superuser("root")
     root.groups.add(people.support)
     staff = Client()
     staff.force_login(root)
 
-    everybodys = post(staff, "root", 0.5)
+    everyones = post(staff, "root", 0.5)
     own = post(admin_key(people.support), "alice", 0.2)
 
-    assert (everybodys.status_code, everybodys.json()["for_group"]) == (201, None)
+    assert (everyones.status_code, everyones.json()["for_group"]) == (201, None)
     assert own.status_code == 201
     assert (needs(people.caller), needs(people.stranger)) == (
         {"wiki__read_page": 0.2},
@@ -97,7 +97,7 @@ def test_staff_decide_for_everybody_and_a_groups_own_word_goes_before(people: Pe
     )
 
 
-def test_without_the_groups_own_word_everybodys_counts_again(people: People) -> None:
+def test_without_the_groups_own_word_everyones_counts_again(people: People) -> None:
     edge: dict[str, Any] = {"source": people.send, "target": people.read_page, "by": None}
     edge["kind"] = "DEPENDS_ON"
     relate(**edge, weight=0.3, group=people.support)

@@ -52,7 +52,7 @@ def test_need_comes_with_what_needs_it(people: People, number: int) -> None:
 
     page = named(selection, "wiki__read_page")
     assert page is not None
-    assert page.reasons == ("needed by gmail__send_email",)
+    assert page.reasons == ("Required by gmail__send_email",)
     assert page.needed_by == "gmail__send_email"
     assert 0 < page.score <= 0.15
     assert len(selection.selected) <= 10
@@ -93,7 +93,7 @@ def test_composed_with_is_pulled_in_and_says_so(people: People) -> None:
     found = named(ask(people), "gmail__zzz")
 
     assert found is not None
-    assert found.reasons == ("used together with gmail__send_email",)
+    assert found.reasons == ("Used together with gmail__send_email",)
 
 
 def test_related_results_gain_and_say_by_whom(people: People) -> None:
@@ -107,7 +107,7 @@ def test_related_results_gain_and_say_by_whom(people: People) -> None:
     assert before is not None
     assert after is not None
     assert before.score < after.score < 1
-    assert "is related to gmail__send_email, which fits too" in after.reasons
+    assert "Related to gmail__send_email, which also matches" in after.reasons
     assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
 
 
@@ -151,7 +151,7 @@ def test_what_is_asked_first_says_so(people: People) -> None:
 
     assert page is not None
     assert page.asks_first
-    assert "asks first: a person approves each call" in page.reasons
+    assert "Each call needs approval" in page.reasons
 
 
 def test_small_talk_pulls_nothing_in(people: People) -> None:

@@ -1,4 +1,4 @@
-"""Sending a row's request as somebody, and evaluating the answer."""
+"""Sending a row's request as someone, and evaluating the answer."""
 
 import re
 from typing import Any

@@ -15,6 +15,13 @@ class Form:
     fields: QueryDict = field(default_factory=lambda: QueryDict(mutable=True))
     names: set[str] = field(default_factory=set)  # including unchecked and unselected ones
 
+    @property
+    def sends(self) -> str:
+        """All that the form sends and could send, except its token, which is new on each page."""
+        fields = self.fields.copy()
+        fields.pop("csrfmiddlewaretoken", None)
+        return f"{self.action} {fields.urlencode()} {sorted(self.names)}"
+
 
 def post_forms(html: str, address: str) -> list[Form]:
     """Return all forms of the page at `address` that are posted to this site."""

@@ -5,7 +5,7 @@
 
 A row names the route's methods, and the query, body and path parameters that reach something of
 mulberry's: "{space_pk}" and the like are names in `World.things`. All tests of this folder then
-request the route as everybody who must not get in.
+request the route as everyone who must not get in.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-SCOPES = {"select", "discover", "execute", "admin"}
+SCOPES = {"select", "discover", "execute", "register", "admin"}
 
 # Expected outcomes of a request beside a status.
 SIGN_IN = "is sent to sign in"
@@ -26,7 +26,7 @@ _KEYS = ("foreign key", "own key", "revoked key", "expired key")
 
 @dataclass(frozen=True)
 class Door:
-    """Visitors with their expected outcomes; `insider` is somebody who gets in."""
+    """Visitors with their expected outcomes; `insider` is someone who gets in."""
 
     name: str
     knocking: Outcomes
@@ -85,7 +85,7 @@ def _page(**more: set[int | str]) -> Outcomes:
 
 
 OPEN = Door(
-    "open to everybody",
+    "open to everyone",
     {who: {TOLD_NOTHING} for who in ("anonymous", "charlie", "foreign key", "revoked key")},
     "anonymous",
 )
@@ -153,14 +153,14 @@ KEY_PK, SPACE, GROUP, PERSON = (
 GIVE = "grant|group-{group_pk}|integration-{integration_pk}||"
 THE_INTEGRATION = "integration-{integration_pk}"
 RIGHTS = Door(
-    "why somebody may use what", _api({"discover", "admin"}), "discover key", {"user": "{user}"}
+    "why someone may use what", _api({"discover", "admin"}), "discover key", {"user": "{user}"}
 )
 
 _NO_KEY: Outcomes = {"anonymous": {401}, "revoked key": {401}, "expired key": {401}}
 META = Door(
-    "how the meta-tools are described, for everybody who may ask anything",
+    "how the meta-tools are described, for everyone who may ask anything",
     _NO_KEY
-    | {"admin key": {403}, "select key": {403}}
+    | {"admin key": {403}, "select key": {403}, "register key": {403}}
     | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
     "own key",
 )
@@ -170,6 +170,7 @@ MCP = Door(
     | {
         "admin key": {403},
         "select key": {403},
+        "register key": {403},
         "foreign key": {400},
         "charlie": {TOLD_NOTHING},
         "bob": {NOTHING_PRIVATE},
@@ -191,6 +192,22 @@ LISTINGS = Door(
 CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
 RESET = Door("a change in one's own group by admin keys", _api({"admin"}), "own key")
+MAKING = Door(
+    "making a capability for one's own group", _api({"register"}), "own key", {"user": "{user}"}
+)
+REMAKING = Door(
+    "changing a capability that one has made",
+    _api({"register"}),
+    "own key",
+    {"user": "{user}"},
+)
+LOOKING_AT_MADE = Door(
+    "a look at a capability that one has made, or as an admin",
+    _api({"register", "admin"}),
+    "own key",
+    {"user": "{user}"},
+)
+A_MADE_ONE = {"full_name": "{runtime_capability}"}
 A_SOURCE = {"slug": "offers"}
 A_SERVER = {"name": "pegboard/{integration}"}
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
@@ -260,6 +277,15 @@ ROUTES = [
     Row("api/v1/capabilities", LOOKUP),
     Row("api/v1/capabilities/batch", LOOKUP, "POST", body={**FOR_ALICE, "names": ["{capability}"]}),
     Row("api/v1/capabilities/<str:full_name>", LOOKUP, fill=TOOL),
+    Row("api/v1/capabilities", MAKING, "POST",
+        body={**FOR_ALICE, "kind": "skill", "name": "jam", "description": "Mulberry jam."},
+        ),
+    Row("api/v1/capabilities/<str:full_name>", REMAKING, "PUT DELETE", fill=A_MADE_ONE,
+        body={**FOR_ALICE, "description": "Mulberry pie."}),
+    Row("api/v1/runtime-capabilities", MAKING),
+    Row("api/v1/runtime-capabilities/<str:full_name>", LOOKING_AT_MADE, fill=A_MADE_ONE),
+    Row("api/v1/runtime-capabilities/<str:full_name>", INSTALLING, "POST", fill=A_MADE_ONE,
+        body={"state": "retired"}),
     Row("api/v1/categories", LOOKUP),
     Row("api/v1/tree", LOOKUP),
     Row("api/v1/names", LOOKUP),
@@ -313,6 +339,9 @@ ROUTES = [
     Row("tools/", PAGE),
     Row("design/", PAGE, answers=404),  # only in debug mode
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
+    Row("tools/runtime/", PAGE),
+    Row("tools/runtime/<slug:full_name>/<slug:decision>/", ADMIN_PAGE, "GET POST",
+        fill={**A_MADE_ONE, "decision": "approve"}, body={"seen": "x"}, answers=409),
     Row("tools/connections/", PAGE),
     Row("tools/connections/<slug:slug>/", GROUPS_PAGE, fill=AN_INTEGRATION),
     Row("tools/connections/<slug:slug>/", GROUPS_PAGE, "POST", fill=AN_INTEGRATION,

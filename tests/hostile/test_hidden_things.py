@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Space
-from catalog.embedding import configured_embedder
 from catalog.models import CatalogVersion, Rule
 from discovery.select import selector
 from tests.access.people import People
@@ -78,8 +77,6 @@ class Answers(dict[str, Told]):
 @pytest.fixture
 def told_before(world: World, monkeypatch: pytest.MonkeyPatch) -> Answers:
     """All routes' answers in the unchanged world."""
-    # Which model answers is checked again after some seconds, independent of hidden things.
-    monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
     # Timings are displayed, and always differ.
     monkeypatch.setattr(
         selector._Stopwatch, "finish", lambda watch: dict.fromkeys((*watch.timings, "total"), 1.0)
@@ -107,7 +104,7 @@ def test_what_is_hidden_changes_no_answer_of_any_route(
 
         for _ in range(random.randint(1, 3)):
             hide_something(as_people(world), random)
-        hide_somebody(world, random)
+        hide_someone(world, random)
 
         after = _tell_all(world)
     news = {route: _news(told_before[route], told) for route, told in after.items()}
@@ -140,7 +137,7 @@ def as_people(world: World) -> People:
     return cast(People, people)
 
 
-def hide_somebody(world: World, random: Random) -> None:
+def hide_someone(world: World, random: Random) -> None:
     """Create people and things of theirs that alice and her group's key must not notice."""
     match random.randrange(5):
         case 0:

@@ -13,10 +13,10 @@ from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OWN_PAGE, PAGE, Row
 from tests.hostile.world import World
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(2))
 def test_every_payload_is_escaped_on_every_page(world: World, number: int) -> None:
     some_more(world)
-    spread(world, PAYLOADS[number::5])
+    spread(world, PAYLOADS[number::2])
     raw = [one for one in PAYLOADS if "<" in one]
 
     for who, doors in (("root", (ADMIN_PAGE, PAGE)), ("alice", (PAGE, GROUPS_PAGE, OWN_PAGE))):

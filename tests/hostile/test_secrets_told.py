@@ -1,6 +1,6 @@
 """SEC-2: secrets do not leak.
 
-They are planted wherever secrets exist, everything is requested as everybody, and then every page,
+They are planted wherever secrets exist, everything is requested as everyone, and then every page,
 answer, row, log line, message and Redis key is searched for them.
 """
 
@@ -20,7 +20,7 @@ from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import CLIENT, TOKEN, store_value
 from catalog.servers.secrets.secret_store import UnusableSecretError, set_secret
 from catalog.servers.tasks import check_integration
@@ -42,7 +42,7 @@ ABOUT = (
 def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield
     loop.stop()
@@ -104,7 +104,7 @@ def use(world: World, servers: list[Integration]) -> list[str]:
 
 
 def answers(world: World) -> Iterator[tuple[str, str]]:
-    """Request all routes about things with secrets, as everybody who gets in."""
+    """Request all routes about things with secrets, as everyone who gets in."""
     shown = [row for row in ROUTES if isinstance(row, Row) and row.route.startswith(ABOUT)]
     clients = {row.door.insider: world.client(row.door.insider) for row in shown}
     for row in shown:

@@ -34,7 +34,8 @@ from catalog.models import (
     Secret,
     ServerProposal,
 )
-from catalog.registration.definition_review import store_definitions
+from catalog.registration.definition_comparison import store_definitions
+from catalog.runtime.runtime_capabilities import Maker, create_capability
 from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
 from marketplace.listings.search_index import describe_missing
 from marketplace.models import Installation, Source
@@ -182,6 +183,7 @@ def _fill_the_other_tables(world: World) -> None:
         "integration_pk": world.mail.pk,
         "capability": world.send.full_name,
         "capability_pk": world.send.pk,
+        "runtime_capability": _made(alice, mulberry, "mulberry_jam"),
         "other_capability": other.full_name,
         "request_pk": wish.pk,
         "key_pk": key.pk,
@@ -219,6 +221,17 @@ def _proposed(user: User, group: Group, about: str) -> int:
     return ServerProposal.objects.create(
         name=f"Quince of {about}", endpoint=endpoint, reason="Quince", user=user, group=group
     ).pk
+
+
+def _made(user: User, group: Group, name: str) -> str:
+    """Create a skill that they made at runtime; return its full name."""
+    return create_capability(
+        maker=Maker(user, group, None),
+        kind="skill",
+        name=name,
+        fields={"description": f"About {group.name}."},
+        expires_at=None,
+    ).full_name
 
 
 def _installing(slug: str) -> str:
@@ -275,6 +288,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "integration_pk": world.payroll.pk,
         "capability": paying.full_name,
         "capability_pk": paying.pk,
+        "runtime_capability": _made(charlie, finance, "ledger"),
         "other_capability": paying.full_name,
         "request_pk": AccessRequest.objects.create(user=charlie, group=finance, wish="Pay").pk,
         "key_pk": ApiKey.objects.get(groups=finance).pk,
@@ -289,13 +303,14 @@ def _things_of_finance(world: World) -> dict[str, Any]:
     }
 
 
-# Ids without rows, to compare "somebody else's" with "nobody's".
+# Ids without rows, to compare "someone else's" with "nobody's".
 UNKNOWN: dict[str, Any] = {
     "user": "no-such-user", "user_pk": 987_654_321, "group": "no-such-group",
     "group_pk": 987_654_321, "space": "no-such-space", "space_pk": 987_654_321,
     "root_space_pk": 987_654_321, "rule_pk": 987_654_321, "integration": "no-such-thing",
     "other_capability": "no-such__other",
     "integration_pk": 987_654_321, "capability": "no-such__tool", "capability_pk": 987_654_321,
+    "runtime_capability": "no-such__skill",
     "request_pk": 987_654_321, "key_pk": 987_654_321, "entry_pk": 987_654_321,
     "turn_pk": "00000000-0000-4000-8000-000000000000",
     "sign_in": "00000000-0000-4000-8000-000000000009",

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from discovery.insights.pages.charts import Drawing, Line, draw
+from discovery.insights.pages.charts import ChartLine, Drawing, draw
 
 DAYS = [f"{day} Nov" for day in range(1, 8)]
 
@@ -10,7 +10,7 @@ DAYS = [f"{day} Nov" for day in range(1, 8)]
 def test_chart_is_lines_dots_and_words() -> None:
     values = [0.9, 0.8, None, 0.7, 0.95, None, None]
 
-    svg = draw(Drawing([Line("", values)], DAYS, 0.85, lambda value: f"{value:.0%}", 1))
+    svg = draw(Drawing([ChartLine("", values)], DAYS, 0.85, lambda value: f"{value:.0%}", 1))
 
     tree = ElementTree.fromstring(svg)  # noqa: S314 - ours
     names = {element.tag.rpartition("}")[2] for element in tree.iter()}
@@ -24,6 +24,6 @@ def test_chart_is_lines_dots_and_words() -> None:
 
 
 def test_chart_of_nothing_is_drawn() -> None:
-    svg = draw(Drawing([Line("", [None, None])], DAYS[:2], None, str, 1))
+    svg = draw(Drawing([ChartLine("", [None, None])], DAYS[:2], None, str, 1))
 
     assert "<circle" not in svg

@@ -57,7 +57,7 @@ def days(alice: User, gmail: Capability) -> None:
     )  # fmt: skip
 
 
-def test_pages_are_right_for_everybody(
+def test_pages_are_right_for_everyone(
     page: Page, admin: User, days: None, live_server: LiveServer
 ) -> None:
     sign_in(page, admin, live_server)
@@ -83,10 +83,10 @@ def test_time_is_chosen_in_place_and_kept_in_the_address(
     page.locator("#period-24h").check(force=True)
 
     expect(page).to_have_url(re.compile("period=24h"))
-    expect(page.get_by_text("in the 24 hours before").first).to_be_visible()
+    expect(page.get_by_text("previous 24 hours").first).to_be_visible()
     expect(page.locator("#period-24h")).to_be_focused()
     page.get_by_role("link", name="Tools", exact=True).click()
     expect(page).to_have_url(re.compile(r"tools/\?period=24h"))
     with page.expect_download() as download:
-        page.get_by_role("link", name="CSV of called tools").click()
+        page.get_by_role("link", name="CSV (Called tools)").click()
     assert download.value.suggested_filename.startswith("pegboard-called-")

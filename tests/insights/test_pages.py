@@ -37,11 +37,11 @@ def test_page_file_and_api_tell_the_same(days: People, root: User) -> None:
     assert told["counts"]["turns"] == 5
     assert told["before"]["counts"]["turns"] == 1
     for name, measure, words in [
-        ("tokens_saved", "tokens_saved", "60 % target met wanted at least 60 %"),
+        ("tokens_saved", "tokens_saved", "60 % on target Target: at least 60 %"),
         ("called_among_selected", "called_among_selected", "75 % target missed"),
         ("discovery_used", "discovery_used", "20 % target missed"),
         ("discovery_empty", "discovery_empty", "50 % target missed"),
-        ("added_latency_ms", "added_latency", "20 ms median no slower 20 ms in the 7 days before"),
+        ("added_latency_ms", "added_latency", "20 ms median no slower previous 7 days: 20 ms"),
     ]:
         assert words in page
         days_told = {day["day"]: day["figures"][name]["value"] for day in told["days"]}
@@ -85,7 +85,7 @@ def test_person_sees_their_own_turns_and_tools_only(days: People, root: User) ->
     for hidden in ("/insights/outcomes/", "/insights/csv/groups/", "/insights/csv/windows/"):
         assert alice.get(hidden).status_code == 404
     days.support.user_set.remove(days.alice)
-    assert "You are in no group yet" in text_of(alice, "/insights/")
+    assert "You are not in a group yet" in text_of(alice, "/insights/")
 
 
 def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> None:
@@ -106,7 +106,7 @@ def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> No
     ]
     happen(days, 1, selected=[["tool:wiki__read_page", 0.5]])
     assert table(client, "selected_in_vain") == [{"full_name": "wiki__read_page", "selected": "1"}]
-    assert "1 of the 3 tools that the group may use" in text_of(
+    assert "1 of 3 tools that the group may use" in text_of(
         client, "/insights/tools/?group=support"
     )
 
@@ -117,15 +117,15 @@ def test_message_is_shown_only_where_it_was_kept(days: People, root: User) -> No
 
     page = text_of(client, "/insights/tools/")
 
-    assert "2 turns in which the model looked in vain" in page
+    assert "2 turns in which selection failed or found nothing" in page
     assert "my secret wish" in page  # stored while the setting was on
-    assert "Messages are not kept here" in page
+    assert "This deployment does not keep messages" in page
     with override_settings(PEGBOARD_KEEP_MESSAGES=True):
         assert "Messages are shown" in text_of(client, "/insights/tools/")
     assert "my secret wish" not in text_of(client_of(days.bob), "/insights/tools/")
 
 
-def test_windows_of_everybody_each_group_and_each_place(days: People, root: User) -> None:
+def test_windows_of_everyone_each_group_and_each_place(days: People, root: User) -> None:
     about: dict[str, Any] = {"severity": "critical", "threshold": 0.55, "value": 0.2, "samples": 8}
     for group in (days.support, days.finance):
         reason = f"=bad in {group.name}"
@@ -177,10 +177,10 @@ def _statements(client: Client, path: str) -> int:
 def test_whoever_has_no_turn_is_told_what_to_do(people: People, root: User) -> None:
     assert "Create a key" in text_of(client_of(root), "/insights/")
     assert "Try a message" in text_of(client_of(people.alice), "/insights/tools/")
-    assert "No outcome has been told yet" in text_of(client_of(root), "/insights/outcomes/")
+    assert "No outcomes reported yet" in text_of(client_of(root), "/insights/outcomes/")
     happen(people, 20 * 24)
-    assert "No turn in this time" in text_of(client_of(people.alice), "/insights/")
-    assert "No turn in the group finance yet" in text_of(
+    assert "No turns in this period" in text_of(client_of(people.alice), "/insights/")
+    assert "The group finance has no turns yet" in text_of(
         client_of(root), "/insights/?group=finance"
     )
 

@@ -8,9 +8,9 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Permission, User
 from pytest_django.fixtures import Settings
 
-from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from tests.catalog.conftest import embedder as embedder
 from tests.factories import UserFactory
 from tests.mcp_client.evil_server import QUICK
@@ -20,9 +20,8 @@ from tests.mcp_client.evil_server import QUICK
 def quick_connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    for module in (server_requests, probe):
-        monkeypatch.setattr(module, "connection_loop", loop)
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield
     loop.stop()
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+import pglock
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -15,7 +16,7 @@ from django.db import connection, transaction
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.locks import _DEFINITIONS
+from catalog.locks import definitions_key
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
 from marketplace.installs.disk_cleanup import clean_up
@@ -73,7 +74,7 @@ def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(
         with transaction.atomic():
             assert transition(installation, Installation.State.FETCHING)
             removed = threads.submit(remove, alice, installation.integration)
-            wait_for_somebody_who_waits()
+            wait_for_someone_who_waits()
         removed.result()
 
     assert not Installation.objects.exists()
@@ -87,21 +88,16 @@ def test_who_waited_for_what_is_gone_waits_for_what_took_its_place(alice: User) 
         with transaction.atomic():
             uninstall(by=alice, integration=installation.integration)
             other = threads.submit(at_once, 1, lambda: begin(alice, channel()))
-            wait_for_somebody_who_waits()
+            wait_for_someone_who_waits()
             anew = begin(alice, channel()).integration_id
-            turn("pg_advisory_lock", anew)  # outlives the transaction
-        wait_for_somebody_who_waits()
-        turn("pg_advisory_unlock", anew)
+            held = pglock.advisory(definitions_key(anew))  # outlives the transaction
+            held.acquire()
+        wait_for_someone_who_waits()
+        held.release()
         told = other.result()
 
     assert told == ["already there"]
     assert Installation.objects.count() == 1
-
-
-def turn(function: str, integration: int) -> None:
-    """Acquire or release an integration's lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s, %s)", [_DEFINITIONS, integration])
 
 
 def remove(by: User, integration: Integration) -> None:
@@ -112,7 +108,7 @@ def remove(by: User, integration: Integration) -> None:
         connection.close()
 
 
-def wait_for_somebody_who_waits() -> None:
+def wait_for_someone_who_waits() -> None:
     """Wait until a statement of another connection waits for a lock."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

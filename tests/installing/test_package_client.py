@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from marketplace.installs.packages import package_client
 from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, run_client
 from marketplace.installs.packages.package_folders import Place, new_name
-from marketplace.installs.packages.package_problem import PackageProblemError
+from marketplace.installs.packages.package_result import PackageProblemError
 from tests.mcp_client.evil_server import our_children
 
 # A client that starts a process which would outlive it.

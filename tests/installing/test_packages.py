@@ -4,6 +4,7 @@ The index is a folder, from which real pip fills real environments.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller import Caller
@@ -19,12 +21,14 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections import probe, server_requests
+from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.secrets.secret_store import forget_secret, set_secret
 from marketplace.installs import package_step
 from marketplace.installs.disk_cleanup import clean_up
+from marketplace.installs.install_progress import build_progress
 from marketplace.installs.install_requests import (
     NotPermittedError,
     approve_install,
@@ -41,13 +45,13 @@ from marketplace.installs.integration_management import (
     start_update,
     uninstall,
 )
-from marketplace.installs.package_step import is_in_place
+from marketplace.installs.package_step import fetch_package, is_in_place
 from marketplace.installs.packages.package_client import client_environment
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, UserFactory
-from tests.installing.wheels import add_library, add_server, tool
+from tests.installing.wheels import add_library, add_server, remove_all_wheels, tool
 from tests.mcp_client.evil_server import QUICK, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
@@ -66,9 +70,8 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
-    for module in (server_requests, probe):
-        monkeypatch.setattr(module, "connection_loop", loop)
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield folder
     loop.stop()
 
@@ -162,7 +165,7 @@ def test_update_serves_when_it_is_approved_and_can_be_taken_back(
     uninstall(by=alice, integration=served)
     clean_up()
     assert folders(settings) == []
-    assert probe.close_all_but(()) == []  # no pool is left to close
+    assert server_requests.close_all_but(()) == []  # no pool is left to close
 
 
 def test_crash_offers_a_bound_with_which_it_works(
@@ -183,6 +186,80 @@ def test_crash_offers_a_bound_with_which_it_works(
     assert installation.state == State.READY, installation.message
     versions = {name: version for name, version, _ in installation.package["artefacts"]}
     assert versions == {"tiny-server": "1.0.0", "tiny-sdk": "1.0"}
+
+
+def test_missing_secret_is_named_before_anything_is_fetched(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    installation = worked(begin(alice, tiny(required_secrets=("TINY_TOKEN",))))
+    stopped = (installation.state, installation.reason, folders(settings))
+    states = list(installation.events.values_list("state", flat=True))
+    told = build_progress(installation)
+
+    set_secret(integration=installation.integration, name="TINY_TOKEN", value="x", by=alice)
+    retried = retry_install(by=alice, installation=installation)
+    worked(installation)
+
+    assert stopped == (State.NEEDS_SECRET, "needs_secret", [])
+    assert states == ["needs_secret"]
+    assert (told.now, told.has_ended) == ("Needs a secret", True)
+    assert "TINY_TOKEN" in told.installation.events.all()[0].message
+    assert retried
+    assert installation.state == State.READY, installation.message
+
+
+def test_secret_that_is_gone_again_costs_no_second_fetch(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    """A worker died after it had fetched the package, and the secret was deleted meanwhile."""
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    installation = begin(alice, tiny(required_secrets=("TINY_TOKEN",)))
+    integration = installation.integration
+    set_secret(integration=integration, name="TINY_TOKEN", value="x", by=alice)
+    fetch_package(installation)
+    place = installation.place
+    forget_secret(integration=integration, name="TINY_TOKEN", by=alice)
+    worked(installation)
+    stopped = installation.state
+    remove_all_wheels(index)
+    clean_up()
+
+    set_secret(integration=integration, name="TINY_TOKEN", value="x", by=alice)
+    retry_install(by=alice, installation=installation)
+    worked(installation)
+
+    assert stopped == State.NEEDS_SECRET
+    assert installation.state == State.READY, installation.message
+    assert installation.place == place
+    assert folders(settings) == [place]
+
+
+def test_crash_of_unknown_cause_offers_nothing_and_is_not_fetched_twice(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "2.0")
+    add_server(index, "1.0.0", HELLO, needs="tiny-sdk")
+    installation = worked(begin(alice, tiny()))
+    crashed = (installation.state, installation.reason, installation.offered)
+    left = folders(settings)
+    remove_all_wheels(index)
+    clean_up()
+
+    retry_install(by=alice, installation=installation)
+    worked(installation)
+    fetched = installation.events.filter(message="The package is already installed.")
+    Installation.objects.update(updated_at=timezone.now() - timedelta(days=2))
+    clean_up()
+
+    assert crashed == (State.FAILED, "crashed", [])
+    assert "The cause is unknown" in installation.message
+    assert "has no attribute" in installation.message
+    assert left == [installation.place]
+    assert (installation.reason, fetched.count()) == ("crashed", 1)
+    assert folders(settings) == []
 
 
 def test_other_files_than_before_are_refused(alice: User, index: Path, settings: Settings) -> None:
@@ -300,23 +377,55 @@ def test_package_clients_get_the_index_and_nothing_else() -> None:
     assert "canary" not in str(environment)
 
 
+NO_MODULE = "Traceback …\nModuleNotFoundError: No module named 'mcp.server.fastmcp'"
+NO_NAME = "Traceback …\nImportError: cannot import name 'Server' from 'mcp' (/x/mcp/__init__.py)"
+NO_ATTRIBUTE = "Traceback …\nAttributeError: module 'mcp' has no attribute 'Server'\n"
+BAD_FLAG = "usage: server [-h]\nserver: error: unrecognized arguments: --polite"
+OTHER = 'File "/x/pydantic/main.py", line 7, in build\npydantic.errors.PydanticUserError: mcp'
+NO_METHOD = (
+    'File "/p/site-packages/{}/server.py", line 9, in main\n    @server.list_resources()\n'
+    "AttributeError: 'Server' object has no attribute 'list_resources'"
+)
+IN_OWN_CODE, IN_A_LIBRARY = NO_METHOD.format("own_code"), NO_METHOD.format("my_lib")
+MODULES = {
+    "own_code": ["own"],
+    "mcp": ["mcp"],
+    "my_lib": ["My-Lib"],
+    "google": ["google-a", "google-b"],
+}
+
+
 @pytest.mark.parametrize(
     ("needs", "versions", "said", "offered"),
     [
-        (["mcp[cli]>=1.6.0"], {"mcp": "2.3.0"}, "AttributeError", ["mcp<2"]),
-        (["mcp>=1.6", "other>=1"], {"mcp": "2.3", "other": "2"}, "in mcp/server", ["mcp<2"]),
-        (["mcp>=1.6", "other>=1"], {"mcp": "2.3", "other": "2"}, "", ["mcp<2", "other<2"]),
-        (["mcp<3,>=1.6", "a~=1.0", "b==1"], {"mcp": "2.3", "a": "1", "b": "1"}, "", []),
-        (["mcp>=2"], {"mcp": "2.3"}, "", []),
-        (["my_lib"], {"My-Lib": "3.1"}, "", ["my-lib<3"]),
-        (["x>=1; extra == 'all'", "y>=1; python_version < '4'"], {"x": "2", "y": "2"}, "", ["y<2"]),
-        (["not a requirement at all!", "z"], {}, "", []),
+        (["mcp[cli]>=1.6.0"], {"mcp": "2.3.0"}, NO_MODULE, ["mcp<2"]),
+        (["mcp>=1.6", "other>=1"], {"mcp": "2.3", "other": "2"}, NO_NAME, ["mcp<2"]),
+        (["other>=1", "mcp>=1.6"], {"mcp": "2.3", "other": "2"}, NO_ATTRIBUTE, ["mcp<2"]),
+        (["mcp>=1; python_version < '4'"], {"mcp": "2"}, NO_MODULE, ["mcp<2"]),
+        (["My.Lib>=1"], {"My-Lib": "3.1"}, NO_MODULE.replace("mcp", "my_lib"), ["my-lib<2"]),
+        (["mcp>=1.6"], {"mcp": "2.3", "own": "1"}, IN_OWN_CODE, ["mcp<2"]),
+        # The cause lies elsewhere, or cannot be known.
+        (["mcp>=1", "other>=1"], {"mcp": "2", "other": "2"}, IN_OWN_CODE, []),
+        (["mcp>=1.6"], {"mcp": "2.3", "My-Lib": "1"}, IN_A_LIBRARY, []),
+        (["mcp>=1.6"], {"mcp": "2.3"}, BAD_FLAG, []),
+        (["mcp>=1.6"], {"mcp": "2.3"}, OTHER, []),
+        (["mcp>=1.6"], {"mcp": "2.3"}, "", []),
+        (["mcp>=1.6"], {"mcp": "2.3"}, NO_MODULE.replace("mcp", "pkg_resources"), []),
+        (["google-a>=1"], {"google-a": "2"}, NO_MODULE.replace("mcp", "google"), []),
+        # The failing library is no dependency of the package's own, or no later one than it names.
+        (["other>=1"], {"mcp": "2.3", "other": "2"}, NO_MODULE, []),
+        (["mcp>=1; extra == 'all'"], {"mcp": "2"}, NO_MODULE, []),
+        (["mcp"], {"mcp": "2.3"}, NO_MODULE, []),
+        (["mcp>=2"], {"mcp": "2.3"}, NO_MODULE, []),
+        (["mcp<3,>=1.6"], {"mcp": "2.3"}, NO_MODULE, []),
+        (["mcp~=1.0"], {"mcp": "2.3"}, NO_MODULE, []),
+        (["not a requirement at all!", "mcp"], {}, NO_MODULE, []),
     ],
 )
-def test_bounds_are_for_what_was_taken_later_than_asked_for(
+def test_bound_is_offered_where_the_traceback_ends_at_a_later_library_than_required(
     needs: list[str], versions: dict[str, str], said: str, offered: list[str]
 ) -> None:
-    assert suggest_bounds(needs, versions, said) == offered
+    assert suggest_bounds(needs, versions, MODULES, said, package="own") == offered
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ TOOLS = {tools!r}
 
 def main():
     if tiny_sdk.VERSION > 1:
-        raise SystemExit("AttributeError: tiny_sdk has no attribute 'Server'")
+        tiny_sdk.Server()  # a version that the server was not written for
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
@@ -68,6 +68,12 @@ def add_library(folder: Path, version: str) -> None:
     """Add the library `tiny-sdk`; the server does not work with version 2."""
     code = f"VERSION = {version.partition('.')[0]}\n"
     add_wheel(folder, "tiny-sdk", version, {"tiny_sdk.py": code})
+
+
+def remove_all_wheels(folder: Path) -> None:
+    """Empty the index: nothing more can be fetched."""
+    for wheel in folder.glob("*.whl"):
+        wheel.unlink()
 
 
 def add_wheel(

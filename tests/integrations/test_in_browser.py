@@ -25,22 +25,22 @@ def test_admin_sets_a_secret_finds_what_is_wrong_and_removes_it(
     page.get_by_role("link", name="Integrations").click()
     page.get_by_label("Search integrations").press_sequentially("mai")
     page.get_by_role("link", name="Mail", exact=True).click()
-    expect(page.get_by_role("img", name="The last 2 looks: 1 went well.")).to_be_visible()
+    expect(page.get_by_role("img", name="1 of 2 checks passed.")).to_be_visible()
     page.get_by_label("TOKEN", exact=True).fill(CANARY)
-    page.get_by_role("button", name="Set TOKEN").click()
-    expect(page.get_by_text("TOKEN is set.")).to_be_visible()
+    page.get_by_role("button", name="Save TOKEN").click()
+    expect(page.get_by_text("TOKEN was saved.")).to_be_visible()
     assert CANARY not in page.content()
     assert values_for(mail) == {"TOKEN": CANARY}
 
     page.get_by_role("button", name="Check now").click()
-    expect(page.get_by_text("A worker looks at it now.")).to_be_visible()
+    expect(page.get_by_text("A worker is checking the server.")).to_be_visible()
     mail.checks.create(milliseconds=7, tools=2)
-    expect(page.get_by_role("img", name="The last 3 looks: 2 went well.")).to_be_visible()
+    expect(page.get_by_role("img", name="2 of 3 checks passed.")).to_be_visible()
     page.get_by_role("link", name="Uninstall").click()
-    page.get_by_label("to go on").fill("mail")
-    page.get_by_role("button", name="Uninstall it for everybody").click()
+    page.get_by_label("to confirm").fill("mail")
+    page.get_by_role("button", name="Uninstall for everyone").click()
 
-    expect(page.get_by_text("Mail is gone.")).to_be_visible()
+    expect(page.get_by_text("Mail was uninstalled.")).to_be_visible()
     expect(page.get_by_role("heading", name="Nothing is installed yet")).to_be_visible()
 
 
@@ -50,23 +50,27 @@ def test_person_is_told_where_they_are_sent_to_sign_in(
     Integration.objects.filter(pk=mail.pk).update(own_secrets=True)
     sign_in(page, alice, live_server)
     page.goto("/tools/")
-    page.get_by_role("link", name="Your connections").click()
+    page.get_by_role("link", name="My connections").click()
     page.get_by_role("link", name="Mail", exact=True).click()
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("Asks the server where to sign in.")).to_be_visible()
+    expect(page.get_by_text("Asking the server where to sign in")).to_be_visible()
 
     # The worker's part.
     OAuthSignIn.objects.update(
         state="waiting", authorization_url="https://accounts.example/authorize?client_id=x"
     )
 
-    there = page.get_by_role("link", name="Go on to accounts.example")
+    there = page.get_by_role("link", name="Continue to accounts.example")
     expect(there).to_be_visible()
     assert "&state=" in str(there.get_attribute("href"))
     assert troubles(page) == []
-    OAuthSignIn.objects.update(state="failed", message="The authorization server refused.")
+    OAuthSignIn.objects.update(
+        state="failed", message="The authorization server refused the sign-in."
+    )
     page.reload()
-    expect(page.get_by_role("alert")).to_contain_text("The authorization server refused.")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "The authorization server refused the sign-in."
+    )
     assert troubles(page) == []
     if SHOTS:
         OAuthSignIn.objects.update(state="waiting")

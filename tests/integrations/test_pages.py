@@ -1,4 +1,6 @@
-"""The pages of integrations: for admins, and for everybody else."""
+"""The pages of integrations: for admins, and for everyone else."""
+
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -9,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from acl.models import AuditEntry
 from acl.platform.redis_circuit import attempt
 from catalog.models import HealthCheck, Integration, Secret
+from catalog.readiness.obstacles import Obstacle
 from catalog.servers.secrets.sealed_values import values_for
-from marketplace.integrations.health_chart import HEIGHT, chart_of
-from marketplace.integrations.integration_status import standing_of
+from marketplace.integrations.integration_status import describe_status
+from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
 from tests.factories import IntegrationFactory, give
 from tests.integrations.conftest import CANARY, installed
@@ -49,12 +52,22 @@ def test_list_tells_how_each_stands(as_admin: Client, mail: Integration, support
     Integration.objects.filter(pk=mail.pk).update(listing="mail")
     installed("off", support, mail.installations.get().by, enabled=False)  # type: ignore[arg-type]
     failing = IntegrationFactory.create(
-        slug="failing", connection="failing", health="It ended by itself."
+        slug="failing",
+        transport="http",
+        connection="failing",
+        health="The server exited unexpectedly.",
     )
 
     text = words(as_admin, "/integrations/")
 
-    for part in ("3 integrations", "works", "off", "failing", "It ended by itself.", "Support"):
+    for part in (
+        "3 integrations",
+        "needs a secret",
+        "off",
+        "failing",
+        "The server exited unexpectedly.",
+        "Support",
+    ):
         assert part in text
     assert "update to 1.1.0" in text
     shown = {
@@ -63,14 +76,14 @@ def test_list_tells_how_each_stands(as_admin: Client, mail: Integration, support
         for found in [words(as_admin, f"/integrations/?show={show}")]
     }
     assert shown == {
-        "works": ["mail"],
+        "works": [],
         "off": ["off"],
-        "trouble": ["failing"],
+        "trouble": ["mail", "failing"],
         "update": ["mail"],
         "waiting": [],
     }
     failing.delete()
-    assert "No integration fits" in words(as_admin, "/integrations/?q=nothing+like+that")
+    assert "No integration matches" in words(as_admin, "/integrations/?q=nothing+like+that")
 
 
 def test_list_asks_as_much_for_two_as_for_twenty(
@@ -92,10 +105,11 @@ def test_page_tells_everything_in_plain_words(as_admin: Client, mail: Integratio
     text = words(as_admin, "/integrations/mail/")
 
     for part in (
-        "Works.",
-        "1 of the last 2 went well",
-        "the slowest took 120 ms",
-        "It ended by itself. Read its last words; another version may work.",
+        "Needs a secret.",
+        "It cannot run until these secrets are set: TOKEN.",
+        "1 of the last 2 checks passed.",
+        "The slowest took 120 ms.",
+        "The server exited unexpectedly. Check its log; another version may work.",
         "ImportError: no module named x",
         "missing",
         "Support",
@@ -148,10 +162,10 @@ def test_repair_is_confirmed_and_begins_once(as_admin: Client, mail: Integration
     refused = as_admin.post("/integrations/mail/repair/", follow=True)
 
     assert 'href="/integrations/mail/repair/"' in offered
-    assert "Put it in place again" in asked
+    assert "Pegboard fetches" in asked
     assert before + 1 == Installation.objects.count()
-    assert "Its progress stands below." in begun.content.decode()
-    assert ("There is nothing to repair" in nothing, "Put it in place" in nothing) == (True, False)
+    assert "See its progress below." in begun.content.decode()
+    assert ("Nothing to repair" in nothing, "Pegboard fetches" in nothing) == (True, False)
     assert "It is not installed." in refused.content.decode()
 
 
@@ -164,32 +178,42 @@ def test_look_is_asked_for_and_awaited(as_admin: Client, mail: Integration) -> N
     ).content.decode()
     done = words(as_admin, f"/integrations/mail/?since={last - 1}")
 
-    assert "A worker looks at it now." in waiting
-    assert "Nobody has looked yet." in part
+    assert "A worker is checking the server." in waiting
+    assert "There is no result yet." in part
     assert "<html" not in part
-    assert "A worker looks at it now." not in done
+    assert "A worker is checking the server." not in done
+
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("fields", "install_state", "label"),
+    ("fields", "obstacle", "install_state", "label"),
     [
-        ({}, "", "works"),
-        ({"connection": "not_needed"}, "", "works"),
-        ({"connection": "failing"}, "", "failing"),
-        ({"connection": "disconnected"}, "", "not connected"),
-        ({"enabled": False}, "ready", "off"),
-        ({"state": "pending"}, "connecting", "installing"),
-        ({"state": "pending"}, "failed", "not installed"),
-        ({"state": "pending"}, "needs_approval", "needs approval"),
-        ({"state": "quarantined"}, "ready", "in quarantine"),
+        ({"health_checked_at": NOON}, "NONE", "", "ready"),
+        ({}, "NONE", "", "never checked"),
+        ({"kind": "skill", "transport": ""}, "NONE", "", "ready"),
+        ({"kind": "builtin", "transport": ""}, "NONE", "", "described only"),
+        ({}, "FAILING", "", "failing"),
+        ({}, "NOT_CONNECTED", "", "not connected"),
+        ({}, "NOT_CONFIRMED", "", "not confirmed"),
+        ({"required_secrets": ["KEY"]}, "SHARED_SECRET", "", "needs a secret"),
+        ({}, "SHARED_ACCOUNT", "", "needs sign-in"),
+        ({}, "OWN_SECRET", "", "personal"),
+        ({}, "NOT_ALLOWED", "", "not allowed"),
+        ({"enabled": False}, "FAILING", "ready", "off"),
+        ({"state": "pending"}, "NONE", "connecting", "installing"),
+        ({"state": "pending"}, "NONE", "failed", "not installed"),
+        ({"state": "pending"}, "NONE", "needs_approval", "needs approval"),
+        ({"state": "quarantined"}, "NONE", "ready", "in quarantine"),
     ],
 )
 def test_standing_says_the_first_thing_that_is_wrong(
-    fields: dict[str, object], install_state: str, label: str
+    fields: dict[str, object], obstacle: str, install_state: str, label: str
 ) -> None:
-    row = Integration(slug="x", title="X", **{"connection": "connected", **fields})
+    row = Integration(slug="x", title="X", **{"kind": "mcp", "transport": "http", **fields})
 
-    standing = standing_of(row, install_state, "Why.")
+    standing = describe_status(row, Obstacle[obstacle], install_state, "Why.")
 
     assert standing.label == label
     assert standing.words
@@ -239,3 +263,12 @@ def test_failed_installation_begins_again(as_admin: Client, mail: Integration) -
     assert "Not installed." in page
     assert "It wants a sign-in." in page
     assert Installation.objects.get().state == "queued"
+
+
+def test_card_of_an_integration_that_is_described_only_says_so(as_admin: Client) -> None:
+    IntegrationFactory.create(slug="letters", kind="builtin", transport="")
+
+    page = as_admin.get("/integrations/").content.decode()
+
+    assert "described only" in page
+    assert "Your application carries out their calls." in page

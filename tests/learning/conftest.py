@@ -8,7 +8,7 @@ from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Capability, Embedding, EmbeddingModel
-from discovery.learning.experience_recorder import record
+from discovery.learning.experience_store import record_experience
 from discovery.models import Turn
 from discovery.select.selection import Asked, Selected
 from discovery.select.selector import select_capabilities
@@ -49,7 +49,7 @@ def bob_of(people: People) -> Caller:
 def use(caller: Caller, message: str, *called: Capability, score: float = 1.0) -> Turn:
     """Store a turn with calls of these."""
     turn = Turn.objects.get(pk=str(select_for_turn(Asked(message, caller)).turn_id))
-    record(turn=turn, called=[capability.pk for capability in called], score=score)
+    record_experience(turn=turn, called=[capability.pk for capability in called], score=score)
     return turn
 
 

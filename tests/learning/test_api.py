@@ -37,7 +37,7 @@ def test_reported_call_counts_for_the_next_message(people: People) -> None:
 
     answer = post(backend, "select", message=MOON, user="bob", explain=True)
     page = next(item for item in answer["selected"] if item["full_name"] == "wiki__read_page")
-    assert "used before for messages like this one" in page["reasons"]
+    assert "Used before for similar messages" in page["reasons"]
     assert page["evidence"]["use"] > 0
     # alice may not use the other one, so nothing is learned about it.
     assert [row.capability for row in Experience.objects.all()] == [people.read_page]

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from acl.rights.caller import Caller
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import EmbeddingModel
-from discovery.learning import experience_recorder
-from discovery.learning.experience_expiry import delete_expired
+from discovery.learning import experience_store
+from discovery.learning.experience_store import delete_expired
 from discovery.models import Experience, Turn
 from discovery.select.candidates import find_candidates
 from discovery.select.selection import Asked
@@ -38,14 +38,14 @@ def test_what_was_called_comes_first_when_the_message_comes_again(people: People
 
     after = one(people.caller, MOON, people.read_page)
     assert after is not None
-    assert "used before for messages like this one" in after.reasons
+    assert "Used before for similar messages" in after.reasons
     assert after.score > after.evidence["use"] > 0.1
     assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
     assert select_capabilities(Asked(MOON, people.caller)).ranking[0] == after.identifier
 
 
 def test_it_counts_for_messages_that_are_like_it_and_for_no_others(people: People) -> None:
-    other = "send an email to everybody about the invoices"
+    other = "send an email to everyone about the invoices"
     far = answer(people.caller, other)
     assert one(people.caller, LIKE_IT, people.read_page) is None
 
@@ -114,7 +114,7 @@ def test_what_a_colleague_may_use_alone_moves_nothing(people: People) -> None:
     assert (answer(people.caller), answer(people.caller, LIKE_IT)) == before
     after = one(bob_of(people), MOON, people.delete_page)
     assert after is not None
-    assert "used before for messages like this one" in after.reasons
+    assert "Used before for similar messages" in after.reasons
 
 
 def test_what_is_revoked_has_no_vote(people: People) -> None:
@@ -171,7 +171,7 @@ def test_vectors_of_another_model_are_not_compared(people: People) -> None:
 def test_the_same_again_replaces_and_the_oldest_go(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experience_recorder, "MOST_KEPT", 2)
+    monkeypatch.setattr(experience_store, "MOST_KEPT", 2)
     first = use(people.caller, MOON, people.read_page)
     again = use(people.caller, MOON, people.read_page)
     assert [row.turn for row in Experience.objects.all()] == [again.pk] != [first.pk]

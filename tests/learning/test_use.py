@@ -12,7 +12,7 @@ from discovery.learning.past_use import (
     OFF,
     REPEAT_WEIGHT,
     START,
-    Experience,
+    PastCall,
     VoteGains,
     bonuses,
     choice_worth,
@@ -26,7 +26,7 @@ MAIL, WIKI, CHAT = 1, 2, 3
 HIGHEST = len(LEVELS) - 1
 experiences = st.lists(
     st.builds(
-        Experience,
+        PastCall,
         st.integers(1, 4),
         st.integers(1, 6),
         st.floats(-1, 1),
@@ -38,39 +38,39 @@ experiences = st.lists(
 
 
 def test_nearer_messages_say_more() -> None:
-    votes = count_votes([Experience(MAIL, 1, 0.9, 1.0), Experience(WIKI, 2, 0.6, 1.0)])
+    votes = count_votes([PastCall(MAIL, 1, 0.9, 1.0), PastCall(WIKI, 2, 0.6, 1.0)])
 
     assert votes[MAIL].share > 3 * votes[WIKI].share > 0
     assert votes[MAIL].repeated == votes[WIKI].repeated == 0
 
 
 def test_one_far_message_says_little_and_one_beyond_the_gate_nothing() -> None:
-    assert count_votes([Experience(MAIL, 1, 0.45, 1.0)])[MAIL].share < 0.2
-    assert count_votes([Experience(MAIL, 1, 0.3, 1.0)])[MAIL].share == 0
+    assert count_votes([PastCall(MAIL, 1, 0.45, 1.0)])[MAIL].share < 0.2
+    assert count_votes([PastCall(MAIL, 1, 0.3, 1.0)])[MAIL].share == 0
 
 
 def test_message_that_led_to_several_is_one_message() -> None:
-    both = count_votes([Experience(MAIL, 1, 0.8, 1.0), Experience(WIKI, 1, 0.8, 1.0)])
+    both = count_votes([PastCall(MAIL, 1, 0.8, 1.0), PastCall(WIKI, 1, 0.8, 1.0)])
 
-    assert both[MAIL] == both[WIKI] == count_votes([Experience(MAIL, 1, 0.8, 1.0)])[MAIL]
+    assert both[MAIL] == both[WIKI] == count_votes([PastCall(MAIL, 1, 0.8, 1.0)])[MAIL]
 
 
 def test_failures_count_against_but_half_as_much() -> None:
     assert [choice_worth(score) for score in (0, 0.5, 1)] == [-0.5, 0.25, 1]
-    went_badly = count_votes([Experience(MAIL, 1, 0.8, choice_worth(0))])
-    went_well = count_votes([Experience(MAIL, 1, 0.8, choice_worth(1))])
+    went_badly = count_votes([PastCall(MAIL, 1, 0.8, choice_worth(0))])
+    went_well = count_votes([PastCall(MAIL, 1, 0.8, choice_worth(1))])
     assert went_badly[MAIL].share == pytest.approx(-went_well[MAIL].share / 2)
 
 
 def test_repeated_message_counts_before_anything_was_checked() -> None:
-    votes = count_votes([Experience(MAIL, 1, 0.99, 1.0), Experience(WIKI, 2, 0.6, 1.0)])
+    votes = count_votes([PastCall(MAIL, 1, 0.99, 1.0), PastCall(WIKI, 2, 0.6, 1.0)])
 
     assert bonuses(votes, 0) == {MAIL: REPEAT_WEIGHT, WIKI: 0.0}
     assert bonuses(votes, OFF) == {}
 
 
 @given(experiences, st.sampled_from([OFF, *range(len(LEVELS))]))
-def test_votes_never_move_more_than_their_weight(near: list[Experience], level: int) -> None:
+def test_votes_never_move_more_than_their_weight(near: list[PastCall], level: int) -> None:
     turns = {each.turn: each.likeness for each in near}
     near = [each._replace(likeness=turns[each.turn]) for each in near]
 
@@ -103,7 +103,7 @@ def test_later_messages_decide_how_much_votes_count(
 
 def test_gains_are_those_of_the_rank() -> None:
     strengths = {MAIL: 0.5, WIKI: 0.45, CHAT: 0.1}
-    votes = count_votes([Experience(WIKI, 1, 0.9, 1.0)])
+    votes = count_votes([PastCall(WIKI, 1, 0.9, 1.0)])
 
     gains = gains_by_level(strengths, votes)
 

@@ -18,7 +18,7 @@ from redis import Redis
 from acl.platform.redis_circuit import redis_circuit, redis_client
 from catalog.lookups import listing_cache
 from catalog.lookups.catalog_queries import list_capabilities, list_categories, list_names
-from catalog.lookups.listing_cache import KEY, Entry, ListingCache
+from catalog.lookups.listing_cache import KEY, ListingCache, ListingEntry
 from catalog.models import Capability, Integration
 from tests.access.people import People
 from tests.factories import CapabilityFactory
@@ -33,7 +33,7 @@ class Postgres:
         self._seconds = seconds
         self._lock = threading.Lock()
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[ListingEntry]:
         with self._lock:
             self.reads += 1
         found = [entry(self.version)]
@@ -45,9 +45,9 @@ class Postgres:
         return ListingCache(self.read, lambda: self.version)
 
 
-def entry(version: str) -> Entry:
-    texts: dict[str, Any] = dict.fromkeys(Entry.__slots__, "")
-    return Entry(**(texts | {"pk": 1, "full_name": version, "tags": ["ß"]}))
+def entry(version: str) -> ListingEntry:
+    texts: dict[str, Any] = dict.fromkeys(ListingEntry.__slots__, "")
+    return ListingEntry(**(texts | {"pk": 1, "full_name": version, "tags": ["ß"]}))
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +188,7 @@ def test_reader_that_died_holds_the_others_up_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(listing_cache, "LOCK_SECONDS", 0.2)
-    redis_client().set(listing_cache.LOCK_KEY, "somebody who died")
+    redis_client().set(listing_cache.LOCK_KEY, "someone who died")
     postgres = Postgres()
 
     postgres.process().at("1-1")

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.lookups.catalog_queries import Filters, Page, list_capabilities, list_names
+from catalog.lookups.catalog_queries import CapabilityFilters, Page, list_capabilities, list_names
 from catalog.models import Capability
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 
 
 def listed(people: People, **wanted: Any) -> list[str]:
-    page = list_capabilities(caller=people.caller, filters=Filters(**wanted))
+    page = list_capabilities(caller=people.caller, filters=CapabilityFilters(**wanted))
     return [item["full_name"] for item in page.items]
 
 
@@ -65,7 +65,7 @@ def test_pages_follow_one_another_without_gap_or_overlap(people: People) -> None
 def test_item_says_what_a_person_needs_to_recognise_it(people: People) -> None:
     Capability.objects.filter(pk=people.send.pk).update(ai_access="propose")
 
-    page = list_capabilities(caller=people.caller, filters=Filters(prefix="gmail__send"))
+    page = list_capabilities(caller=people.caller, filters=CapabilityFilters(prefix="gmail__send"))
 
     assert page.items == (
         {
@@ -77,8 +77,12 @@ def test_item_says_what_a_person_needs_to_recognise_it(people: People) -> None:
             "description": "Send an email to one or several people.",
             "category": "communication",
             "side_effect": "read",
+            "effect_flags": [],
             "access": "asks first",
-            "tokens": 64,
+            "readiness": "asks_first",
+            "readiness_reason": "Nobody can approve its calls: an admin must add another admin, or "
+            "allow self-approval. Your application carries it out.",
+            "tokens": 110,
         },
     )
 
@@ -112,7 +116,7 @@ def test_hint_counts_only_what_would_have_fitted(people: People) -> None:
     people.gmail.connection = "disconnected"
     people.gmail.save()
 
-    page = list_capabilities(caller=people.caller, filters=Filters(integration="wiki"))
+    page = list_capabilities(caller=people.caller, filters=CapabilityFilters(integration="wiki"))
 
     assert page.hint == ""
 
@@ -127,9 +131,9 @@ def test_list_takes_as_many_statements_for_two_rows_as_for_twenty(
     give(crm, people.support)
     list_names(caller=people.caller)  # fills the cache for all
 
-    with django_assert_num_queries(2 if detail == "full_schema" else 1):
+    with django_assert_num_queries(4 if detail == "full_schema" else 1):
         page = list_capabilities(
-            caller=people.caller, filters=Filters(integration="crm"), detail=detail
+            caller=people.caller, filters=CapabilityFilters(integration="crm"), detail=detail
         )
 
     assert len(page.items) == count

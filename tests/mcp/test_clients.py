@@ -47,7 +47,7 @@ async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
                 "found": await client.call_tool("get_tool", {"name": "gmail__send_email"}),
                 "foreign": await client.call_tool("get_tool", {"name": "payroll__pay"}),
                 "executed": await client.call_tool(
-                    "execute_tool", {"name": "gmail__send_email", "params": {"to": "bob"}}
+                    "execute_tool", {"name": "gmail__send_email", "arguments": {"to": "bob"}}
                 ),
             }
 

@@ -76,11 +76,11 @@ def test_each_owner_is_told_of_their_own(people: People, key: str) -> None:
     stranger = new_key(
         people.finance, "discover", "execute", owner=people.charlie, acts_for_users=False
     )
-    everybodys = new_key(people.support, "discover", "execute")
+    everyones = new_key(people.support, "discover", "execute")
 
     assert b"gmail" not in b"".join(body for _, body, _, _ in _called(stranger))
     assert b"payroll" not in b"".join(body for _, body, _, _ in _called(key))
-    nameless = ask(everybodys, "tools/call", {"name": "list_categories"})
+    nameless = ask(everyones, "tools/call", {"name": "list_categories"})
     assert (nameless.status_code, nameless.json()["field"]) == (400, "user")
 
 

@@ -167,9 +167,10 @@ def app_of_the_sdk(transport: str) -> Starlette:
 
 
 @contextmanager
-def fine_server(transport: str = "http") -> Iterator[str]:
+def fine_server(transport: str = "http", port: int = 0) -> Iterator[str]:
     """Run such a server; yield its address."""
-    config = uvicorn.Config(app_of_the_sdk(transport), port=0, log_level="critical", lifespan="on")
+    app = app_of_the_sdk(transport)
+    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

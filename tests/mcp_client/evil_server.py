@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psutil
 
-from catalog.servers.client.mcp_session import Result
+from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.targets import StdioServer
 
@@ -23,7 +23,7 @@ def server(mode: str = "", **variables: str) -> StdioServer:
     return StdioServer((sys.executable, "-I", "-S", str(EVIL), mode), variables)
 
 
-def text_of(result: Result) -> str:
+def text_of(result: ToolResult) -> str:
     return str(result.content[0]["text"])
 
 

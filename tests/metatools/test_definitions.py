@@ -6,12 +6,11 @@ import jsonschema
 import pytest
 
 from catalog.tokens import estimate_tokens
-from discovery.metatools import discovery_tools, server_tools
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
 from marketplace.sources.kinds.starter_source import starter_collection
 
-INTEGRATIONS = {server_tools.INTEGRATION, discovery_tools.INTEGRATION}
+INTEGRATIONS = {"mcp", "tool_discovery"}
 every_tool = pytest.mark.parametrize("tool", META_TOOLS.values(), ids=META_TOOLS)
 
 
@@ -62,3 +61,9 @@ def test_starter_collection_says_the_same_of_those_that_are_its_capabilities() -
         for tool in META_TOOLS.values()
         if tool.name.split("__")[0] in INTEGRATIONS
     }
+
+
+@pytest.mark.parametrize("kind", ["any", "all"])
+@pytest.mark.parametrize("name", ["discover_capabilities", "search_tools"])
+def test_every_kind_has_two_names(name: str, kind: str) -> None:
+    jsonschema.validate({"query": "mail", "kind": kind}, META_TOOLS[name].input_schema)

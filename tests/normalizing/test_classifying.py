@@ -5,12 +5,12 @@ import pytest
 from catalog.formats.categories import canonical_category, infer_category, resolve_category
 from catalog.formats.descriptors import SideEffect
 from catalog.formats.entry import Document, Entry
-from catalog.formats.parameter_summary import parameters_summary
 from catalog.formats.side_effects import (
     side_effect_declared,
     side_effect_from_verbs,
     side_effect_of_tool,
 )
+from catalog.registration.derived_columns import summarize_parameters
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_declared_side_effects_are_honoured() -> None:
 def test_parameters_are_summed_up_in_order() -> None:
     schema = {"properties": {"query": {}, "max_results": {}}, "required": ["query"]}
 
-    assert parameters_summary(schema) == "query, max_results?"
+    assert summarize_parameters(schema) == "query, max_results?"
 
 
 @pytest.mark.parametrize(
     "schema", [None, {}, {"properties": []}, {"properties": {}, "required": "query"}]
 )
 def test_schema_without_parameters_has_an_empty_summary(schema: dict[str, object] | None) -> None:
-    assert parameters_summary(schema) == ""
+    assert summarize_parameters(schema) == ""
 
 
 def test_long_summary_says_how_many_more_there_are() -> None:
-    summary = parameters_summary({"properties": {f"parameter_{n}": {} for n in range(40)}})
+    summary = summarize_parameters({"properties": {f"parameter_{n}": {} for n in range(40)}})
 
     assert len(summary) <= 200
     assert summary.startswith("parameter_0?, parameter_1?")

@@ -1,5 +1,6 @@
 """Each format, with a small file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,17 @@ def test_folder_without_sources_says_so(tmp_path: Path) -> None:
 
 def test_missing_path_says_so(tmp_path: Path) -> None:
     assert "does not exist" in reasons(load_path(tmp_path / "nowhere"))[0]
+
+
+def test_plugin_whose_repository_is_an_address_is_no_server(tmp_path: Path) -> None:
+    plugin = {
+        "name": "notes",
+        "description": "Keeps notes.",
+        "author": {"name": "Someone"},
+        "repository": "https://example.com/notes",
+    }
+    write(tmp_path, ".claude-plugin/plugin.json", json.dumps(plugin))
+
+    (found,) = load_path(tmp_path).integrations
+
+    assert (found.kind, found.slug) == ("extension", "notes")

@@ -6,7 +6,7 @@ from typing import Any
 
 from catalog.formats.descriptors import Loaded
 from catalog.formats.loader import load_path
-from catalog.formats.merge import merge, move_to_slug, with_short_name
+from catalog.formats.merge import merge, with_short_name
 from tests.normalizing.folders import capability, reasons, write
 
 
@@ -90,16 +90,6 @@ def test_declared_id_is_never_taken_from_another(tmp_path: Path) -> None:
 
     assert capability(loaded).action == "a"
     assert "same is already declared" in reasons(loaded)[0]
-
-
-def test_moved_integration_takes_its_names_along(tmp_path: Path) -> None:
-    loaded = load_path(write(tmp_path, "tools.json", server("box", "open")))
-
-    moved = move_to_slug("crate", loaded)
-
-    assert moved.integrations[0].slug == "crate"
-    assert capability(moved).full_name == "crate__open"
-    assert capability(moved).identifier == "tool:crate__open"
 
 
 def test_short_name_changes_the_id_that_follows_from_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from catalog.models import Integration
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.http_limits import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
@@ -27,7 +27,7 @@ def server() -> Iterator[SignInServer]:
 def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
     loop.stop()

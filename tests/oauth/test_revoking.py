@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevocation
 from catalog.servers.oauth.tasks import revoke_token, sweep_revocations
-from catalog.servers.secrets.key_rotation import rotate_secrets
+from catalog.servers.secrets.sealed_values import rotate_secrets
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
 from tests.oauth.steps import begin, browser_of, everything_stored, sign_in
@@ -20,11 +20,11 @@ SIGN_OUT = "/integrations/mail/sign-out/"
 
 
 def forgotten(root: User) -> OAuthRevocation:
-    """The admin signs in for everybody and disconnects; no worker has run yet."""
+    """The admin signs in for everyone and disconnects; no worker has run yet."""
     client = browser_of(root)
     sign_in(client)
     told = client.post(SIGN_OUT, follow=True).content.decode()
-    assert "Its server is told to end what was allowed" in told
+    assert "Pegboard asks the server to revoke its access" in told
     return OAuthRevocation.objects.get()
 
 
@@ -143,7 +143,7 @@ def test_server_without_such_an_address_is_told_nothing(
     sign_in(client)
     told = client.post(SIGN_OUT, follow=True).content.decode()
 
-    assert "At the server it goes on" in told
+    assert "The server cannot revoke access" in told
     assert not OAuthConnection.objects.exists()
     assert not OAuthRevocation.objects.exists()
 
@@ -156,7 +156,7 @@ def test_client_of_another_server_by_now_is_not_named_and_the_page_says_so(
     OAuthClient.objects.update(issuer="https://other.example")
     told = client.post(SIGN_OUT, follow=True).content.decode()
 
-    assert "At the server it goes on: end it there." in told
+    assert "The server cannot revoke access. Revoke it there yourself." in told
     assert not OAuthRevocation.objects.exists()
 
 
@@ -168,4 +168,4 @@ def test_address_that_is_too_long_is_refused(
     row = begin(browser_of(root))
 
     assert row.state == "failed"
-    assert "none that OAuth knows" in row.message
+    assert "not valid OAuth" in row.message

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from catalog.models import Integration, OAuthConnection
-from catalog.servers.client.scope_challenges import merge_scopes, read_missing_scopes
+from catalog.servers.client.http_transport import merge_scopes, read_missing_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.oauth.tokens import get_bearer_token
@@ -46,7 +46,7 @@ def test_next_sign_in_asks_for_the_union_and_then_it_works(
     answer = call_tool(mail, "whoami", {}, user_id=alice.pk)
 
     assert (first.reason, first.detail) == (Reason.SCOPE_NEEDED, "mail.read mail.send")
-    assert "A tool asks for more rights" in page
+    assert "A tool needs more permissions" in page
     assert "mail.send" in page
     assert scopes_asked(server) == [["mail.read"], ["mail.read", "mail.send"]]
     assert answer.content
@@ -65,7 +65,7 @@ def test_second_refusal_is_told_in_words_and_leads_to_no_further_sign_in(
     again = [refused(mail) for _ in range(3)]
 
     assert {one.reason for one in again} == {Reason.SCOPE_REFUSED}
-    assert "would not change that" in str(again[0])
+    assert "would not help" in str(again[0])
     assert again[0].detail == "mail.send"
     assert OAuthConnection.objects.get().wanted_scope == ""
     assert (
@@ -153,7 +153,7 @@ def test_issuer_with_another_slash_is_another_issuer(
         row = sign_in(client)
 
     assert row.state == "failed"
-    assert "is not who it says to be" in row.message
+    assert "does not match the expected issuer" in row.message
 
 
 def test_issuer_that_is_written_with_a_slash_everywhere_is_fine(

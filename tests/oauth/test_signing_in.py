@@ -20,8 +20,8 @@ from catalog.servers.connections.server_requests import call_tool, check_server
 from catalog.servers.oauth.oauth_accounts import MAX_CONCURRENT
 from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
-from discovery.calls.call_worker import run_call
 from discovery.models import Call
+from tests.calls.worker import run_call
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
@@ -35,7 +35,7 @@ def told(mail: Integration, user: User | None = None) -> str:
     return str(json.loads(answer.content[0]["text"])["token"])
 
 
-def test_admin_signs_in_for_everybody_and_a_person_for_themselves(
+def test_admin_signs_in_for_everyone_and_a_person_for_themselves(
     mail: Integration, server: SignInServer, root: User, support: Group
 ) -> None:
     alice, bob = (UserFactory.create(username=name, groups=[support]) for name in ("alice", "bob"))
@@ -83,7 +83,7 @@ def test_way_back_is_for_the_browser_that_began(
     back = go_there(victim, row)
 
     strangers = [
-        other.get(back).status_code,  # somebody else's session
+        other.get(back).status_code,  # someone else's session
         browser_of(root).get(back).status_code,  # the same person in another browser
         other.get(f"/connections/{row.public_id}/").status_code,
         victim.get("/connections/callback/?code=x&state=guessed").status_code,
@@ -124,21 +124,21 @@ def test_late_and_refused_sign_ins_end_in_words(mail: Integration, root: User) -
         client.get(f"/connections/{row.public_id}/").content.decode() for row in (refused, late)
     ]
 
-    assert "You were not signed in" in pages[0]
-    assert "took too long" in pages[1]
+    assert "Sign-in failed" in pages[0]
+    assert "expired or was started" in pages[1]
     assert not OAuthConnection.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("metadata", "resource", "words"),
     [
-        ({"issuer": "http://127.0.0.1:1"}, {}, "not who it says to be"),
+        ({"issuer": "http://127.0.0.1:1"}, {}, "does not match the expected issuer"),
         ({"code_challenge_methods_supported": ["plain"]}, {}, "PKCE"),
         ({"code_challenge_methods_supported": None}, {}, "PKCE"),
-        ({"registration_endpoint": None}, {}, "set the client id"),
-        ({"authorization_endpoint": "javascript:alert(1)"}, {}, "does not say where"),
-        ({"authorization_endpoint": "data:text/html,x"}, {}, "does not say where"),
-        ({"authorization_endpoint": "file:///etc/passwd"}, {}, "does not say where"),
+        ({"registration_endpoint": None}, {}, "set the client ID"),
+        ({"authorization_endpoint": "javascript:alert(1)"}, {}, "does not offer a sign-in"),
+        ({"authorization_endpoint": "data:text/html,x"}, {}, "does not offer a sign-in"),
+        ({"authorization_endpoint": "file:///etc/passwd"}, {}, "does not offer a sign-in"),
         ({}, {"resource": "https://other.example/mcp"}, "another address"),
     ],
 )
@@ -167,7 +167,7 @@ def test_code_of_another_issuer_is_not_sent_anywhere(
 
     row = sign_in(browser_of(root))
 
-    assert "not who it says to be" in row.message
+    assert "does not match the expected issuer" in row.message
     assert "/token" not in server.asked
 
 
@@ -184,7 +184,7 @@ def test_token_of_one_server_never_reaches_another(
         with pytest.raises(ServerProblemError) as problem:
             call_tool(mail, "whoami", {})
 
-        assert "moved to another address" in problem.value.detail
+        assert "address has changed" in problem.value.detail
         assert [headers for _, headers, _ in other.sent if "Authorization" in headers] == []
 
 
@@ -273,7 +273,9 @@ def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
     assert len({first, second, third}) == 3
     assert problem.value.detail == "The account is no longer connected. Sign in again."
     account = OAuthConnection.objects.get()
-    assert account.problem == "The authorization server refused. It said: invalid_grant."
+    assert (
+        account.problem == "The authorization server refused the sign-in. It said: invalid_grant."
+    )
     assert "canary" not in account.problem
 
 

@@ -141,7 +141,7 @@ def _answered(port: int, key: str, message: str, dial_seconds: float) -> tuple[i
 
 
 def _dialled(port: int, seconds: float) -> http.client.HTTPConnection:
-    """Connect, retrying until somebody listens."""
+    """Connect, retrying until someone listens."""
     until = time.monotonic() + seconds
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS)

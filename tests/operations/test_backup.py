@@ -47,7 +47,7 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     before = selected()
 
     made = command("backup", file)
-    refuse("There is a file", "backup", file)
+    refuse("already exists", "backup", file)
     Integration.objects.all().delete()
     refuse("is not empty. Replace it with --yes", "restore", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)

@@ -167,7 +167,7 @@ def test_full_disk_refuses_writes_whole_and_nothing_else(
         assert alice.get(path).status_code == 200, path
     ready = other.get("/readyz")
     assert ready.status_code == 200
-    assert "free disk space" in ready.json()["parts"]["disk"]["problem"]
+    assert "free disk space to write" in ready.json()["parts"]["disk"]["problem"]
 
     on_small_disk.free()
 

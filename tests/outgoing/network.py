@@ -8,8 +8,7 @@ import anyio
 import httpcore2
 
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.guarded_backend import GuardedBackend
-from catalog.servers.net.guarded_transport import GuardedTransport
+from catalog.servers.net.guarded_transport import GuardedBackend, GuardedTransport
 
 SILENCE = b"<nothing, for ever>"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

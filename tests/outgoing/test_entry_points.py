@@ -30,17 +30,16 @@ from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.guarded_backend import GuardedBackend
-from catalog.servers.net.guarded_fetch import fetch
+from catalog.servers.net.guarded_requests import fetch
+from catalog.servers.net.guarded_transport import GuardedBackend
 from catalog.servers.net.outgoing_errors import OutgoingError
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.revocation import revoke
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.oauth.token_store import TOKEN, store_value
-from catalog.servers.oauth.tokens import SOON, renew
+from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
 from catalog.servers.secrets.sealed_values import seal
 from catalog.servers.server_proposals import ProposalRefusedError, propose_server
 from marketplace.installs.install_requests import start_install
@@ -92,7 +91,7 @@ def world(db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iter
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     world = World(User.objects.create_superuser("root"))
     monkeypatch.setattr(guarded_transport, "GuardedBackend", world.backend)
-    loop = ConnectionLoop(lambda: Connections(limits=QUICK))
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield world
     loop.stop()
@@ -198,7 +197,7 @@ def renew_at_the_stored_endpoint(world: World, url: str) -> str:
         integration=row, endpoint=HONEST, issuer=HONEST, token_endpoint=url[:500],
         can_refresh=True, expires_at="2020-01-01T00:00Z",
     )  # fmt: skip
-    renew(account.pk, within=SOON, http=OAuthHttp(AllowedHosts()))
+    renew_token(account.pk, within=SOON, http=OAuthHttp(AllowedHosts()))
     return ""
 
 
@@ -206,7 +205,7 @@ def revoke_at_the_stored_endpoint(world: World, url: str) -> str:
     row = OAuthRevocation(endpoint=url[:500], client_id="x", auth_method="none", token_purpose="x")
     row.sealed_token = seal(json.dumps({"access": "x", "refresh": "x"}), purpose="x")
     row.save()
-    revoke(row.pk, http=OAuthHttp(AllowedHosts()))
+    revoke_token(row.pk, http=OAuthHttp(AllowedHosts()))
     return ""
 
 

@@ -3,10 +3,14 @@
 import httpcore2
 import pytest
 
-from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.address_ranges import AddressClass, classify_address
-from catalog.servers.net.guarded_backend import resolve_host
-from catalog.servers.net.guarded_fetch import Bounds, FetchedDocument, fetch
+from catalog.servers.net.address_check import (
+    AddressClass,
+    AllowedHosts,
+    check_address,
+    classify_address,
+)
+from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
+from catalog.servers.net.guarded_transport import resolve_host
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     EndpointNotAllowedError,

@@ -59,7 +59,7 @@ def gmail(support: Group) -> Capability:
         integration=integration,
         action="send_email",
         display_name="Send mail",
-        description="Write an email to somebody.",
+        description="Write an email to someone.",
         category="communication",
         tags=["email"],
         side_effect="write",

@@ -61,9 +61,9 @@ def test_the_nearest_rule_decides_and_the_beaten_one_is_shown(
     page = as_admin.get(f"/access/explain/?{query}")
 
     deciding = [rung.label for rung in page.context["rungs"] if rung.decides]
-    assert deciding == ["Project", "Its own setting"]
+    assert deciding == ["Project", "The tool's own setting"]
     text = page.content.decode()
-    assert "beaten" in text
+    assert "overridden" in text
     assert "What works:" in text
 
 
@@ -79,11 +79,11 @@ def test_nobody_decides_at_once(as_admin: Client, alice: User, gmail: Capability
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("", "Who asks, and for what?"),
-        ("user=nobody&capability=gmail__send_email", "There is nobody called nobody"),
-        ("user=alice&capability=spoon", "There is no capability spoon"),
-        ("user=alice", "Everything alice reaches in Support"),
-        ("capability=gmail__send_email", "Everybody who reaches gmail__send_email"),
+        ("", "Choose a person and a tool"),
+        ("user=nobody&capability=gmail__send_email", "No user is named nobody"),
+        ("user=alice&capability=spoon", "No tool is named spoon"),
+        ("user=alice", "Everything alice can use in Support"),
+        ("capability=gmail__send_email", "Everyone who can use gmail__send_email"),
         ("user=alice&group=x&space=y&capability=gmail__send_email", "Yes, but it asks first"),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_a_person_reaches_is_listed_with_its_ground(
 
     text = as_admin.get(f"/access/people/{alice.pk}/").content.decode()
 
-    assert "gmail is given to the group Support" in text
+    assert "gmail is granted to the group Support" in text
     assert "calendar__list_events" in text
     assert "payroll__pay" not in text
 
@@ -132,8 +132,8 @@ def test_who_reaches_a_capability_is_listed_by_group(
     everywhere = as_admin.get("/access/tools/gmail__send_email/")
     there = as_admin.get(f"/access/tools/gmail__send_email/?group={sales.pk}")
 
-    everybody = {row.holder.user for row in everywhere.context["rows"]}
-    assert everybody == {"alice", "charlie", "root"}
+    everyone = {row.holder.user for row in everywhere.context["rows"]}
+    assert everyone == {"alice", "charlie", "root"}
     assert [row.holder.user for row in there.context["rows"]] == ["charlie"]
 
 
@@ -162,10 +162,10 @@ def test_one_sees_why_one_has_a_tool(as_alice: Client, gmail: Capability) -> Non
     why = as_alice.get("/tools/gmail__send_email/why/").content.decode()
 
     assert "/tools/gmail__send_email/why/" in detail
-    assert "gmail is given to the group Support" in why
+    assert "gmail is granted to the group Support" in why
 
 
-def test_the_advice_of_admins_is_not_for_everybody(
+def test_the_advice_of_admins_is_not_for_everyone(
     as_alice: Client, gmail: Capability, root: Space
 ) -> None:
     lay_down(Rule.Effect.ALLOW, gmail.integration, root)

@@ -69,14 +69,14 @@ def test_giving_leads_to_the_look_at_it(as_admin: Client, support: Group) -> Non
     )
 
     assert "jira__search" in found.content.decode()
-    assert looked.context["sentences"] == ["Give jira__search to Support"]
+    assert looked.context["sentences"] == ["Grant jira__search to Support"]
 
 
 def test_giving_nothing_is_explained_beside_the_field(as_admin: Client, support: Group) -> None:
     response = as_admin.post(f"/access/groups/{support.pk}/give/", {})
 
     assert response.status_code == 422
-    assert "Choose an integration or a capability." in response.content.decode()
+    assert "Choose an integration or a tool." in response.content.decode()
 
 
 def test_a_space_is_added_renamed_and_removed(
@@ -107,7 +107,7 @@ def test_a_space_without_a_name_is_refused(
     )
 
     assert response.status_code == 422
-    assert "Give the space a name" in response.content.decode()
+    assert "Enter a name" in response.content.decode()
 
 
 def test_another_groups_space_is_no_parent(as_admin: Client, support: Group) -> None:
@@ -156,7 +156,7 @@ def test_a_space_is_not_moved_under_itself(as_admin: Client, project: Space) -> 
     response = as_admin.post(f"/access/spaces/{project.pk}/move/", {"parent": below.pk})
 
     assert response.status_code == 422
-    assert "cannot be moved under itself" in response.content.decode()
+    assert "cannot be moved below itself" in response.content.decode()
 
 
 @pytest.mark.parametrize("verb", ["move", "delete"])
@@ -213,12 +213,12 @@ def test_a_rule_may_be_for_one_person_or_one_group(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"target": ""}, "Choose an integration or a capability."),
-        ({"target": "capability-0"}, "It is no longer there."),
-        ({"target": "user-1"}, "It is no longer there."),
-        ({"whom": "user", "person": "nobody"}, "There is nobody of this name."),
-        ({"whom": "group"}, "Choose the group."),
-        ({"effect": ""}, "Choose what the rule does."),
+        ({"target": ""}, "Choose an integration or a tool."),
+        ({"target": "capability-0"}, "This no longer exists."),
+        ({"target": "user-1"}, "This no longer exists."),
+        ({"whom": "user", "person": "nobody"}, "No user has this name."),
+        ({"whom": "group"}, "Choose a group."),
+        ({"effect": ""}, "Choose an effect."),
     ],
 )
 def test_a_rule_that_is_not_whole_is_explained_beside_the_field(
@@ -273,7 +273,4 @@ def test_targets_are_found_by_name(as_admin: Client, gmail: Capability) -> None:
 
     assert f"integration-{gmail.integration_id}" in text
     assert f"capability-{gmail.pk}" in text
-    assert (
-        "Nothing is called that."
-        in as_admin.get("/access/find/targets/?target_q=spoon").content.decode()
-    )
+    assert "No matches." in as_admin.get("/access/find/targets/?target_q=spoon").content.decode()

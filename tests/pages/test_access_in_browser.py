@@ -37,24 +37,24 @@ def admins_page(page: Page, admin: User, live_server: LiveServer) -> Page:
 
 def change_and_save(page: Page) -> None:
     """Change rights in the matrix, preview and save them."""
-    page.get_by_role("button", name="Look at the changes").click()
+    page.get_by_role("button", name="Review changes").click()
     page.get_by_role("button", name="Save 1 change").click()
-    expect(page.get_by_text("1 change is saved")).to_be_visible()
+    expect(page.get_by_text("1 change saved")).to_be_visible()
 
 
 def test_the_preview_says_what_then_happens(
     admins_page: Page, alice: User, support: Group, gmail: Capability, calendar: Capability
 ) -> None:
     admins_page.goto("/access/?q=gmail")
-    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
-    admins_page.get_by_role("button", name="Look at the changes").click()
+    admins_page.get_by_role("checkbox", name="Grant Gmail to Support").uncheck()
+    admins_page.get_by_role("button", name="Review changes").click()
 
-    losses = admins_page.get_by_role("region", name="Who loses").locator("code")
+    losses = admins_page.get_by_role("region", name="Loses access").locator("code")
     expect(losses).not_to_have_count(0)
     told = losses.all_inner_texts()
     before = _usable(alice, support)
     admins_page.get_by_role("button", name="Save 1 change").click()
-    expect(admins_page.get_by_text("1 change is saved")).to_be_visible()
+    expect(admins_page.get_by_text("1 change saved")).to_be_visible()
 
     assert set(told) == before - _usable(alice, support) == {"gmail__send_email"}
 
@@ -63,12 +63,12 @@ def test_a_saved_change_is_taken_back_from_the_notice(
     admins_page: Page, alice: User, support: Group, gmail: Capability
 ) -> None:
     admins_page.goto("/access/")
-    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    admins_page.get_by_role("checkbox", name="Grant Gmail to Support").uncheck()
     change_and_save(admins_page)
 
-    admins_page.get_by_role("link", name="Take it back").click()
+    admins_page.get_by_role("link", name="Undo").click()
     admins_page.get_by_role("button", name="Save 1 change").click()
-    expect(admins_page.get_by_text("1 change is saved")).to_be_visible()
+    expect(admins_page.get_by_text("1 change saved")).to_be_visible()
 
     assert _usable(alice, support) == {"gmail__send_email"}
 
@@ -78,21 +78,21 @@ def test_changes_live_through_searching_and_looking(
 ) -> None:
     page = admins_page
     page.goto("/access/")
-    page.get_by_role("checkbox", name="Support was given Jira").check()
+    page.get_by_role("checkbox", name="Grant Jira to Support").check()
 
     page.get_by_label("Search integrations").fill("gmail")
     expect(page.get_by_role("rowheader", name="Jira")).to_have_count(0)
-    page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
-    expect(page.get_by_text("2 changes are not saved yet.")).to_be_visible()
-    page.get_by_role("button", name="Look at the changes").click()
-    expect(page.get_by_role("listitem").filter(has_text="Give Jira to Support")).to_be_visible()
-    page.get_by_role("link", name="Not now").click()
+    page.get_by_role("checkbox", name="Grant Gmail to Support").uncheck()
+    expect(page.get_by_text("2 unsaved changes")).to_be_visible()
+    page.get_by_role("button", name="Review changes").click()
+    expect(page.get_by_role("listitem").filter(has_text="Grant Jira to Support")).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
     page.get_by_label("Search integrations").fill("")
 
-    expect(page.get_by_role("checkbox", name="Support was given Jira")).to_be_checked()
-    expect(page.get_by_role("checkbox", name="Support was given Gmail")).not_to_be_checked()
-    page.get_by_role("button", name="Forget the changes").click()
-    expect(page.get_by_role("checkbox", name="Support was given Jira")).not_to_be_checked()
+    expect(page.get_by_role("checkbox", name="Grant Jira to Support")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="Grant Gmail to Support")).not_to_be_checked()
+    page.get_by_role("button", name="Discard changes").click()
+    expect(page.get_by_role("checkbox", name="Grant Jira to Support")).not_to_be_checked()
 
 
 def test_the_matrix_works_by_keyboard(
@@ -102,14 +102,14 @@ def test_the_matrix_works_by_keyboard(
     page = admins_page
     page.goto("/access/")
 
-    page.get_by_role("checkbox", name="Sales was given Gmail").focus()
+    page.get_by_role("checkbox", name="Grant Gmail to Sales").focus()
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("checkbox", name="Sales was given Jira")).to_be_focused()
+    expect(page.get_by_role("checkbox", name="Grant Jira to Sales")).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
 
-    expect(page.get_by_role("checkbox", name="Support was given Jira")).to_be_checked()
-    expect(page.get_by_text("1 change is not saved yet.")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Grant Jira to Support")).to_be_checked()
+    expect(page.get_by_text("1 unsaved change")).to_be_visible()
 
 
 def test_a_row_and_a_column_change_at_once(
@@ -119,11 +119,11 @@ def test_a_row_and_a_column_change_at_once(
     page = admins_page
     page.goto("/access/")
 
-    page.get_by_role("button", name="All groups that are shown get Jira").click()
-    page.get_by_role("button", name="All that is shown to Sales").click()
+    page.get_by_role("button", name="All groups shown for Jira").click()
+    page.get_by_role("button", name="All integrations shown for Sales").click()
 
-    expect(page.get_by_text("3 changes are not saved yet.")).to_be_visible()
-    expect(page.get_by_role("checkbox", name="Sales was given Gmail")).to_be_checked()
+    expect(page.get_by_text("3 unsaved changes")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Grant Gmail to Sales")).to_be_checked()
 
 
 def test_a_surprise_is_said_while_the_rule_is_written(
@@ -135,7 +135,7 @@ def test_a_surprise_is_said_while_the_rule_is_written(
     page.goto(f"/access/spaces/{root.pk}/")
 
     page.get_by_text("Allow", exact=True).click()
-    page.get_by_label("Search integrations and capabilities").fill("send")
+    page.get_by_label("Search integrations and tools").fill("send")
     page.get_by_role("radio", name="Send mail").check()
 
     expect(page.locator("#warnings")).to_contain_text("within one space the stricter rule wins")
@@ -149,11 +149,11 @@ def test_a_question_to_explain_needs_no_button(
     page = admins_page
     page.goto("/access/explain/?capability=gmail__send_email")
 
-    page.get_by_label("May this person").fill("alice")
-    page.get_by_label("May this person").press("Tab")
+    page.get_by_label("Person", exact=True).fill("alice")
+    page.get_by_label("Person", exact=True).press("Tab")
 
     expect(page.get_by_role("heading", name="Yes, but it asks first")).to_be_visible()
-    expect(page.get_by_label("In the group")).to_contain_text("Support")
+    expect(page.get_by_label("Group", exact=True)).to_contain_text("Support")
 
 
 def test_rights_are_changed_without_scripts(
@@ -171,16 +171,16 @@ def test_rights_are_changed_without_scripts(
     page = plain.new_page()
     page.goto("/access/")
 
-    page.get_by_role("checkbox", name="Support was given Jira").check()
+    page.get_by_role("checkbox", name="Grant Jira to Support").check()
     change_and_save(page)
     root = Space.objects.get(group=support, parent=None)
     page.goto(f"/access/spaces/{root.pk}/")
-    page.get_by_label("Search integrations and capabilities").fill("gmail")
+    page.get_by_label("Search integrations and tools").fill("gmail")
     page.get_by_role("button", name="Find").click()
     page.get_by_role("radio", name="Gmail gmail").check()
-    page.get_by_role("button", name="Look at the rule").click()
+    page.get_by_role("button", name="Review rule").click()
     page.get_by_role("button", name="Save 1 change").click()
-    expect(page.get_by_text("1 change is saved")).to_be_visible()
+    expect(page.get_by_text("1 change saved")).to_be_visible()
 
     assert _usable(alice, support) == {"jira__search"}
     plain.close()
@@ -192,11 +192,11 @@ def test_axe_finds_nothing_serious_in_the_look_at_changes(
 ) -> None:
     admins_page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     admins_page.goto("/access/")
-    admins_page.get_by_role("checkbox", name="Support was given Jira").check()
-    admins_page.get_by_role("checkbox", name="Support was given Gmail").uncheck()
+    admins_page.get_by_role("checkbox", name="Grant Jira to Support").check()
+    admins_page.get_by_role("checkbox", name="Grant Gmail to Support").uncheck()
     assert serious(admins_page) == []
-    admins_page.get_by_role("button", name="Look at the changes").click()
-    expect(admins_page.get_by_role("heading", name="Look at 2 changes")).to_be_visible()
+    admins_page.get_by_role("button", name="Review changes").click()
+    expect(admins_page.get_by_role("heading", name="Review 2 changes")).to_be_visible()
 
     assert serious(admins_page) == []
 

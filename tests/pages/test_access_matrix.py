@@ -85,7 +85,7 @@ def test_single_tools_and_rules_are_counted_beside_the_hole(
 
     text = as_admin.get("/access/").content.decode()
 
-    assert re.search(r"1 tool\s.*about Jira in Support", text, re.DOTALL)
+    assert re.search(r"1 tool\s.*for Jira in Support", text, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_more_rows_cost_no_more_questions(
     for _ in range(rows):
         give(CapabilityFactory.create().integration, GroupFactory.create())
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         as_admin.get("/access/")
 
 
@@ -135,7 +135,7 @@ def test_looking_stores_nothing_and_says_who_gains(
     text = look_at(as_admin, f"grant|{box(support, jira.integration)}||").content.decode()
 
     assert not may_use(alice, support, jira)
-    assert "Give Jira to Support" in text
+    assert "Grant Jira to Support" in text
     assert "jira__search" in text
     assert "alice" in text
     assert not AuditEntry.objects.filter(action__startswith="grant").exists()
@@ -163,7 +163,7 @@ def test_what_would_do_something_else_by_now_is_shown_again(
     response = as_admin.post("/access/changes/save/", {"changes": lines, "seen": seen[1]})
 
     assert response.status_code == 409
-    assert "Something else has changed meanwhile." in response.content.decode()
+    assert "Access rights changed in the meantime." in response.content.decode()
     assert not AuditEntry.objects.filter(action="grant.add").exists()
 
 
@@ -186,7 +186,7 @@ def test_the_notice_of_a_change_is_shown_once(
 ) -> None:
     save(as_admin, f"revoke|{box(support, gmail.integration)}||")
 
-    shown = ["is saved" in as_admin.get("/access/").content.decode() for _ in range(2)]
+    shown = ["change saved" in as_admin.get("/access/").content.decode() for _ in range(2)]
 
     assert shown == [True, False]
 
@@ -206,20 +206,20 @@ def test_boxes_become_changes_by_what_they_were(
     sentences = as_admin.post("/access/changes/", posted).context["sentences"]
 
     assert sorted(sentences) == [
-        "Give Gmail to Sales",
-        "Give Jira to Sales",
-        "Let open groups have Jira by default",
-        "Open Sales to everything that is not restricted",
-        "Take Gmail from Support",
+        "Allow Jira by default in open groups",
+        "Allow Sales everything that is not restricted",
+        "Grant Gmail to Sales",
+        "Grant Jira to Sales",
+        "Revoke Gmail from Support",
     ]
 
 
 @pytest.mark.parametrize(
     ("side", "expected"),
     [
-        ("row", ["Give Jira to Sales", "Give Jira to Support"]),
-        ("column", ["Give Jira to Support"]),
-        ("whole column", ["Take Gmail from Sales", "Take Jira from Sales"]),
+        ("row", ["Grant Jira to Sales", "Grant Jira to Support"]),
+        ("column", ["Grant Jira to Support"]),
+        ("whole column", ["Revoke Gmail from Sales", "Revoke Jira from Sales"]),
     ],
 )
 def test_a_row_or_a_column_changes_at_once_without_scripts(
@@ -272,7 +272,7 @@ def test_a_change_that_cannot_be_made_is_refused(
     response = look_at(as_admin, f"grant||integration-{jira.integration_id}||")
 
     assert response.status_code == 422
-    assert "This cannot be done." in response.content.decode()
+    assert "This change is not possible." in response.content.decode()
 
 
 def test_the_way_back_stays_in_access(as_admin: Client, support: Group, jira: Capability) -> None:

@@ -25,11 +25,11 @@ def wish(alice: User, support: Group) -> AccessRequest:
 def test_open_requests_are_counted_in_the_rail(as_admin: Client, wish: AccessRequest) -> None:
     text = as_admin.get("/tools/").content.decode()
 
-    assert '1<span class="unseen"> open requests' in " ".join(text.split())
+    assert '1<span class="unseen"> open request<' in " ".join(text.split())
 
 
 def test_nobody_else_sees_how_many_wait(as_alice: Client, wish: AccessRequest) -> None:
-    assert "open requests" not in as_alice.get("/tools/").content.decode()
+    assert "open request" not in as_alice.get("/tools/").content.decode()
 
 
 def test_the_inbox_has_open_ones_and_answered_ones(
@@ -58,7 +58,7 @@ def test_requests_are_searched_by_words_and_by_name(
 
 
 def test_an_empty_inbox_says_so(as_admin: Client, support: Group) -> None:
-    assert "Nobody is waiting" in as_admin.get("/access/requests/").content.decode()
+    assert "No open requests" in as_admin.get("/access/requests/").content.decode()
 
 
 @pytest.mark.parametrize("whom", ["user", "group"])
@@ -115,7 +115,7 @@ def test_who_answered_and_when_is_kept_and_shown(
     ):
         text = client.get(path).content.decode()
         assert "Declined by" in text, path
-        assert '<span dir="auto">root</span>,' in text, path
+        assert '<span dir="auto">root</span>' in text, path
         assert when in text, path
 
 
@@ -128,7 +128,7 @@ def test_an_answer_outlives_who_gave_it(
     other.delete()
 
     answered = as_admin.get("/access/requests/?show=answered").content.decode()
-    assert "an admin who is gone" in answered
+    assert "a deleted admin" in answered
 
 
 def test_declining_without_a_reason_is_refused(as_admin: Client, wish: AccessRequest) -> None:
@@ -136,7 +136,7 @@ def test_declining_without_a_reason_is_refused(as_admin: Client, wish: AccessReq
 
     wish.refresh_from_db()
     assert response.status_code == 422
-    assert "Say why" in response.content.decode()
+    assert "Enter a reason" in response.content.decode()
     assert wish.state == "open"
 
 
@@ -158,7 +158,7 @@ def test_the_second_answer_changes_nothing(
     )
 
     assert response.status_code == 409
-    assert "has been declined already" in response.content.decode()
+    assert "has already been declined" in response.content.decode()
     assert not may_use(alice, support, jira)
 
 

@@ -107,7 +107,7 @@ def test_a_key_for_nobody_is_refused_beside_the_form(as_admin: Client, support: 
     )
 
     assert (
-        "the key needs an owner, or must be allowed to act for users" in response.content.decode()
+        "The key needs an owner, or must be allowed to act for users" in response.content.decode()
     )
     assert not ApiKey.objects.exists()
 
@@ -173,7 +173,7 @@ def test_what_the_source_says_cannot_be_changed(as_admin: Client, gmail: Capabil
     _save_capability(as_admin, gmail, category="communication", description="Another")
 
     gmail.refresh_from_db()
-    assert gmail.description == "Write an email to somebody."
+    assert gmail.description == "Write an email to someone."
 
 
 def test_the_audit_log_is_only_read(as_admin: Client, gmail: Capability) -> None:
@@ -271,7 +271,7 @@ def test_removing_a_space_says_what_goes_and_what_stays(
     path = f"/admin/acl/space/{office['office'].pk}/delete/"
 
     text = as_admin.get(path).content.decode()
-    gone, stays = text.split("This stays, with its own rules")
+    gone, stays = text.split("These spaces stay, with their own rules")
     as_admin.post(path, {"post": "yes"})
 
     assert len(re.findall(r"/admin/catalog/rule/\d+/change/", gone)) == 1
@@ -299,7 +299,7 @@ def test_several_spaces_are_removed_at_once_but_never_a_root(
 
     assert "Drawer (Support/drawer)" in asked
     for text in (refused, alone.content.decode()):
-        assert "The root of a group cannot be removed" in text
+        assert "The root space of a group cannot be deleted" in text
     below.refresh_from_db()
     assert below.parent == office["root"]
     assert set(Space.objects.filter(group=below.group)) == {office["root"], below}
@@ -329,7 +329,7 @@ def test_spaces_are_made_moved_and_renamed_by_the_service(
     assert Space.objects.get(slug="lab").parent == root
     desk.refresh_from_db()
     assert (desk.name, desk.slug, desk.parent) == ("Table", "desk", root)
-    assert "cannot be moved under itself" in ring.content.decode()
+    assert "cannot be moved below itself" in ring.content.decode()
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions)[-3:] == ["space.created", "space.renamed", "space.moved"]
 

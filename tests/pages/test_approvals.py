@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.visible_text.pieces import show_text
-from discovery.calls.call_digests import digest_of, hash_of, serialize_arguments
+from discovery.calls.call_arguments import digest_of, hash_of, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call
@@ -61,7 +61,7 @@ def test_admin_reads_and_decides(people: People, root: User) -> None:
         ("completed", "fine"), ("rejected", "Use the other one."),
     ]  # fmt: skip
     assert "Use the other one." in history
-    assert "Nothing waits" in empty
+    assert "No pending calls" in empty
 
 
 def test_person_sees_and_takes_back_their_own_only(people: People) -> None:
@@ -95,9 +95,9 @@ def test_admin_does_not_decide_about_what_was_asked_for_themselves(
     page = client_of(root).get(address).content.decode()
     refused = client_of(root).post(address, {"approve": "1", "digest": digest_of(call)})
 
-    assert "somebody else has to decide" in page
-    assert "Approve this call" not in page
-    assert "Take it back" in page
+    assert "someone else must decide" in page
+    assert "Approve call" not in page
+    assert "Cancel call" in page
     assert refused.status_code == 409
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
-from discovery.calls.call_digests import hash_of, serialize_arguments
+from discovery.calls.call_arguments import hash_of, serialize_arguments
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
@@ -47,14 +47,14 @@ def test_admin_decides_and_every_state_reads_well(
 
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto("/tools/")
-    page.get_by_role("link", name="Approvals 3 calls wait").click()
-    page.get_by_role("link", name="Look at it").first.click()
+    page.get_by_role("link", name="Approvals 3 pending calls").click()
+    page.get_by_role("link", name="Review call").first.click()
     expect(page.get_by_text(LONG)).to_be_visible()
-    page.get_by_label("A word with it").fill("Go on")
-    page.get_by_role("button", name="Approve this call").click()
-    expect(page.get_by_text("gmail__send_email is approved for alice.")).to_be_visible()
+    page.get_by_label("Note").fill("Go on")
+    page.get_by_role("button", name="Approve call").click()
+    expect(page.get_by_text("gmail__send_email was approved for alice.")).to_be_visible()
     page.get_by_label("Search by tool or person").press_sequentially("root")
-    expect(page.get_by_text("1 waiting")).to_be_visible()
+    expect(page.get_by_text("1 pending call")).to_be_visible()
     page.get_by_role("link", name="Decided").click()
     expect(page.get_by_text("Go on")).to_be_visible()
     assert Call.objects.get(pk=call.pk).state == "completed"

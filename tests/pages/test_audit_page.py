@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.audit import audit_log
 from acl.audit.audit_log import PAGE
-from acl.audit.entry_details import DetailRow, rows_of
+from acl.audit.entry_text import DetailRow, detail_rows
 from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
 from acl.pages import audit_pages as audit_view
@@ -91,13 +91,13 @@ def test_filters_leave_what_fits(as_admin: Client, query: str, targets: list[str
 
 @pytest.mark.usefixtures("log")
 def test_wrong_day_is_told(as_admin: Client) -> None:
-    assert "Write a day as" in as_admin.get("/audit/?since=yesterday").content.decode()
+    assert "Enter a date such as" in as_admin.get("/audit/?since=yesterday").content.decode()
     assert as_admin.get("/audit/export.csv?since=yesterday").status_code == 404
 
 
 def test_empty_log_says_what_will_stand_there(as_admin: Client) -> None:
     assert "Nothing has been recorded yet" in as_admin.get("/audit/").content.decode()
-    assert "No entry fits" in as_admin.get("/audit/?target=x").content.decode()
+    assert "No entry matches" in as_admin.get("/audit/?target=x").content.decode()
 
 
 def test_pages_follow_each_other_both_ways(as_admin: Client) -> None:
@@ -148,7 +148,7 @@ def test_count_of_a_filter_stops_somewhere(
 
     text = " ".join(as_admin.get("/audit/?action=x").content.decode().split())
 
-    assert "More than 3 entries fit" in text
+    assert "More than 3 entries" in text
 
 
 @pytest.mark.usefixtures("log")
@@ -258,7 +258,7 @@ def test_markup_in_an_entry_is_text(as_admin: Client) -> None:
     ],
 )
 def test_details_of_any_shape_can_be_read(details: object, rows: list[DetailRow]) -> None:
-    assert rows_of(details) == rows
+    assert detail_rows(details) == rows
 
 
 @pytest.mark.usefixtures("log")

@@ -58,7 +58,9 @@ def test_chain_reads_well_in_every_width_and_theme(
 
     assert found == []
     page.goto(f"/approvals/{acted.pk}/")
-    expect(page.get_by_text("You asked for it: somebody else has to decide.")).to_be_visible()
-    expect(page.get_by_text("Nobody but the asker could approve")).to_be_visible()
+    expect(
+        page.get_by_text("You requested this call, so someone else must decide.")
+    ).to_be_visible()
+    expect(page.get_by_text("Only the requester could approve")).to_be_visible()
     page.goto("/account/")
-    expect(page.get_by_text("alice acted for you")).to_be_visible()
+    expect(page.get_by_text("alice acted on your behalf")).to_be_visible()

@@ -7,7 +7,6 @@ import re
 import subprocess
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
@@ -15,13 +14,14 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.embedding.embedding_jobs import embed_pending
-from catalog.embedding.model_switch import register_configured_model
+from catalog.embedding.stored_models import register_configured_model
 from catalog.models import Capability
 from marketplace.installs.install_worker import install
 from marketplace.models import Installation, ListingFile
 from tests.factories import ListingFactory
 from tests.pages.conftest import sign_in
 from tests.pages.pictures import keep_picture
+from tests.screens.looking import serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SKILL = """---
@@ -52,11 +52,11 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     page.goto("/")
     steps = page.get_by_role("region", name="First steps")
     expect(steps.get_by_text("0 of 5 done")).to_be_visible()
-    expect(page.get_by_role("heading", name="There is nothing to choose from yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="No tools to choose from yet")).to_be_visible()
     keep_picture(page, "first-run-empty")
     found = troubles(page)
 
-    steps.get_by_role("link", name="Install something").click()
+    steps.get_by_role("link", name="Install an integration").click()
     install_the_skill(page)
     page.goto("/")
     expect(steps.get_by_text("2 of 5 done")).to_be_visible()
@@ -69,10 +69,10 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
 
     with page.expect_request(lambda request: request.method == "POST"):
         page.get_by_role("textbox", name="Message", exact=True).fill(f"{MESSAGE} " * 100)
-    expect(page.get_by_text("this question is too long for a link")).to_be_visible()
+    expect(page.get_by_text("This query is too long to share as a link")).to_be_visible()
     expect(page).to_have_url(f"{live_server.url}/")
 
-    steps.get_by_role("link", name="Make a key").click()
+    steps.get_by_role("link", name="Create an API key").click()
     call = make_a_key(page)
     keep_picture(page, "first-run-key")
     found += troubles(page)
@@ -104,11 +104,11 @@ def test_without_scripts_the_playground_is_a_form(
     page.get_by_role("textbox", name="Message", exact=True).fill("write an email about meetings")
     page.get_by_text("Compare", exact=True).click()
     page.get_by_role("radio", name="Other settings").check()
-    page.get_by_label("Tools at most, then").fill("1")
-    page.get_by_role("button", name="Show what fits").click()
+    page.get_by_label("Maximum tools, second answer").fill("1")
+    page.get_by_role("button", name="Show tools").click()
 
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
-    expect(page.get_by_text("1 only on the first side")).to_be_visible()
+    expect(page.get_by_text("Only in the first: 1.")).to_be_visible()
     plain.close()
 
 
@@ -129,7 +129,7 @@ def install_the_skill(page: Page) -> None:
 
 def make_a_key(page: Page) -> str:
     page.get_by_label("Name", exact=True).fill("chat backend")
-    page.get_by_role("button", name="Create the key").click()
+    page.get_by_role("button", name="Create key").click()
     line = page.locator("#first-call")
     expect(line).to_contain_text("/api/v1/select")
     return line.inner_text()
@@ -143,9 +143,4 @@ def troubles(page: Page) -> list[str]:
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append(f"{page.url} scrolls sideways at {width}")
-    return found + [
-        f"{violation['id']}: {node['html']}"
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
-        for node in violation["nodes"]
-    ]
+    return found + serious(page)

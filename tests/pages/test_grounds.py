@@ -18,7 +18,7 @@ def tool(db: None) -> Capability:
 def test_a_grant_to_the_person_is_named(tool: Capability, alice: User, support: Group) -> None:
     give(tool, alice)
 
-    assert _ground(tool, alice, support) == "it was given to you"
+    assert _ground(tool, alice, support) == "it is granted to you"
 
 
 def test_an_integration_given_to_the_person_is_named(
@@ -26,7 +26,7 @@ def test_an_integration_given_to_the_person_is_named(
 ) -> None:
     give(tool.integration, alice)
 
-    assert _ground(tool, alice, support) == "Gmail was given to you"
+    assert _ground(tool, alice, support) == "Gmail is granted to you"
 
 
 def test_a_grant_of_one_tool_to_the_group_is_named(
@@ -34,7 +34,7 @@ def test_a_grant_of_one_tool_to_the_group_is_named(
 ) -> None:
     give(tool, support)
 
-    assert _ground(tool, alice, support) == "your group Support has this one"
+    assert _ground(tool, alice, support) == "it is granted to your group Support"
 
 
 def test_a_grant_to_the_group_is_named_before_its_openness(
@@ -43,7 +43,7 @@ def test_a_grant_to_the_group_is_named_before_its_openness(
     GroupPolicy.objects.filter(group=support).update(open_default=True)
     give(tool.integration, support)
 
-    assert _ground(tool, alice, support) == "your group Support has Gmail"
+    assert _ground(tool, alice, support) == "Gmail is granted to your group"
 
 
 def test_a_rule_is_named_before_any_grant(tool: Capability, alice: User, support: Group) -> None:
@@ -60,7 +60,7 @@ def test_in_one_space_the_strictest_rule_is_named(
     lay_down(Rule.Effect.ALLOW, tool, root)
     lay_down(Rule.Effect.PROPOSE, tool.integration, root)
 
-    assert _ground(tool, alice, support) == "a rule in Root lets it ask first"
+    assert _ground(tool, alice, support) == "a rule in Root makes it ask first"
 
 
 def test_the_rule_of_the_nearest_space_is_named(
@@ -76,14 +76,14 @@ def test_the_rule_of_the_nearest_space_is_named(
     assert _ground(tool, alice, support, caller) == "a rule in Desk allows it"
 
 
-def test_a_rule_for_somebody_else_is_not_named(
+def test_a_rule_for_someone_else_is_not_named(
     tool: Capability, alice: User, support: Group
 ) -> None:
     interns = GroupFactory.create(name="Interns")
     give(tool.integration, support)
     lay_down(Rule.Effect.PROPOSE, tool, Space.objects.get(group=support), group=interns)
 
-    assert _ground(tool, alice, support) == "your group Support has Gmail"
+    assert _ground(tool, alice, support) == "Gmail is granted to your group"
 
 
 def _ground(tool: Capability, user: User, group: Group, caller: Caller | None = None) -> str:

@@ -22,7 +22,7 @@ def test_signing_in_leads_to_my_tools(page: Page, alice: User, gmail: Capability
     page.get_by_role("button", name="Sign in").click()
 
     expect(page.get_by_role("heading", name="My tools", level=1)).to_be_visible()
-    expect(page.get_by_text("because your group Support has Gmail")).to_be_visible()
+    expect(page.get_by_text("because Gmail is granted to your group")).to_be_visible()
 
 
 def test_my_tools_are_searched_while_typing(
@@ -71,7 +71,7 @@ def test_the_ranking_follows_the_message(alices_page: Page, gmail: Capability) -
 
     field.press_sequentially("write an email")
 
-    expect(alices_page.get_by_role("heading", name="1 tool fits")).to_be_visible()
+    expect(alices_page.get_by_role("heading", name="1 tool matches")).to_be_visible()
     expect(alices_page).to_have_url(f"{_origin(alices_page)}/?message=write%20an%20email")
     expect(field).to_be_focused()
 
@@ -81,7 +81,7 @@ def test_an_example_starts_the_ranking(alices_page: Page, gmail: Capability) -> 
 
     alices_page.get_by_role("link", name="Thanks, that was all!").click()
 
-    expect(alices_page.get_by_role("heading", name="No tool fits")).to_be_visible()
+    expect(alices_page.get_by_role("heading", name="No tool matches")).to_be_visible()
 
 
 def test_the_output_is_switched_by_keyboard(alices_page: Page, gmail: Capability) -> None:
@@ -94,16 +94,16 @@ def test_the_output_is_switched_by_keyboard(alices_page: Page, gmail: Capability
     expect(alices_page.get_by_role("radio", name="Prompt")).to_be_focused()
 
 
-def test_staff_look_as_somebody_else(
+def test_staff_look_as_someone_else(
     page: Page, admin: User, alice: User, gmail: Capability, live_server: LiveServer
 ) -> None:
     sign_in(page, admin, live_server)
     page.goto("/?message=write%20an%20email")
 
-    page.get_by_label("As", exact=True).fill("alice")
-    page.get_by_label("As", exact=True).press("Tab")
+    page.get_by_label("User", exact=True).fill("alice")
+    page.get_by_label("User", exact=True).press("Tab")
 
-    expect(page.get_by_label("In", exact=True)).to_contain_text("Support")
+    expect(page.get_by_label("Group", exact=True)).to_contain_text("Support")
     expect(page.locator("#output")).to_contain_text('"user": "alice"')
 
 
@@ -111,9 +111,9 @@ def test_everything_can_be_reached_by_keyboard(alices_page: Page, gmail: Capabil
     alices_page.goto("/tools/")
 
     alices_page.keyboard.press("Tab")
-    expect(alices_page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    expect(alices_page.get_by_role("link", name="Skip to content")).to_be_focused()
     alices_page.keyboard.press("Enter")
-    for action in ("Your connections", "Ask for access"):
+    for action in ("My connections", "Made at runtime", "Request access"):
         alices_page.keyboard.press("Tab")
         expect(alices_page.get_by_role("link", name=action)).to_be_focused()
     alices_page.keyboard.press("/")

@@ -63,8 +63,8 @@ def test_list_tells_what_each_key_is(as_admin: Client, support: Group, alice: Us
 def test_empty_list_offers_the_first_key(as_admin: Client) -> None:
     text = as_admin.get("/keys/").content.decode()
 
-    assert "There are no keys yet" in text
-    assert "Create the first key" in text
+    assert "No keys yet" in text
+    assert "Create your first key" in text
 
 
 def stand(key: ApiKey, **values: Any) -> None:
@@ -97,7 +97,7 @@ def test_filters_leave_what_fits(as_admin: Client, support: Group, alice: User) 
     assert names(as_admin, "?q=alic") == ["mail"]
     assert names(as_admin, f"?q={other.prefix}") == ["books"]
     assert names(as_admin, "?group=Finance") == ["books"]
-    assert "No key fits" in as_admin.get("/keys/?q=zzz").content.decode()
+    assert "No key matches" in as_admin.get("/keys/?q=zzz").content.decode()
 
 
 def test_list_asks_as_much_for_twenty_keys_as_for_two(
@@ -181,12 +181,12 @@ def test_key_for_nobody_manages_keys_only(as_admin: Client, support: Group) -> N
         ({"name": " "}, "Give the key a name"),
         ({"groups": []}, "Choose the groups"),
         ({"groups": ["987654"]}, "There is no such group"),
-        ({"scopes": []}, "Choose at least one thing"),
+        ({"scopes": []}, "Choose at least one scope"),
         ({"scopes": ["everything"]}, "is not one of the available choices"),
-        ({"whom": "owner"}, "Say whose key it is"),
-        ({"whom": "owner", "owner": "nobody"}, "No active user of this name"),
-        ({"whom": "owner", "owner": "charlie"}, "No active user of this name"),
-        ({"whom": "owner", "owner": "dora"}, "No active user of this name"),
+        ({"whom": "owner"}, "Enter the owner of the key"),
+        ({"whom": "owner", "owner": "nobody"}, "These groups have no active user"),
+        ({"whom": "owner", "owner": "charlie"}, "These groups have no active user"),
+        ({"whom": "owner", "owner": "dora"}, "These groups have no active user"),
         ({"whom": "account"}, "Give the service account a name"),
         ({"whom": "account", "account": "alice"}, "already exists"),
         ({"whom": "account", "account": "two words"}, "valid username"),
@@ -260,7 +260,7 @@ def test_revoking_asks_first(as_admin: Client, admin: User, support: Group) -> N
 
     done = as_admin.post(f"/keys/{key.pk}/revoke/", follow=True)
 
-    assert "Its next request is refused." in done.content.decode()
+    assert "Its requests are refused from now on." in done.content.decode()
     assert holder_of(raw) is None
     assert AuditEntry.objects.get(action="key.revoked").by == admin
 

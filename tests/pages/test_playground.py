@@ -1,4 +1,4 @@
-"""The playground shows the selector's answers: for oneself, and for staff as anybody."""
+"""The playground shows the selector's answers: for oneself, and for staff as anyone."""
 
 from html import unescape
 
@@ -8,6 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from catalog.models import Capability
+from discovery.answer.formats.provider_formats import FORMATS
 from discovery.models import Turn
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
@@ -23,11 +24,11 @@ def test_a_message_gives_a_ranking_with_reasons(as_alice: Client, gmail: Capabil
 
 
 def test_without_a_message_there_are_examples(as_alice: Client, gmail: Capability) -> None:
-    assert "Nothing asked yet" in _text(as_alice)
+    assert "No message yet" in _text(as_alice)
 
 
 def test_small_talk_is_explained(as_alice: Client, gmail: Capability) -> None:
-    assert "For small talk that is as it should be." in _text(as_alice, message="thanks")
+    assert "That is expected for small talk." in _text(as_alice, message="thanks")
 
 
 def test_a_missing_model_is_told_in_words(as_alice: Client, gmail: Capability) -> None:
@@ -44,7 +45,7 @@ def test_a_message_that_is_too_long_is_told_beside_the_field(
 
     text = _text(as_alice, message="a" * 101)
 
-    assert "This has 101 characters; 100 are the most that is looked at." in text
+    assert "The text has 101 characters. At most 100 are allowed." in text
 
 
 def test_a_wrong_number_of_tools_is_told_beside_the_field(
@@ -71,7 +72,7 @@ def test_the_request_is_shown_for_a_shell(as_alice: Client, gmail: Capability) -
     assert '"user": "alice"' in command
 
 
-@pytest.mark.parametrize("output", ["anthropic", "openai", "gemini", "mcp", "prompt"])
+@pytest.mark.parametrize("output", [*FORMATS, "prompt"])
 def test_every_output_names_what_was_selected(
     as_alice: Client, gmail: Capability, output: str
 ) -> None:
@@ -86,8 +87,8 @@ def test_htmx_gets_only_the_answer(as_alice: Client, gmail: Capability) -> None:
     assert "<html" not in response.content.decode()
 
 
-def test_staff_may_look_as_anybody(as_admin: Client, gmail: Capability) -> None:
-    _, tool = _somebody_with_a_tool()
+def test_staff_may_look_as_anyone(as_admin: Client, gmail: Capability) -> None:
+    _, tool = _someone_with_a_tool()
 
     text = _text(as_admin, message="write an email about salaries", user="charlie")
 
@@ -96,7 +97,7 @@ def test_staff_may_look_as_anybody(as_admin: Client, gmail: Capability) -> None:
 
 
 def test_nobody_else_may(as_alice: Client, gmail: Capability) -> None:
-    _, tool = _somebody_with_a_tool()
+    _, tool = _someone_with_a_tool()
 
     text = _text(as_alice, message="write an email about salaries", user="charlie")
 
@@ -107,13 +108,13 @@ def test_nobody_else_may(as_alice: Client, gmail: Capability) -> None:
 def test_an_unknown_caller_is_told_beside_the_field(as_admin: Client, gmail: Capability) -> None:
     text = _text(as_admin, message="write an email", user="nobody")
 
-    assert "There is no such active user" in text
+    assert "No active user of this name" in text
 
 
 def test_staff_without_a_group_are_asked_whom_to_look_as(as_admin: Client, admin: User) -> None:
     admin.groups.clear()
 
-    assert "Choose whom to look as." in _text(as_admin, message="write an email")
+    assert "You are in no group. Choose a user." in _text(as_admin, message="write an email")
 
 
 def test_names_are_completed_for_staff(as_admin: Client, alice: User) -> None:
@@ -124,7 +125,7 @@ def test_names_are_completed_for_nobody_else(as_alice: Client, admin: User) -> N
     assert "root" not in as_alice.get("/playground/people/", {"user": "ro"}).content.decode()
 
 
-def _somebody_with_a_tool() -> tuple[User, Capability]:
+def _someone_with_a_tool() -> tuple[User, Capability]:
     finance = GroupFactory.create(name="Finance")
     integration = IntegrationFactory.create(slug="payroll")
     give(integration, finance)

@@ -16,7 +16,8 @@ from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory,
 
 MESSAGE = "write an email about meetings"
 # Session, user, groups, first steps; selection, integrations, grounds; each also for the other.
-STATEMENTS = {"": 7, "settings": 10, "caller": 14}
+# The tool that asks first in Support takes one more, for who may approve.
+STATEMENTS = {"": 7, "settings": 10, "caller": 15}
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_marks_tell_what_is_only_here_and_what_moved() -> None:
 
     assert own["x"].only_here
     assert (own["a"].place, own["a"].elsewhere, own["a"].moved) == (1, 3, 1)
-    assert own["b"].in_words == "1 place down"
+    assert own["b"].in_words == "1 place lower"
     assert own["c"].moved == 0
     assert compare_places(second, first)["new"].only_here
     found = count_differences(first, second)
@@ -64,10 +65,10 @@ def test_two_settings_stand_side_by_side(
     assert one == ["gmail__send_email", "calendar__list_events"]
     assert two == ["gmail__send_email"]
     text = text_of(as_alice, vs="settings", vs_max_tools=1)
-    assert "10 tools at most" in text
-    assert "1 tools at most" not in text
-    assert "1 tool at most" in text
-    assert "1 only on the first side, 0 only on the second, 0 moved" in text
+    assert "At most 10 tools" in text
+    assert "At most 1 tools" not in text
+    assert "At most 1 tool" in text
+    assert "Only in the first: 1. Only in the second: 0. Moved: 0." in text
     assert "only here" in text
 
 
@@ -94,7 +95,7 @@ def test_others_compare_only_themselves(
     alice.groups.add(sales)
     sides = sides_of(as_alice, vs="caller", vs_user="charlie", vs_group="Support")
 
-    assert "That is no group or space of yours." in foreign
+    assert "You are not in this group or space." in foreign
     assert "orders__mail" not in foreign
     alice.groups.remove(sales)
     unknown = text_of(as_alice, vs="caller", vs_user="charlie", vs_group="Nowhere")
@@ -120,9 +121,9 @@ def test_each_tool_says_what_brought_it_and_by_which_right(
 
     text = text_of(as_alice, message="write an email with a stamp")
 
-    assert "because your group <em>Support</em> has Gmail" in text
+    assert "because <em>Gmail</em> is granted to your group" in text
     assert "/tools/gmail__send_email/why/" in text
-    assert 'brought by <a href="#tool-gmail__write_letter">' in text
+    assert 'required by <a href="#tool-gmail__write_letter">' in text
 
 
 def test_tiers_are_told_within_their_budgets_and_keep_no_turn(
@@ -148,14 +149,14 @@ def test_a_conversation_shows_what_earlier_messages_do(as_alice: Client, gmail: 
         said
     )  # about an existing category: communication
     assert turns[2].history == "\n".join(said[:2])
-    assert f'Read together with what was said before: <q dir="auto">{said[0]}</q>' in answered
+    assert f'Read as a follow-up to: <q dir="auto">{said[0]}</q>' in answered
     assert 'aria-current="step"' in answered
-    assert "This message stands by itself" in alone
+    assert "This message is complete on its own" in alone
 
 
 def test_without_a_tool_the_next_step_is_told(as_admin: Client) -> None:
     assert 'href="/marketplace/"' in text_of(as_admin, message="")
-    assert "There is nothing to choose from yet" in text_of(as_admin, message="")
+    assert "No tools to choose from yet" in text_of(as_admin, message="")
 
 
 def test_a_link_has_the_question_and_nothing_of_the_answer(

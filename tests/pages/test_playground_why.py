@@ -134,7 +134,7 @@ def test_a_foreign_name_is_answered_as_one_that_is_not_there(people: People) -> 
     assert answers[0] == answers[1]
 
 
-def test_an_admin_who_looks_as_somebody_gets_the_rule(
+def test_an_admin_who_looks_as_someone_gets_the_rule(
     people: People, client: Client, django_user_model: type[User]
 ) -> None:
     root = Space.objects.get(group=people.support)
@@ -158,7 +158,7 @@ def test_people_are_told_nothing_of_a_rule(people: People, client: Client) -> No
         body = client.get("/", {"message": MESSAGE, "why": name}).content.decode()
         bodies.append(body.replace(name, "NAME"))
 
-    assert "Nothing that you may use has this name." in bodies[0]
+    assert "None of your tools has this name." in bodies[0]
     assert "denies" not in bodies[0]
     first, second = map(_without_times, bodies)
     assert first == second

@@ -37,28 +37,28 @@ def test_key_is_made_copied_replaced_and_revoked(
     page = admins_page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=live_server.url)
     page.goto("/keys/")
-    page.get_by_role("link", name="Create the first key").click()
+    page.get_by_role("link", name="Create your first key").click()
     page.get_by_label("Name", exact=True).fill("Night reports")
     page.locator('[name=whom][value="account"]').check()
     page.get_by_label("Name of the service account").fill("reports")
-    page.get_by_role("button", name="Create the key").click()
-    page.get_by_role("button", name="Copy the key").click()
+    page.get_by_role("button", name="Create key").click()
+    page.get_by_role("button", name="Copy key").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert serious(page) == []
     raw = str(page.evaluate("navigator.clipboard.readText()"))
     assert holder_of(raw)
 
-    page.get_by_role("link", name="I have copied it").click()
+    page.get_by_role("link", name="I have copied the key").click()
     expect(page.get_by_text("service account reports")).to_be_visible()
     page.get_by_role("link", name="Replace Night reports").click()
-    page.get_by_label("ends").first.select_option("in an hour")
-    page.get_by_role("button", name="Make the new key").click()
+    page.get_by_label("expires").first.select_option("in an hour")
+    page.get_by_role("button", name="Create new key").click()
     expect(page.locator("#raw-key")).not_to_have_text(raw)
     assert holder_of(raw)
 
     page.goto(f"/keys/{ApiKey.objects.earliest('pk').pk}/revoke/")
-    page.get_by_role("button", name="Revoke the key").click()
-    expect(page.get_by_text("Night reports is revoked.")).to_be_visible()
+    page.get_by_role("button", name="Revoke key").click()
+    expect(page.get_by_text("Night reports was revoked.")).to_be_visible()
     assert holder_of(raw) is None
 
 
@@ -86,7 +86,7 @@ def test_log_is_filtered_and_checked_in_place(admins_page: Page, kept: None) -> 
     page.get_by_label("Change").select_option("key.revoked")
     expect(page.locator(".entry")).to_have_count(1)
     expect(page).to_have_url(re.compile("action=key.revoked"))
-    page.get_by_role("button", name="Check the chain").click()
+    page.get_by_role("button", name="Check chain").click()
 
     expect(page.get_by_text("Verified just now up to entry 4")).to_be_visible()
     expect(page.locator(".entry")).to_have_count(1)

@@ -12,7 +12,7 @@ def test_a_request_is_stored_and_confirmed(as_alice: Client, alice: User, suppor
 
     request = AccessRequest.objects.get()
     assert (request.user, request.group, request.wish) == (alice, support, "Book a meeting room")
-    assert "Your request is stored." in response.content.decode()
+    assert "Your request was sent." in response.content.decode()
 
 
 def test_what_an_address_brings_along_stands_in_the_form_and_is_not_asked_for(
@@ -28,7 +28,7 @@ def test_an_empty_request_is_explained_beside_the_field(as_alice: Client) -> Non
     response = as_alice.post("/tools/requests/", {"wish": " "})
 
     assert response.status_code == 422
-    assert "Say in a few words what you need." in response.content.decode()
+    assert "Describe in a few words what you need." in response.content.decode()
 
 
 def test_the_same_request_twice_is_one(as_alice: Client) -> None:

@@ -21,7 +21,7 @@ def test_a_wrong_password_is_explained_without_saying_which(client: Client, alic
         for name in ("alice", "nobody")
     ]
 
-    assert all("Name and password do not belong together." in answer for answer in answers)
+    assert all("The user name or password is wrong." in answer for answer in answers)
 
 
 def test_guessing_is_locked_out_with_an_explanation(
@@ -31,7 +31,7 @@ def test_guessing_is_locked_out_with_an_explanation(
         response = client.post("/sign-in/", {"login": "alice", "password": "wrong"})
 
     assert response.status_code == 429
-    assert "Too many tries" in response.content.decode()
+    assert "Too many attempts" in response.content.decode()
 
 
 def test_signing_out_takes_a_post(as_alice: Client) -> None:
@@ -65,7 +65,7 @@ def test_a_form_without_its_token_is_refused_in_words(alice: User) -> None:
     response = client.post("/tools/requests/", {"wish": "Everything"})
 
     assert response.status_code == 403
-    assert "Please send it again" in response.content.decode()
+    assert "This form has expired" in response.content.decode()
 
 
 def test_htmx_loads_its_page_anew_when_the_session_has_ended(client: Client) -> None:
@@ -78,4 +78,4 @@ def test_an_unknown_address_says_so_in_words(as_alice: Client) -> None:
     response = as_alice.get("/spoon/")
 
     assert response.status_code == 404
-    assert "There is nothing here" in response.content.decode()
+    assert "Page not found" in response.content.decode()

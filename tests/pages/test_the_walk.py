@@ -76,7 +76,7 @@ def _spaces(support: Group) -> dict[str, Space]:
     return {"root": root, "second": second, "lisbon": lisbon}
 
 
-def as_somebody(page: Page, user: User, live_server: LiveServer, path: str) -> None:
+def as_someone(page: Page, user: User, live_server: LiveServer, path: str) -> None:
     page.context.clear_cookies()
     sign_in(page, user, live_server)
     page.goto(path)
@@ -86,51 +86,51 @@ def test_from_a_wish_to_a_right_and_back(
     page: Page, admin: User, alice: User, office: dict[str, Space], live_server: LiveServer
 ) -> None:
     page.emulate_media(reduced_motion="reduce")
-    as_somebody(page, admin, live_server, "/access/")
+    as_someone(page, admin, live_server, "/access/")
     grant_by_the_matrix(page)
     see_why(page, office["lisbon"])
     write_a_rule(page, office["second"])
 
-    as_somebody(page, alice, live_server, "/tools/")
+    as_someone(page, alice, live_server, "/tools/")
     ask_for_more(page)
-    as_somebody(page, admin, live_server, "/")
+    as_someone(page, admin, live_server, "/")
     answer_the_request(page)
-    as_somebody(page, alice, live_server, "/tools/")
+    as_someone(page, alice, live_server, "/tools/")
     find_what_was_asked_for(page)
 
-    as_somebody(page, admin, live_server, "/access/")
+    as_someone(page, admin, live_server, "/access/")
     take_it_back(page)
-    as_somebody(page, alice, live_server, "/tools/")
+    as_someone(page, alice, live_server, "/tools/")
     expect(page.get_by_role("link", name="Search tickets")).to_have_count(0)
     page.goto("/tools/jira__search_tickets/")
-    expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
 
 
 def grant_by_the_matrix(page: Page) -> None:
-    page.get_by_role("checkbox", name="Support was given Jira").check()
-    expect(page.get_by_text("1 change is not saved yet.")).to_be_visible()
+    page.get_by_role("checkbox", name="Grant Jira to Support").check()
+    expect(page.get_by_text("1 unsaved change")).to_be_visible()
     keep_picture(page, "access-matrix")
-    page.get_by_role("button", name="Look at the changes").click()
-    gains = page.get_by_role("region", name="Who gains")
+    page.get_by_role("button", name="Review changes").click()
+    gains = page.get_by_role("region", name="Gains access")
     expect(gains).to_contain_text("alice")
     expect(gains).to_contain_text("jira__search_tickets")
     keep_picture(page, "access-look")
     page.get_by_role("button", name="Save 1 change").click()
-    expect(page.get_by_text("1 change is saved")).to_be_visible()
+    expect(page.get_by_text("1 change saved")).to_be_visible()
 
 
 def see_why(page: Page, lisbon: Space) -> None:
     page.get_by_role("link", name="Explain").click()
-    page.get_by_label("May this person").fill("alice")
-    page.get_by_label("Use this capability").fill("jira__search_tickets")
+    page.get_by_label("Person", exact=True).fill("alice")
+    page.get_by_label("Tool", exact=True).fill("jira__search_tickets")
     page.get_by_role("button", name="Explain").click()
-    expect(page.get_by_role("heading", name="Yes, it runs by itself")).to_be_visible()
-    expect(page.locator(".rung.decides")).to_contain_text("jira is given to the group Support.")
+    expect(page.get_by_role("heading", name="Yes, your application carries it out")).to_be_visible()
+    expect(page.locator(".rung.decides")).to_contain_text("jira is granted to the group Support.")
 
     asked = f"user=alice&group={lisbon.group_id}&space={lisbon.pk}&capability=gmail__send_mail"
     page.goto(f"/access/explain/?{asked}")
     expect(page.locator(".rung.decides")).to_contain_text("Project Lisbon")
-    expect(page.get_by_text("beaten").first).to_be_visible()
+    expect(page.get_by_text("overridden").first).to_be_visible()
     expect(page.get_by_text("the nearer space wins").first).to_be_visible()
     keep_picture(page, "access-explain")
 
@@ -139,7 +139,7 @@ def write_a_rule(page: Page, second: Space) -> None:
     """Preview a rule, and leave without saving."""
     page.goto(f"/access/spaces/{second.pk}/")
     page.get_by_text("Allow", exact=True).click()
-    page.get_by_label("Search integrations and capabilities").fill("send mail")
+    page.get_by_label("Search integrations and tools").fill("send mail")
     page.get_by_role("radio", name="Send mail").check()
     expect(page.locator("#warnings")).to_contain_text("within one space the stricter rule wins")
     keep_picture(page, "access-rules")
@@ -149,24 +149,24 @@ def write_a_rule(page: Page, second: Space) -> None:
 def ask_for_more(page: Page) -> None:
     expect(page.get_by_role("link", name="Search tickets")).to_be_visible()
     expect(page.get_by_role("link", name="List events")).to_have_count(0)
-    page.get_by_role("link", name="Ask for access").click()
+    page.get_by_role("link", name="Request access").click()
     page.get_by_label("What do you need?").fill("See when a colleague is free, and book a room")
-    page.get_by_role("button", name="Send the request").click()
-    expect(page.get_by_text("Your request is stored.")).to_be_visible()
+    page.get_by_role("button", name="Send request").click()
+    expect(page.get_by_text("Your request was sent.")).to_be_visible()
 
 
 def answer_the_request(page: Page) -> None:
-    page.get_by_role("link", name="Access 1 open requests").click()
+    page.get_by_role("link", name="Access 1 open request").click()
     page.get_by_role("link", name="Requests 1 open").click()
-    page.get_by_role("link", name="Answer alice").click()
-    page.get_by_label("Search integrations and capabilities").fill("calend")
+    page.get_by_role("link", name="Answer request alice").click()
+    page.get_by_label("Search integrations and tools").fill("calend")
     expect(page.locator("#targets label")).to_have_count(3)
     page.get_by_role("radio", name="Calendar calendar").check()
-    page.get_by_label("A word with it").fill("There you are")
+    page.get_by_label("Note").fill("There you are")
     keep_picture(page, "access-answer")
-    page.get_by_role("button", name="Give it and answer").click()
-    expect(page.get_by_text("The request of alice is granted.")).to_be_visible()
-    expect(page.get_by_text("Nobody is waiting")).to_be_visible()
+    page.get_by_role("button", name="Grant access").click()
+    expect(page.get_by_text("Request by alice granted.")).to_be_visible()
+    expect(page.get_by_text("No open requests")).to_be_visible()
     page.goto("/access/requests/?show=answered")
     expect(page.get_by_text("Granted by")).to_be_visible()
 
@@ -178,14 +178,14 @@ def find_what_was_asked_for(page: Page) -> None:
     expect(page.get_by_text("Granted by")).to_contain_text("root")
     keep_picture(page, "my-requests")
     page.goto("/tools/calendar__list_events/why/")
-    expect(page.get_by_text("calendar is given to alice.").first).to_be_visible()
+    expect(page.get_by_text("calendar is granted to alice.").first).to_be_visible()
     keep_picture(page, "why-mine")
 
 
 def take_it_back(page: Page) -> None:
-    page.get_by_role("checkbox", name="Support was given Jira").uncheck()
-    page.get_by_role("button", name="Look at the changes").click()
-    expect(page.get_by_role("region", name="Who loses")).to_contain_text("jira__search_tickets")
+    page.get_by_role("checkbox", name="Grant Jira to Support").uncheck()
+    page.get_by_role("button", name="Review changes").click()
+    expect(page.get_by_role("region", name="Loses access")).to_contain_text("jira__search_tickets")
     keep_picture(page, "access-revoke")
     page.get_by_role("button", name="Save 1 change").click()
-    expect(page.get_by_text("1 change is saved")).to_be_visible()
+    expect(page.get_by_text("1 change saved")).to_be_visible()

@@ -9,7 +9,7 @@ from tests.factories import CapabilityFactory
 def test_the_page_has_description_and_parameters(as_alice: Client, gmail: Capability) -> None:
     text = as_alice.get("/tools/gmail__send_email/").content.decode()
 
-    assert "Write an email to somebody." in text
+    assert "Write an email to someone." in text
     assert "<code>to</code>" in text
     assert "Who gets it." in text
 
@@ -41,7 +41,7 @@ def test_the_panel_gets_the_same_without_the_frame(as_alice: Client, gmail: Capa
     response = as_alice.get("/tools/gmail__send_email/", headers={"HX-Request": "true"})
 
     assert "<html" not in response.content.decode()
-    assert "Open as a page" in response.content.decode()
+    assert "Open full page" in response.content.decode()
 
 
 def test_secrets_are_named_and_never_shown_twice(as_alice: Client, gmail: Capability) -> None:

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from acl.platform.mail import wait_for_mails
+from acl.platform.mail import mail_thread
 from acl.platform.redis_circuit import redis_circuit
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import (  # noqa: F401 - fixtures
@@ -95,7 +95,7 @@ def mails() -> list[EmailMessage]:
     """Return the mails sent, running the on-commit hooks, since the test never commits."""
     while connection.run_on_commit:
         connection.run_on_commit.pop(0)[1]()
-    wait_for_mails()
+    mail_thread().submit(lambda: None).result()  # its only thread has sent the earlier ones
     return mail.outbox
 
 

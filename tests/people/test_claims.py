@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from pytest_django import Settings
 
-from acl.accounts.claims import apply_claims, claimed_values
+from acl.accounts.adapters.provider_adapter import apply_claims, claimed_values
 from acl.models import AuditEntry
 
 

@@ -33,7 +33,7 @@ def test_their_owner_is_told_by_mail(alice: User) -> None:
 
     turn_codes_on(client)
 
-    assert "Codes at sign-in were turned on." in mails()[-1].body
+    assert "Two-factor authentication was turned on." in mails()[-1].body
 
 
 def test_recovery_codes_are_shown_once(alice_with_codes: User) -> None:
@@ -55,7 +55,7 @@ def test_a_wrong_code_turns_nothing_on(alice: User) -> None:
     answer = client.post("/account/codes/", {"code": "000000"})
 
     assert answer.status_code == 422
-    assert "This code does not fit." in answer.content.decode()
+    assert "This code is wrong or has expired." in answer.content.decode()
     assert not Authenticator.objects.exists()
 
 
@@ -101,7 +101,7 @@ def test_a_slow_clock_does_no_harm_and_a_code_counts_once(
 
     assert is_signed_in(first)
     assert not is_signed_in(second)
-    assert "This code does not fit." in answer.content.decode()
+    assert "This code is wrong or has expired." in answer.content.decode()
 
 
 def test_an_old_code_does_not_count(alice_with_codes: User) -> None:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def enter(page: Page, name: str = "alice") -> None:
-    page.get_by_label("Name or e-mail").fill(name)
+    page.get_by_label("User name or e-mail").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
@@ -26,22 +26,22 @@ def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> No
     page.goto("/account/")
     page.get_by_role("link", name="Turn on").click()
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     secret = page.locator(".secret").inner_text()
     expect(page.locator(".qr")).to_have_js_property("complete", True)
     assert page.locator(".qr").evaluate("image => image.naturalWidth") > 0
     page.get_by_label("Code").fill(code_of(secret))
-    page.get_by_role("button", name="Turn on codes").click()
+    page.get_by_role("button", name="Turn on").click()
     expect(page.locator(".codes li")).to_have_count(10)
     recovery = page.locator(".codes code").first.inner_text()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved the codes").click()
 
     page.get_by_role("button", name="Account").click()
     page.get_by_role("button", name="Sign out").click()
     enter(page)
     page.get_by_label("Code").fill("000000")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_text("This code does not fit.")).to_be_visible()
+    expect(page.get_by_text("This code is wrong or has expired.")).to_be_visible()
     page.get_by_label("Code").fill(recovery)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
@@ -50,7 +50,7 @@ def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> No
 
 def test_codes_are_asked_for_with_the_keyboard_alone(page: Page, alice_with_codes: User) -> None:
     page.goto("/sign-in/")
-    expect(page.get_by_label("Name or e-mail")).to_be_focused()
+    expect(page.get_by_label("User name or e-mail")).to_be_focused()
     page.keyboard.type("alice")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
@@ -68,29 +68,29 @@ def test_inviting_accepting_and_deactivating(
     sign_in(page, admin, live_server)
     page.goto("/")
     page.get_by_role("link", name="People").click()
-    page.get_by_role("link", name="Invite somebody").click()
+    page.get_by_role("link", name="Invite person").click()
     page.get_by_label("E-mail").fill("dora@example.com")
     page.get_by_label("Support").check()
-    page.get_by_role("button", name="Invite").click()
-    link = page.get_by_label("The link").input_value()
+    page.get_by_role("button", name="Send invitation").click()
+    link = page.get_by_label("Invitation link").input_value()
 
     browser = page.context.browser
     assert browser is not None
     dora = browser.new_context().new_page()
     dora.goto(link)
     dora.get_by_label("Name").fill("dora")
-    dora.get_by_label("Password").fill(PASSWORD)
-    dora.get_by_label("Once more").fill(PASSWORD)
-    dora.get_by_role("button", name="Make my account").click()
+    dora.get_by_label("Password", exact=True).fill(PASSWORD)
+    dora.get_by_label("Repeat password").fill(PASSWORD)
+    dora.get_by_role("button", name="Create account").click()
     expect(dora.get_by_text("Your account is ready.")).to_be_visible()
 
     page.goto("/people/")
     page.get_by_role("link", name="dora").click()
     page.get_by_role("link", name="Deactivate").click()
     page.get_by_role("button", name="Deactivate").click()
-    expect(page.get_by_text("dora is deactivated and signed out everywhere.")).to_be_visible()
+    expect(page.get_by_text("dora was deactivated and signed out everywhere.")).to_be_visible()
     dora.reload()
-    expect(dora.get_by_label("Name or e-mail")).to_be_visible()
+    expect(dora.get_by_label("User name or e-mail")).to_be_visible()
     dora.context.close()
 
 

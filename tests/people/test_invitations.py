@@ -131,11 +131,11 @@ def test_link_ends_by_itself(raw: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"username": "ROOT"}, "Somebody has this name already."),
-        ({"username": "do ra"}, "Letters, digits"),
-        ({"username": ""}, "Choose a name to sign in with."),
+        ({"username": "ROOT"}, "This name is already taken."),
+        ({"username": "do ra"}, "Use letters, digits"),
+        ({"username": ""}, "Choose a user name."),
         ({"password1": "short", "password2": "short"}, "too short"),
-        ({"password2": "another"}, "This is not the same password."),
+        ({"password2": "another"}, "The passwords do not match."),
         ({"password1": "dora@example.com", "password2": "dora@example.com"}, "too similar"),
     ],
 )
@@ -152,19 +152,19 @@ def test_what_cannot_be_is_told_beside_the_field(
 def test_who_is_signed_in_is_asked_to_sign_out_first(raw: str, as_alice: Client) -> None:
     answer = as_alice.post(f"/invitation/{raw}/", FORM)
 
-    assert "You are signed in already" in answer.content.decode()
+    assert "You are already signed in" in answer.content.decode()
     assert not User.objects.filter(username="dora").exists()
 
 
-def test_an_address_that_somebody_has_is_not_invited(admin: User, alice: User) -> None:
-    with pytest.raises(PeopleRefused, match="has an account already"):
+def test_an_address_that_someone_has_is_not_invited(admin: User, alice: User) -> None:
+    with pytest.raises(PeopleRefused, match="already an account with this address"):
         invite(by=admin, email="Alice@example.com", groups=[])
 
 
 def test_an_address_taken_meanwhile_ends_the_invitation(raw: str) -> None:
     UserFactory.create(email="dora@example.com")
 
-    assert "cannot be accepted any longer" in post(raw, FORM).content.decode()
+    assert "is no longer valid" in post(raw, FORM).content.decode()
 
 
 def test_admins_are_invited_by_who_may_do_everything(admin: User) -> None:

@@ -12,7 +12,7 @@ from catalog.models import Capability
 from tests.factories import GroupFactory, give
 from tests.people.conftest import sign_in_as
 
-MESSAGE = "write an email to somebody"
+MESSAGE = "write an email to someone"
 
 
 @pytest.fixture

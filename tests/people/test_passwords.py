@@ -1,10 +1,14 @@
 """Forgotten and changed passwords, and e-mail addresses."""
 
+import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
+from django.core.mail import EmailMessage
 from django.test import Client
+from django.utils.translation import get_language, override
 
 from acl.models import AuditEntry
+from acl.platform.mail import send_later
 from tests.pages.conftest import PASSWORD
 from tests.people.conftest import confirm_it_is_me, is_signed_in, last_link, mails, sign_in_as
 
@@ -21,6 +25,17 @@ def ask_for_a_link(email: str) -> tuple[int, str, str]:
 def test_asking_tells_nothing_about_who_has_an_account(alice: User) -> None:
     assert ask_for_a_link("alice@example.com") == ask_for_a_link("stranger@example.com")
     assert [message.to for message in mails()] == [["alice@example.com"]]
+
+
+@pytest.mark.django_db
+def test_a_mail_written_in_the_background_has_the_readers_language() -> None:
+    def write() -> EmailMessage:
+        return EmailMessage(str(get_language()), to=["alice@example.com"])
+
+    with override("de"):
+        send_later(write)
+
+    assert [message.subject for message in mails()] == ["de"]
 
 
 def test_deactivated_people_get_no_link(alice: User) -> None:
@@ -42,7 +57,7 @@ def test_the_link_sets_a_password_once_and_ends_sessions(alice: User) -> None:
     assert is_signed_in(sign_in_as("alice", NEW))
     assert not is_signed_in(before)
     assert not is_signed_in(client)
-    assert "does not work any longer" in Client().get(link).content.decode()
+    assert "no longer works" in Client().get(link).content.decode()
     assert AuditEntry.objects.filter(action="person.password_reset", target="alice").exists()
 
 
@@ -90,7 +105,7 @@ def test_changing_it_takes_the_present_one(alice: User) -> None:
     answer = client.post("/account/password/", {"oldpassword": "wrong", **BOTH})
 
     assert answer.status_code == 422
-    assert "This is not your password." in answer.content.decode()
+    assert "The password is wrong." in answer.content.decode()
 
 
 def test_an_address_counts_once_it_is_confirmed(alice: User) -> None:
@@ -114,7 +129,7 @@ def test_adding_an_address_takes_the_password(alice: User) -> None:
     assert not EmailAddress.objects.filter(email="alice@work.example").exists()
 
 
-def test_somebody_elses_address_cannot_be_confirmed(alice: User, bob: User) -> None:
+def test_someone_elses_address_cannot_be_confirmed(alice: User, bob: User) -> None:
     client = sign_in_as("bob")
     confirm_it_is_me(client, "/account/codes/")
 

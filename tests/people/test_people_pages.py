@@ -47,7 +47,14 @@ def test_list_tells_who_there_is(as_admin: Client, alice_with_codes: User) -> No
 
     text = as_admin.get("/people/").content.decode()
 
-    for words in ("alice@example.com", "Support", "codes on", "never", "deactivated", "3 people"):
+    for words in (
+        "alice@example.com",
+        "Support",
+        "two-factor on",
+        "never",
+        "deactivated",
+        "3 people",
+    ):
         assert words in text, words
 
 
@@ -62,12 +69,12 @@ def test_service_accounts_are_marked_and_found(as_admin: Client, support: Group)
     asked = as_admin.get(f"/people/{robot.pk}/deactivate/").content.decode()
 
     assert everyone.count("service account</span>") == 1
-    assert "comes in by its keys" in everyone
+    assert "uses API keys" in everyone
     assert [one.username for one in programs.context["people"]] == ["robot"]
     assert [one.username for one in without_codes.context["people"]] == ["root"]
     assert "nobody can sign in as it" in text
     assert "Answers mail at night" in text
-    assert "Codes at sign-in" not in text
+    assert "Two-factor authentication" not in text
     assert "Its keys are refused from the next request on." in asked
 
 

@@ -26,7 +26,7 @@ def test_name_and_address_sign_in(alice: User, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["alice", "alice@example.com", "stranger", "stranger@example.com"])
 def test_wrong_password_is_told_alike_whoever_it_is(alice: User, name: str) -> None:
-    assert told(Client(), name) == told(Client(), "somebody.else")
+    assert told(Client(), name) == told(Client(), "someone.else")
 
 
 def test_deactivated_person_is_told_what_a_stranger_is_told(alice: User) -> None:
@@ -59,7 +59,7 @@ def test_six_wrong_passwords_lock(alice: User, name: str) -> None:
     answers = [told(client, name) for _ in range(TRIES)]
 
     assert answers[0][0] == 200
-    assert answers[-1] == (429, told(Client(REMOTE_ADDR="127.0.0.1"), "anybody.locked", tries=6)[1])
+    assert answers[-1] == (429, told(Client(REMOTE_ADDR="127.0.0.1"), "anyone.locked", tries=6)[1])
 
 
 def test_right_password_does_not_open_a_locked_account(alice: User) -> None:
@@ -93,7 +93,7 @@ def test_all_spellings_of_a_name_count_together(alice: User, spellings: tuple[st
     assert told(Client(), spellings[0], PASSWORD)[0] == 429
 
 
-def test_somebody_elsewhere_is_not_locked_out(alice: User) -> None:
+def test_someone_elsewhere_is_not_locked_out(alice: User) -> None:
     for _ in range(TRIES):
         told(Client(REMOTE_ADDR="192.0.2.1"), "alice")
 

@@ -17,7 +17,7 @@ class Tool:
     """The described part of a capability."""
 
     action: str = "send_email"
-    description: str = "Sends a mail to somebody."
+    description: str = "Sends a mail to someone."
     integration: str = "gmail"
     display_name: str = ""
     category: str = "communication"

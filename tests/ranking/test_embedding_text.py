@@ -13,9 +13,9 @@ def test_text_has_name_parameters_description_and_use_cases() -> None:
     text = embedding_text(tool)
 
     assert text.splitlines() == [
-        "send email (to address, subject): Sends a mail to somebody. "
+        "send email (subject, to address): Sends a mail to someone. "
         "[gmail, communication, mail, notify, gmail login]",
-        "Sends a mail to somebody: send email (to address, subject)",
+        "Sends a mail to someone: send email (subject, to address)",
     ]
 
 
@@ -60,3 +60,16 @@ def test_schema_that_is_no_object_has_no_parameters() -> None:
     text = embedding_text(Tool(input_schema={"properties": ["not", "a", "mapping"]}))
 
     assert text.startswith("send email:")
+
+
+def test_text_does_not_depend_on_the_order_of_keys() -> None:
+    names = ("subject", "to", "cc", "été", "body")
+
+    texts = {
+        embedding_text(Tool(input_schema={"properties": {key: {} for key in order}}))
+        for order in (names, names[::-1], sorted(names))
+    }
+
+    (text,) = texts
+    # By length in bytes, then by name: as jsonb returns keys.
+    assert text.startswith("send email (cc, to, body, été, subject):")

@@ -7,16 +7,21 @@ import onnxruntime
 import pytest
 
 from catalog.embedding import model_conversion
-from catalog.embedding.document_vectors import embed_documents
-from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.embedder import EmbedderUnavailable, embed_documents
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from tests.ranking.tool_texts import TOOL_TEXTS
 
 
-@pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def base_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The base model, whose weights are compared here."""
     return model_conversion.convert_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def embedder(base_folder: Path) -> OnnxEmbedder:
+    """The base model instead of the trained one, in this file only."""
+    return OnnxEmbedder(base_folder)
 
 
 def test_vectors_have_length_one(embedder: OnnxEmbedder) -> None:
@@ -66,18 +71,18 @@ def test_int8_agrees_with_float32(embedder: OnnxEmbedder) -> None:
     assert (embedder.embed(TOOL_TEXTS) * exact).sum(axis=1).mean() > 0.99
 
 
-def test_conversion_is_the_same_every_time(model_folder: Path, tmp_path: Path) -> None:
+def test_conversion_is_the_same_every_time(base_folder: Path, tmp_path: Path) -> None:
     again = model_conversion.convert_model(tmp_path / "again")
 
-    assert (again / "record.json").read_bytes() == (model_folder / "record.json").read_bytes()
+    assert (again / "record.json").read_bytes() == (base_folder / "record.json").read_bytes()
 
 
-def test_finished_conversion_is_kept(model_folder: Path) -> None:
-    before = (model_folder / "model.onnx").stat().st_mtime_ns
+def test_finished_conversion_is_kept(base_folder: Path) -> None:
+    before = (base_folder / "model.onnx").stat().st_mtime_ns
 
-    model_conversion.convert_model(model_folder)
+    model_conversion.convert_model(base_folder)
 
-    assert (model_folder / "model.onnx").stat().st_mtime_ns == before
+    assert (base_folder / "model.onnx").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "record.json"])

@@ -93,3 +93,26 @@ def test_nothing_is_asked_for_no_texts() -> None:
         raise AssertionError(request)
 
     assert _embedder(answer).embed([]).shape == (0, 3)
+
+
+def test_endpoint_that_wants_a_key_is_told_until_it_answers() -> None:
+    statuses = [401, 200]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        status = statuses.pop(0)
+        return httpx.Response(status) if status != 200 else _well(request)
+
+    embedder = OpenAIEmbedder(
+        url="https://embeddings.example/v1",
+        key="",
+        model="small",
+        dimension=3,
+        transport=httpx.MockTransport(answer),
+    )
+    with pytest.raises(EmbedderUnavailable, match="PEGBOARD_EMBEDDING_KEY is not set"):
+        embedder.embed(["text"])
+    told = embedder.problem
+    embedder.embed(["text"])
+
+    assert "401" in told
+    assert embedder.problem == ""

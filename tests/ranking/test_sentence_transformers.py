@@ -2,18 +2,19 @@
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from pytest_django.fixtures import Settings
 
-from catalog.embedding import model_conversion
+from catalog.embedding import configured_embedder, model_conversion
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable
-from catalog.embedding.model_export import write_for_sentence_transformers
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from catalog.embedding.provenance import ADAPTER_FILE
 from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
+from catalog.embedding.shipped_model import ADAPTER_FILE, write_for_sentence_transformers
 from catalog.embedding.weight_adapter import read_adapter
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
@@ -111,3 +112,46 @@ def _labelled_set(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...], list[
         tuple(query["query"] for query in queries),
         [{places[identifier] for identifier in query["relevant"]} for query in queries],
     )
+
+
+def test_without_a_name_the_shipped_model_is_used(
+    reference: SentenceTransformersEmbedder, settings: Settings, tmp_path: Path
+) -> None:
+    settings.PEGBOARD_EMBEDDER, settings.PEGBOARD_EMBEDDING_MODEL = "sentence-transformers", ""
+    settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER = tmp_path, True
+
+    first, second = (configured_embedder._sentence_transformers() for _ in range(2))
+
+    assert first.name == second.name
+    assert first.name.endswith("-float32-" + reference.name.rpartition("-")[2])
+    assert [path.name.endswith("-float32") for path in tmp_path.iterdir()] == [True]
+
+
+def test_operators_list_has_the_tested_versions() -> None:
+    root = Path(__file__).parents[2]
+    wanted, ours, tested = (
+        _pins(root / path)
+        for path in (
+            "docker/sentence-transformers.lock",
+            "requirements.lock",
+            "tests/sentence-transformers.txt",
+        )
+    )
+    tested |= _pins(root / "tests/requirements.lock")
+
+    assert wanted == {name: tested[name] for name in wanted}
+    assert not wanted.keys() & ours.keys()
+    assert set(_pins(root / "tests/sentence-transformers.txt")) <= wanted.keys() | ours.keys()
+
+
+def test_operators_list_has_a_hash_for_each_package() -> None:
+    text = (Path(__file__).parents[2] / "docker/sentence-transformers.lock").read_text("utf-8")
+
+    pinned = re.findall(r"^\S+==\S+ (\\\n +--hash=sha256:[0-9a-f]{64})?", text, re.M)
+
+    assert len(pinned) == text.count("==") > 10
+    assert all(pinned)
+
+
+def _pins(path: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9][\w.-]*)==([^\s;]+)", path.read_text("utf-8"), re.M))

@@ -9,7 +9,8 @@ import pytest
 
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select import small_talk
+from discovery.select import example_texts
+from discovery.select.glossary import add_english
 from discovery.select.small_talk import chance_of_small_talk, is_small_talk
 from marketplace.sources.kinds.starter_source import FOLDER
 
@@ -19,8 +20,8 @@ Embed = Callable[..., EmbeddedTexts]
 @pytest.fixture
 def embed(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> Embed:
     """Embed without the query cache, and classify by the same model."""
-    monkeypatch.setattr(small_talk, "answering_embedder", lambda: embedder)
-    monkeypatch.setattr(small_talk, "attempt", lambda call, default: default)
+    monkeypatch.setattr(example_texts, "answering_embedder", lambda: embedder)
+    monkeypatch.setattr(example_texts, "attempt", lambda call, default: default)
     return lambda *texts: EmbeddedTexts(embedder.name, embedder.embed(texts))
 
 
@@ -43,6 +44,21 @@ def test_word_with_a_subject_is_no_small_talk(message: str) -> None:
 )
 def test_chat_is_small_talk(message: str, embed: Embed) -> None:
     assert is_small_talk(message, embed(message), 0.3)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["I'm so sorry I shouted at you", "I am ashamed of what I said", "Es tut mir leid",
+     "je me sens seul", "lo siento mucho", "sono triste", "sinto-me sozinho", "ik voel me rot",
+     "jest mi smutno"],
+)  # fmt: skip
+def test_apologies_and_feelings_are_small_talk(message: str, embed: Embed) -> None:
+    assert is_small_talk(message, embed(*add_english((message,))), 0.5)
+
+
+def test_chat_beyond_doubt_may_share_words_with_a_tool(embed: Embed) -> None:
+    assert is_small_talk("Do you like music?", embed("Do you like music?"), 0.85)
+    assert not is_small_talk("I feel great today", embed("I feel great today"), 0.99)
 
 
 @pytest.mark.parametrize(

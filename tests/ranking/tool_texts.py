@@ -9,7 +9,7 @@ PAIRS = (
     ("how do I get to the station on foot?", "find route: Directions between two places."),
     ("say good morning in Japanese", "translate: Turns a text into another language."),
     ("who won the match last night?", "sports results: Scores of finished games."),
-    ("remind me to water the plants", "set reminder: Notifies somebody at a given time."),
+    ("remind me to water the plants", "set reminder: Notifies someone at a given time."),
     ("post the release notes to the channel", "post message: Writes into a team channel."),
     ("which customers have not paid yet?", "list invoices: Invoices with their state."),
     ("play something calm", "play music: Starts a playlist or a song."),

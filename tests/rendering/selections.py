@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from catalog.readiness.readiness import ToolReadiness
 from catalog.trust.reviewed_texts import trust_own_text
 from discovery.select.selection import Selected
 
@@ -13,6 +14,6 @@ def chosen(full_name: str, **changes: Any) -> Selected:
         display_name=trust_own_text("A tool"), description=trust_own_text("Does something"),
         category="other", tags=(),
         input_schema=None, side_effect="read", asks_first=False, core=False, pinned=False,
-        available=True, tokens=10, score=0.5, reasons=("its words match",),
+        readiness=ToolReadiness(), tokens=10, score=0.5, reasons=("its words match",),
     )  # fmt: skip
     return replace(plain, **changes)

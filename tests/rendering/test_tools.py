@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import ToolReadiness
 from discovery.answer.formats.provider_formats import FORMATS, render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.select.selection import Selected, Selection
@@ -79,7 +81,12 @@ def test_combination_at_the_top_becomes_one_object(provider: str) -> None:
 
 @pytest.mark.parametrize("provider", FORMATS)
 def test_what_is_not_available_is_no_tool(provider: str) -> None:
-    assert declarations(provider, chosen("a__x", available=False)) == []
+    assert (
+        declarations(
+            provider, chosen("a__x", readiness=ToolReadiness(obstacle=Obstacle.SHARED_SECRET))
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])

@@ -34,6 +34,7 @@ _ALICE = [
     Screen("tool-long", "/tools/gmail__tool_2/"),
     Screen("skill", "/tools/polite-letters/"),
     Screen("ask-for-access", "/tools/requests/"),
+    Screen("made-at-runtime-own", "/tools/runtime/"),
     Screen("connections", "/tools/connections/"),
     Screen("connection", "/tools/connections/jira/"),
     Screen("connection-long", "/tools/connections/{wide}/"),
@@ -49,7 +50,7 @@ _ALICE = [
     Screen("not-here", "/keys/", status=404),
 ]
 _ADMIN = [
-    Screen("playground-as-somebody", "/?message=open+a+ticket&user=alice"),
+    Screen("playground-as-someone", "/?message=open+a+ticket&user=alice"),
     Screen("playground-nobody", "/?message=open+a+ticket&user=nobody"),
     Screen("marketplace", "/marketplace/"),
     Screen("marketplace-found", "/marketplace/?q=time+in+other+places"),
@@ -66,6 +67,11 @@ _ADMIN = [
     Screen("source-add", "/marketplace/add-source/"),
     Screen("source-remove", "/marketplace/sources/{source}/remove/"),
     Screen("proposals", "/marketplace/proposals/"),
+    Screen("made-at-runtime", "/tools/runtime/"),
+    Screen("made-at-runtime-nothing-fits", "/tools/runtime/?q=nothing+like+it"),
+    Screen("made-at-runtime-approve", "/tools/runtime/{made}/approve/"),
+    Screen("made-at-runtime-promote", "/tools/runtime/{made_approved}/promote/"),
+    Screen("made-at-runtime-retire", "/tools/runtime/{made}/retire/"),
     Screen("integrations", "/integrations/"),
     Screen("integrations-nothing-fits", "/integrations/?q=nothing+like+it"),
     Screen("integration", "/integrations/{reviewed}/"),

@@ -37,7 +37,7 @@ def test_signing_in_searching_finding_and_deciding(page: Page, settings: Setting
     root.save()
 
     page.goto("/tools/")
-    page.get_by_label("Name or e-mail").fill("root")
+    page.get_by_label("User name or e-mail").fill("root")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("My tools")
@@ -59,7 +59,7 @@ def test_signing_in_searching_finding_and_deciding(page: Page, settings: Setting
 
     call = Call.objects.filter(state=Call.State.WAITING).latest("pk")
     page.goto(f"/approvals/{call.pk}/")
-    page.get_by_label("What they are told").fill("Send it to the team only.")
+    page.get_by_label("Reason, shown to the requester").fill("Send it to the team only.")
     page.get_by_role("button", name="Reject").click()
-    expect(page.get_by_role("status").first).to_contain_text("is rejected")
+    expect(page.get_by_role("status").first).to_contain_text("was rejected")
     assert Call.objects.get(pk=call.pk).state == Call.State.REJECTED

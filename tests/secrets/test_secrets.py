@@ -117,7 +117,7 @@ def test_sealed_bytes_open_in_their_own_row_only(
     Secret.objects.update(**moved)
 
     row = Secret.objects.get()
-    with pytest.raises(SecretUnavailableError, match="for something else"):
+    with pytest.raises(SecretUnavailableError, match="for another use"):
         values_for(row.integration, user_id=row.user_id)
 
 

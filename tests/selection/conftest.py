@@ -13,6 +13,7 @@ from catalog.registration.register import register
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
 from marketplace.sources.kinds.starter_source import starter_collection
+from tests.replays import replayed
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Shop:
 @pytest.fixture
 def shop(db: None) -> Shop:
     prepare_model(settings.PEGBOARD_MODEL_DIR)
+    return _open_shop()
+
+
+@replayed
+def _open_shop() -> Shop:
     support, finance = Group.objects.create(name="support"), Group.objects.create(name="finance")
     register(starter_collection(), by=None, source="starter", group=support, send=False)
     embed_pending()

@@ -17,7 +17,7 @@ def test_fitting_tool_comes_with_a_true_reason(shop: Shop) -> None:
     selection = shop.ask("send an email to the team about the release")
 
     best = next(item for item in selection.selected if item.full_name == "gmail__send_email")
-    assert any("matches" in reason for reason in best.reasons)
+    assert any("Matches" in reason for reason in best.reasons)
     assert 0 < best.score <= 1
 
 
@@ -25,7 +25,7 @@ def test_literal_name_is_always_first(shop: Shop) -> None:
     selection = shop.ask("the weather is nice, but call cron__list please")
 
     assert names(selection)[0] == "cron__list"
-    assert "its name is in the message" in selection.selected[0].reasons
+    assert "Named in the message" in selection.selected[0].reasons
 
 
 @pytest.mark.parametrize("message", ["hello", "thanks!", "How are you?", "ok great"])
@@ -95,7 +95,8 @@ def test_unavailable_is_left_out_unless_asked_for(shop: Shop) -> None:
 
     assert "weather" not in names(shop.ask("what is the weather in Lisbon?"))
     shown = shop.ask("what is the weather in Lisbon?", only_available=False)
-    assert [item.available for item in shown.selected if item.full_name == "weather"] == [False]
+    [weather] = [item for item in shown.selected if item.full_name == "weather"]
+    assert weather.readiness.state == "needs_admin"
 
 
 def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
@@ -106,12 +107,12 @@ def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
 
     gmail.update(connection="disconnected")
     with CaptureQueriesContext(connection) as statements:
-        without = shop.ask(message)
+        without = shop.ask(message)  # nothing fits then, so three more look for help
     looking = select_capabilities(Asked(message, shop.alice, only_connected=False))
 
     assert names(before)[0] == "gmail__send_email"
     assert not any(name.startswith("gmail__") for name in names(without))
-    assert len(statements) == 1
+    assert len(statements) == 4
     counted = [len(each.selected) + each.excluded_count for each in (before, without, looking)]
     assert counted == [counted[0], counted[0] - tools, counted[0]]
     assert names(looking)[0] == "gmail__send_email"

@@ -13,7 +13,7 @@ from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 from catalog.servers.connections.connection_policy import Policy
-from catalog.servers.connections.session_pool import Connections
+from catalog.servers.connections.session_pool import ConnectionPool
 from tests.mcp_client.evil_server import server
 
 # The expected error of each mode; None if it answers in between.
@@ -75,7 +75,7 @@ def soak(mode: str | None, pace: Pace) -> Soaked:
 
 
 async def _soak(mode: str | None, pace: Pace, told: Soaked) -> None:
-    connections = Connections(policy=pace.policy, limits=pace.limits)
+    connections = ConnectionPool(policy=pace.policy, limits=pace.limits)
     try:
         await connections.call("healthy", server(), "pid", {})
         steady = [_steadily(lambda: _call_healthy(connections, told), pace.healthy_every, pace)]
@@ -85,7 +85,7 @@ async def _soak(mode: str | None, pace: Pace, told: Soaked) -> None:
                 _steadily(lambda: _call_evil(connections, evil, pace, told), pace.evil_every, pace)
             )
         await asyncio.gather(*steady)
-        told.rests = "evil" in connections.resting_keys()
+        told.rests = mode is not None and await _rests(connections, server(mode))
     finally:
         await connections.close_all()
 
@@ -101,7 +101,7 @@ async def _steadily(
     await asyncio.gather(*running)
 
 
-async def _call_healthy(connections: Connections, told: Soaked) -> None:
+async def _call_healthy(connections: ConnectionPool, told: Soaked) -> None:
     started = time.perf_counter()
     try:
         answer = await connections.call("healthy", server(), "pid", {})
@@ -112,13 +112,24 @@ async def _call_healthy(connections: Connections, told: Soaked) -> None:
     told.healthy_processes.add(str(answer.content[0]["text"]))
 
 
-async def _call_evil(connections: Connections, evil: StdioServer, pace: Pace, told: Soaked) -> None:
+async def _call_evil(
+    connections: ConnectionPool, evil: StdioServer, pace: Pace, told: Soaked
+) -> None:
     try:
         await connections.call("evil", evil, "echo", {}, seconds=pace.evil_seconds)
     except ServerProblemError as problem:
         told.evil[problem.reason] += 1
     else:
         told.evil["answered"] += 1
+
+
+async def _rests(connections: ConnectionPool, evil: StdioServer) -> bool:
+    """Return True if the misbehaving server is not asked now."""
+    try:
+        await connections.call("evil", evil, "echo", {}, seconds=0.1)
+    except ServerProblemError as problem:
+        return problem.reason == Reason.RESTING
+    return False
 
 
 def _resident() -> int:

@@ -22,7 +22,7 @@ from acl.platform.jobs.job_rows import claim_overdue
 from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
-from catalog.servers.net.guarded_fetch import FetchedDocument, fetch
+from catalog.servers.net.guarded_requests import FetchedDocument, fetch
 from marketplace.models import Listing, Source
 from marketplace.sources.source_refresh import MOST_ATTEMPTS, due_sources, refresh_source
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory

@@ -11,7 +11,7 @@ from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from marketplace.listings.listing_store import built_in_source, store_listings
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.sources import repositories
+from marketplace.sources import source_location
 from marketplace.sources.kinds import plugin_source
 from marketplace.sources.kinds.starter_source import starter_listings
 from tests.sources.conftest import Read
@@ -205,7 +205,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
         if "read later" not in one["reason"]
     }
     assert told["c"] == "There is nothing at this address."
-    assert told["d"] == repositories.NO_ARCHIVE
+    assert told["d"] == source_location.NO_ARCHIVE
     assert told["e"] == "leads out of the repository"
 
 
@@ -220,7 +220,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     ],
 )
 def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
-    assert repositories.archive_url(address, ref=ref) == archive
+    assert source_location.archive_url(address, ref=ref) == archive
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
 )  # fmt: skip
 def test_what_is_no_repository_has_no_archive(address: str) -> None:
     with pytest.raises(RefusedError):
-        repositories.archive_url(address)
+        source_location.archive_url(address)
 
 
 @pytest.mark.parametrize(

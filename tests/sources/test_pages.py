@@ -47,12 +47,12 @@ def test_source_is_added_read_now_changed_and_removed(admin: Client) -> None:
     removed = admin.post(f"{AT}{source.slug}/remove/")
 
     assert (added.status_code, added["Location"]) == (302, f"{AT}registry-example/")
-    assert "waits for a worker" in waiting
+    assert "queued" in waiting
     assert 'hx-trigger="every 2s"' in waiting
     assert again["Location"] == AT
     assert changed.status_code == 302
-    assert "2 listings of it will leave" in asked
-    assert "1 of them is installed and will stay" in asked
+    assert "2 listings will leave" in asked
+    assert "1 of them is installed. It stays" in asked
     assert removed["Location"] == AT
     assert not Source.objects.exists()
     assert Listing.objects.get().slug == "kept"
@@ -61,7 +61,7 @@ def test_source_is_added_read_now_changed_and_removed(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("kind", "location", "words"),
     [
-        ("registry", "https://127.0.0.1/x", "must be a public https address"),
+        ("registry", "https://127.0.0.1/x", "Use a public https address"),
         ("skills", "/etc", "PEGBOARD_SOURCE_DIRS"),
         ("skills", "https://example.com/", "is neither an archive"),
         ("starter", "https://example.com/", "Select a valid choice"),
@@ -96,7 +96,7 @@ def test_report_is_told_in_pages_and_without_its_markup(admin: Client) -> None:
     assert "f59.json" not in first
     assert "f59.json" in second
     assert "&lt;script&gt;" in first
-    assert "The end was not reached" in first
+    assert "The last refresh did not reach the end" in first
     assert "3 new, 0 changed" in first
     assert "<html" not in part
     assert admin.get(f"{AT}none/").status_code == 404
@@ -122,12 +122,12 @@ def test_list_says_how_each_stands_in_as_many_statements_for_twenty(admin: Clien
 
     listed = text(admin, AT)
 
-    assert "There are no sources yet" in empty
+    assert "No sources yet" in empty
     assert statements() == two
     for words in (
         "40 of 100",
         "There is nothing at this address.",
-        "switched off",
+        "paused",
         "3",
         "1 listing",
     ):

@@ -14,9 +14,9 @@ from pytest_django import Settings
 from catalog.tokens import token_counter
 from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
 from discovery.answer.tiers.full_tier import write_details
-from discovery.answer.tiers.line_tier import Match, choose_matches, write_lines
+from discovery.answer.tiers.line_tier import TierMatch, choose_matches, write_lines
 from discovery.answer.tiers.tier_options import TierOptions
-from discovery.answer.tiers.tier_state import Facts
+from discovery.answer.tiers.tier_state import StoredFacts
 from discovery.select.selection import Selected
 from tests.rendering.schemas import GOOD, ODD
 from tests.rendering.selections import chosen
@@ -45,7 +45,7 @@ def any_categories(draw: st.DrawFn) -> tuple[Category, ...]:
 
 
 @st.composite
-def any_match(draw: st.DrawFn) -> Match:
+def any_match(draw: st.DrawFn) -> TierMatch:
     schema = draw(st.none() | st.just(GOOD) | st.dictionaries(st.text(max_size=9), ODD, max_size=5))
     item = chosen(
         draw(names),
@@ -54,13 +54,13 @@ def any_match(draw: st.DrawFn) -> Match:
         input_schema=draw(st.sampled_from([schema, {"type": "object", "properties": schema}])),
         asks_first=draw(st.booleans()),
     )
-    facts = Facts(
+    facts = StoredFacts(
         required_tools=tuple(draw(st.lists(names, max_size=9))),
         required_secrets=tuple(draw(st.lists(names, max_size=2))),
         examples=tuple(draw(st.lists(any_text, max_size=4))),
         content="\n".join(draw(st.lists(any_text, max_size=20))),
     )
-    return Match(item, facts)
+    return TierMatch(item, facts)
 
 
 @by_any_counter
@@ -92,7 +92,7 @@ def test_summary_keeps_to_any_budget(
 @of_any_budget
 @given(matches=st.lists(any_match(), max_size=6), budget=budgets)
 def test_lines_keep_to_any_budget(
-    settings: Settings, tokenizer: str, matches: list[Match], budget: int
+    settings: Settings, tokenizer: str, matches: list[TierMatch], budget: int
 ) -> None:
     settings.PEGBOARD_TOKENIZER = tokenizer
 
@@ -109,7 +109,7 @@ def test_lines_keep_to_any_budget(
 @of_any_budget
 @given(matches=st.lists(any_match(), max_size=3), budget=budgets)
 def test_details_keep_to_any_budget(
-    settings: Settings, tokenizer: str, matches: list[Match], budget: int
+    settings: Settings, tokenizer: str, matches: list[TierMatch], budget: int
 ) -> None:
     settings.PEGBOARD_TOKENIZER = tokenizer
 
@@ -127,7 +127,7 @@ def test_details_keep_to_any_budget(
         assert len(own) == detail.all_content_lines or len(matches) > len(by_name)
 
 
-def by_name_content(by_name: dict[str, Match], name: str) -> list[str]:
+def by_name_content(by_name: dict[str, TierMatch], name: str) -> list[str]:
     return by_name[name].facts.content.strip().splitlines()
 
 
@@ -149,8 +149,8 @@ def parted(text: str) -> tuple[list[str], list[str]]:
     return outside, inside
 
 
-def match(name: str = "a__x", content: str = "", **changes: Any) -> Match:
-    return Match(chosen(name, **changes), Facts(content=content))
+def match(name: str = "a__x", content: str = "", **changes: Any) -> TierMatch:
+    return TierMatch(chosen(name, **changes), StoredFacts(content=content))
 
 
 def test_line_that_is_too_long_leaves_its_place_to_the_next() -> None:
@@ -213,7 +213,7 @@ def test_long_lists_say_how_many_more_there_are() -> None:
 def test_line_tells_what_a_skill_requires_and_what_asks_first() -> None:
     skill = chosen("github", kind="skill", asks_first=True, needed_by="a__x")
 
-    lines = write_lines([Match(skill, Facts(required_tools=("gh",)))], 200)
+    lines = write_lines([TierMatch(skill, StoredFacts(required_tools=("gh",)))], 200)
 
     assert lines.text.splitlines()[1] == (
         "1. github (skill, asks first). Does something Needed by: a__x Requires: gh"
@@ -257,6 +257,16 @@ def test_what_the_foremost_need_is_among_them() -> None:
 def test_defaults_are_those_of_the_systems_before() -> None:
     options = TierOptions.of_the_deployment()
 
-    assert options == TierOptions(200, 800, 2_000, 5, 2, 0.3)
+    assert options == TierOptions(200, 800, 2_000, 5, 2, 0.0)
     assert options.within(None) == options.within(128_000) == options
     assert options.within(5_000).tokens <= 1_000
+
+
+def test_line_is_cut_at_a_word() -> None:
+    words = "\n".join(["attachment"] * 40)
+
+    lines = write_lines([match("a__x", description=words)], 200)
+
+    text = lines.text.partition("(tool). ")[2]
+    assert text.endswith("attachment…")
+    assert set(text.rstrip("…").split(" ")) == {"attachment"}

@@ -177,3 +177,17 @@ def test_what_is_taken_away_meanwhile_is_told_nowhere(people: People) -> None:
     found = tier_state.read_state(people.caller, shown=shown, full=shown)
 
     assert list(found.facts) == [people.send.pk]
+
+
+def test_required_tools_are_named_only_if_the_caller_may_use_them(people: People) -> None:
+    tool = Capability.objects.get(full_name="gmail__send_email")
+    named = ["wiki__read_page", "search", "tool:payroll__pay", "payroll__pay", "no_such__tool"]
+    Capability.objects.filter(pk=tool.pk).update(required_tools=named)
+
+    facts = tier_state.read_state(people.caller, shown=[tool.pk], full=[]).facts[tool.pk]
+    root = Space.objects.get(group=people.support, parent=None)
+    lay_down(Rule.Effect.DENY, Capability.objects.get(full_name="wiki__read_page"), root)
+    denied = tier_state.read_state(people.caller, shown=[tool.pk], full=[]).facts[tool.pk]
+
+    assert facts.required_tools == ("wiki__read_page", "gmail__search")
+    assert denied.required_tools == ("gmail__search",)

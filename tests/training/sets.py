@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 TOOLS = (
-    ("send_mail", "Sends a mail to somebody. Attachments are taken along. Costs nothing at all."),
-    ("post_message", "Posts a message to a channel. Everybody who is in it can read it."),
+    ("send_mail", "Sends a mail to someone. Attachments are taken along. Costs nothing at all."),
+    ("post_message", "Posts a message to a channel. Everyone who is in it can read it."),
     ("get_weather", "Tells what the weather is like. Any city in the world will do."),
     ("book_flight", "Books a seat on a flight. Payment is by the card that is on file."),
     ("convert_money", "Converts an amount of money. The rates are those of this morning."),
     ("play_song", "Plays a song on the speaker. Says so where there is no such song."),
     ("find_recipe", "Finds a recipe for what is in the fridge. Leaves out what you do not eat."),
-    ("set_alarm", "Sets an alarm for a time of day. It rings until somebody stops it."),
+    ("set_alarm", "Sets an alarm for a time of day. It rings until someone stops it."),
 )
 MESSAGES = (
     ("tell Ann by mail that I am late", ["send_mail"]),

@@ -7,13 +7,13 @@ import pytest
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from discovery.evaluation.labelled_sets import BadSet, read_queries
-from discovery.evaluation.training.embedding_cache import CachingEmbedder
 from discovery.evaluation.training.pairs import (
     LONGEST_JOINED,
     REQUESTS,
     has_messages,
     labelled_pairs,
 )
+from discovery.evaluation.training.recipe import CachingEmbedder
 from tests.training.sets import MESSAGES, TOOLS, write_set
 
 

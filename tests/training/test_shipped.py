@@ -14,12 +14,13 @@ from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.model_conversion import MODEL_FILE, model_name
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from catalog.embedding.provenance import ADAPTER_FILE, provenance
 from catalog.embedding.shipped_model import (
+    ADAPTER_FILE,
     is_prepared,
     model_folder,
     prepare_model,
     prepared_folder,
+    read_provenance,
 )
 from catalog.embedding.weight_adapter import PLAIN, adapter_name, read_adapter
 from discovery.select.ranking.scales import GENERAL, scale_of, shipped_scale
@@ -54,11 +55,11 @@ def test_adapter_is_small_and_the_one_that_is_written_of() -> None:
     content = ADAPTER_FILE.read_bytes()
 
     assert len(content) <= SMALL
-    assert adapter_name(content) == provenance()["adapter"]
+    assert adapter_name(content) == read_provenance()["adapter"]
     assert {"base", "recipe", "sets", "made with", "scale", "left out", "reliability"} <= set(
-        provenance()
+        read_provenance()
     )
-    assert all(each["source"] and each["sha256"] for each in provenance()["sets"])
+    assert all(each["source"] and each["sha256"] for each in read_provenance()["sets"])
 
 
 def test_adapter_changes_the_layers_and_nothing_else() -> None:
@@ -80,7 +81,7 @@ def test_name_tells_the_model_apart_and_has_its_scale(root: Path) -> None:
     plain, trained = (OnnxEmbedder(model_folder(root, trained=each)) for each in (False, True))
 
     assert plain.name == model_name(PLAIN.name)
-    assert trained.name == model_name(provenance()["adapter"])
+    assert trained.name == model_name(read_provenance()["adapter"])
     assert scale_of(trained.name) == shipped_scale()
     assert scale_of(plain.name) == scale_of("") == GENERAL
     assert (plain.embed(MESSAGES) * trained.embed(MESSAGES)).sum(axis=1).max() < 0.999
@@ -97,18 +98,18 @@ def test_both_are_found_and_a_missing_one_is_made(root: Path, tmp_path: Path) ->
 
 @pytest.mark.usefixtures("shipped")
 def test_setting_chooses_and_the_other_still_answers_for_its_vectors() -> None:
-    trained, plain = model_name(provenance()["adapter"]), model_name()
+    trained, plain = model_name(read_provenance()["adapter"]), model_name()
 
     assert configured_embedder.configured_embedder_name() == trained
     assert configured_embedder.embedder_for(plain).name == plain
     with pytest.raises(EmbedderUnavailable, match="but the settings name"):
-        configured_embedder.embedder_for("somebody-elses-model")
+        configured_embedder.embedder_for("someone-elses-model")
 
 
 @pytest.mark.usefixtures("shipped")
 def test_switched_off_the_model_is_as_its_makers_left_it() -> None:
     with override_settings(PEGBOARD_TRAINED_ENCODER=False):
         assert configured_embedder.configured_embedder_name() == model_name()
-        assert configured_embedder.embedder_for(model_name(provenance()["adapter"])).name.endswith(
-            provenance()["adapter"]
-        )
+        assert configured_embedder.embedder_for(
+            model_name(read_provenance()["adapter"])
+        ).name.endswith(read_provenance()["adapter"])

@@ -7,12 +7,8 @@ from django.contrib.auth.models import User
 
 from acl.rights.caller import Caller
 from catalog.models import Capability, Definition, Integration
-from catalog.registration.definition_review import (
-    StoredDefinitions,
-    approve_definitions,
-    seen_digest,
-    store_definitions,
-)
+from catalog.registration.definition_comparison import StoredDefinitions, store_definitions
+from catalog.registration.definition_review import approve_definitions, seen_digest
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model, give
 
 READ: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from catalog.models import Capability, Embedding
-from catalog.registration.definition_review import store_definitions
+from catalog.registration.definition_comparison import store_definitions
 from catalog.trust.fingerprint import parse_definition
 from catalog.trust.tool_list import reconstruct_definition
 from discovery.calls.execution import NeedsApprovalError

@@ -51,7 +51,7 @@ def test_admin_reads_a_difference_and_approves_it(
     page.goto(PATH)
     page.get_by_role("button", name="Approve read_note").click()
 
-    expect(page.get_by_text("read_note is approved as it stands.")).to_be_visible()
+    expect(page.get_by_text("read_note was approved.")).to_be_visible()
     assert found == []
 
 
@@ -79,5 +79,5 @@ def test_admin_finds_a_proposal_and_declines_it(
     page.get_by_label("Note").first.fill("We have one.")
     page.get_by_role("button", name="Decline Maps").click()
 
-    expect(page.get_by_text("Maps is declined.")).to_be_visible()
+    expect(page.get_by_text("Maps was declined.")).to_be_visible()
     assert found == []

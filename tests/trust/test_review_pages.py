@@ -34,12 +34,12 @@ def test_difference_is_shown_and_approved_as_it_was_seen(world: World, as_admin:
     now = decide(as_admin, decision="approve", **seen(world, "read_note"))
 
     html = shown.content.decode()
-    assert "tells its reader to set other instructions aside" in html
+    assert "tells the model to ignore other instructions" in html
     assert "⟨U+200B⟩" in html
     assert "\u200b" not in html
-    assert "Different: description, annotations." in html
+    assert "Changed: description, annotations." in html
     assert (late.status_code, world.usable) == (409, ["read_note", "write_note"])
-    assert "changed since you looked" in late.content.decode()
+    assert "changed since you opened the page" in late.content.decode()
     assert now.status_code == 302
     assert Capability.objects.get(action="read_note").description == "Third."
     details = AuditEntry.objects.get(action="definition.approve").details
@@ -107,8 +107,8 @@ def test_update_that_waits_is_shown_beside_what_serves(world: World, as_admin: C
 
     html = as_admin.get(PATH).content.decode()
 
-    assert "Approve the update" in html
-    assert "tells its reader to set other instructions aside" in html
+    assert "Approve update" in html
+    assert "tells the model to ignore other instructions" in html
     assert world.usable == ["read_note"]
 
 

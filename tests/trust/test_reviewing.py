@@ -8,6 +8,7 @@ import pytest
 
 from acl.models import AuditEntry
 from catalog.models import Capability, Definition, Embedding
+from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.definition_review import (
     ChangedSinceError,
     approve_definitions,
@@ -15,7 +16,6 @@ from catalog.registration.definition_review import (
     list_waiting,
     reject_definitions,
     seen_digest,
-    store_definitions,
 )
 from tests.trust.reviewed_server import READ, WRITE, World, changed
 

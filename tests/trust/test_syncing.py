@@ -17,13 +17,13 @@ from pytest_django.fixtures import Settings
 
 from catalog.locks import try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
-from catalog.registration.definition_review import store_definitions
+from catalog.registration.definition_comparison import store_definitions
 from catalog.servers.call_needs import load_call_needs
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import definition_check, server_requests
+from catalog.servers.connections.definition_check import SyncDebouncer
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.tool_changes import SyncDebouncer
 from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitions
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.evil_server import text_of
@@ -186,7 +186,7 @@ def test_only_servers_in_use_are_read(faces: TwoFaced) -> None:
     assert (off, sync_definitions(faces.row.pk), Sync.objects.count()) == (None, None, 0)
 
 
-HOLDER = "SELECT pg_advisory_lock(28774, %s)"
+HOLDER = "SELECT pg_advisory_lock(%s)"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -200,7 +200,8 @@ def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
         "print('held', flush=True); sys.stdin.read()\n"
     )
     where = psycopg.conninfo.make_conninfo(**_connection())
-    command = [sys.executable, "-c", code, where, str(server.pk)]
+    lock = try_sync_lock(server.pk).int_lock_id
+    command = [sys.executable, "-c", code, where, str(lock)]
     with Popen(command, stdin=PIPE, stdout=PIPE) as holder:  # noqa: S603 - ours
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
@@ -212,7 +213,7 @@ def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
     # takes a while, so the limit is there only to end a test that would otherwise hang.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '60s'")
-        cursor.execute("SELECT pg_advisory_xact_lock(28774, %s)", [server.pk])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock])
     with try_sync_lock(server.pk) as mine:
         assert mine
 
@@ -229,7 +230,7 @@ def _connection() -> dict[str, Any]:
 def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, str]] = []
     monkeypatch.setattr(
-        "catalog.servers.connections.tool_changes.send_now", lambda _, *what: sent.append(what)
+        "catalog.servers.connections.definition_check.send_now", lambda _, *what: sent.append(what)
     )
 
     async def say() -> None:

@@ -231,7 +231,7 @@ def test_turns_of_another_group_change_nothing_here(people: People) -> None:
 
 
 @override_settings(PEGBOARD_OUTCOME_SCOPE="global")
-def test_figures_of_everybody_are_told_to_nobody(people: People) -> None:
+def test_figures_of_everyone_are_told_to_nobody(people: People) -> None:
     for _ in range(9):
         report(people, "failed", caller=people.stranger)
 

@@ -12,7 +12,6 @@ from django.test import override_settings
 from acl.models import Space
 from acl.platform.redis_circuit import redis_circuit, redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.turns.outcome_alerts import raise_alert
 from discovery.turns.outcome_windows import (
     Sample,
     Scope,
@@ -23,6 +22,7 @@ from discovery.turns.outcome_windows import (
     scope_of,
     window_of,
 )
+from discovery.turns.outcomes import raise_alert
 from tests.access.people import People, invite
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -11,55 +11,64 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from acl.accounts.lockout import forget_wrong_passwords
 from acl.audit.recorder import record
 from acl.platform.client_address import client_address
 from acl.platform.mail import send_later
 
-# What was changed about an account, by allauth's name of the mail about it: the entry in the audit
-# log, and the sentence that its owner is sent. Of two changes allauth tells only when they are
-# stored already; their views write the entry.
+# Changes of an account, by allauth's name of the mail about it: the action in the audit log, and
+# the sentence for the owner. Where the action is empty, allauth reports the change only once it is
+# stored, and the view writes the entry.
 CHANGES = {
-    "account/email/password_changed": ("person.password_changed", "The password was changed."),
-    "account/email/password_set": ("person.password_set", "A password was set."),
-    "account/email/password_reset": ("person.password_reset", "The password was set anew."),
-    "account/email/email_changed": ("person.email_changed", "The main address was changed."),
-    "account/email/email_deleted": ("person.email_removed", "An e-mail address was removed."),
-    "mfa/email/totp_activated": ("", "Codes at sign-in were turned on."),
-    "mfa/email/totp_deactivated": ("person.two_factor_off", "Codes at sign-in were turned off."),
+    "account/email/password_changed": ("person.password_changed", _("Your password was changed.")),
+    "account/email/password_set": ("person.password_set", _("A password was set.")),
+    "account/email/password_reset": ("person.password_reset", _("Your password was reset.")),
+    "account/email/email_changed": (
+        "person.email_changed",
+        _("Your primary e-mail address was changed."),
+    ),
+    "account/email/email_deleted": ("person.email_removed", _("An e-mail address was removed.")),
+    "mfa/email/totp_activated": ("", _("Two-factor authentication was turned on.")),
+    "mfa/email/totp_deactivated": (
+        "person.two_factor_off",
+        _("Two-factor authentication was turned off."),
+    ),
     "mfa/email/recovery_codes_generated": (
         "",
-        "New recovery codes were made; the old ones no longer count.",
+        _("New recovery codes were created. The old ones no longer work."),
     ),
     "socialaccount/email/account_connected": (
         "person.connected",
-        "An account of another provider can sign in from now on.",
+        _("A provider account was connected. It can now be used to sign in."),
     ),
     "socialaccount/email/account_disconnected": (
         "person.disconnected",
-        "An account of another provider can no longer sign in.",
+        _("A provider account was disconnected. It can no longer be used to sign in."),
     ),
 }
-# What a page says after a change. What is not here is said by the page itself.
+# Messages after a change. For changes that are not listed, the page itself shows the result.
 SENTENCES = {
-    "account/messages/password_changed.txt": "Your password is changed.",
-    "account/messages/password_set.txt": "Your password is set.",
-    "account/messages/email_confirmation_sent.txt": "A mail with a link is on its way.",
-    "account/messages/email_confirmed.txt": "The address is confirmed.",
-    "account/messages/email_confirmation_failed.txt": "The address belongs to another account.",
-    "account/messages/email_deleted.txt": "The address is removed.",
-    "account/messages/primary_email_set.txt": "The main address is changed.",
-    "account/messages/unverified_primary_email.txt": "Confirm the address first.",
-    "account/messages/cannot_delete_primary_email.txt": "Make another address the main one first.",
-    "mfa/messages/totp_activated.txt": "Codes at sign-in are on.",
-    "mfa/messages/totp_deactivated.txt": "Codes at sign-in are off.",
-    "socialaccount/messages/account_connected.txt": "The account is connected.",
-    "socialaccount/messages/account_connected_updated.txt": "The account was connected already.",
-    "socialaccount/messages/account_connected_other.txt": "It belongs to somebody else here.",
-    "socialaccount/messages/account_disconnected.txt": "The account is not connected any longer.",
+    "account/messages/password_changed.txt": _("Your password was changed."),
+    "account/messages/password_set.txt": _("Your password was set."),
+    "account/messages/email_confirmation_sent.txt": _("We have sent you a confirmation link."),
+    "account/messages/email_confirmed.txt": _("The address was confirmed."),
+    "account/messages/email_confirmation_failed.txt": _("The address belongs to another account."),
+    "account/messages/email_deleted.txt": _("The address was removed."),
+    "account/messages/primary_email_set.txt": _("Your primary address was changed."),
+    "account/messages/unverified_primary_email.txt": _("Confirm the address first."),
+    "account/messages/cannot_delete_primary_email.txt": _("Make another address primary first."),
+    "mfa/messages/totp_activated.txt": _("Two-factor authentication is on."),
+    "mfa/messages/totp_deactivated.txt": _("Two-factor authentication is off."),
+    "socialaccount/messages/account_connected.txt": _("The account was connected."),
+    "socialaccount/messages/account_connected_updated.txt": _("The account is already connected."),
+    "socialaccount/messages/account_connected_other.txt": _(
+        "It is connected to another account here."
+    ),
+    "socialaccount/messages/account_disconnected.txt": _("The account was disconnected."),
 }
-WRONG = "Name and password do not belong together."
+WRONG = _("The user name or password is wrong.")
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -69,15 +78,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         **DefaultAccountAdapter.error_messages,
         "username_password_mismatch": WRONG,
         "email_password_mismatch": WRONG,
-        "too_many_login_attempts": "Too many tries. Wait a few minutes.",
-        "enter_current_password": "This is not your password.",
-        "incorrect_password": "This is not your password.",
-        "incorrect_code": "This code does not fit. Each counts once, and not for long.",
-        "duplicate_email": "You have this address already.",
-        "email_taken": "This address belongs to another account.",
-        "max_email_addresses": "You have %d addresses; that is the most.",
-        "username_taken": "Somebody has this name already.",
-        "rate_limited": "Too many tries. Wait a few minutes.",
+        "too_many_login_attempts": _("Too many attempts. Wait a few minutes, then try again."),
+        "enter_current_password": _("The password is wrong."),
+        "incorrect_password": _("The password is wrong."),
+        "incorrect_code": _("This code is wrong or has expired. Each code works only once."),
+        "duplicate_email": _("You have already added this address."),
+        "email_taken": _("This address belongs to another account."),
+        "max_email_addresses": _("You cannot add more than %d addresses."),
+        "username_taken": _("This name is already taken."),
+        "rate_limited": _("Too many attempts. Wait a few minutes, then try again."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

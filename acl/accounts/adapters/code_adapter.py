@@ -9,6 +9,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.encoding import force_bytes
+from django.utils.translation import gettext_lazy as _
 
 
 class CodesAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
@@ -16,8 +17,8 @@ class CodesAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no t
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": "This code does not fit. Each counts once, and not for long.",
-        "cannot_generate_recovery_codes": "Turn on codes at sign-in first.",
+        "incorrect_code": _("This code is wrong or has expired. Each code works only once."),
+        "cannot_generate_recovery_codes": _("Turn on two-factor authentication first."),
     }
 
     def get_totp_label(self, user: User) -> str:
@@ -37,7 +38,7 @@ class CodesAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no t
         try:
             return _box().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            return b32encode(token_bytes(20)).decode()  # anything that is known would let one in
+            return b32encode(token_bytes(20)).decode()  # a known value would let anyone in
 
 
 def _box() -> Fernet:

@@ -33,5 +33,6 @@ NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 
 EMBED_CAPABILITIES: Final = TaskName("catalog.embed_capabilities")
 SWEEP_EMBEDDINGS: Final = TaskName("catalog.sweep_embeddings")
+EXPIRE_CAPABILITIES: Final = TaskName("catalog.expire_capabilities")
 SWEEP_LISTINGS: Final = TaskName("marketplace.sweep_listings")
 FORGET_EXPERIENCES: Final = TaskName("discovery.forget_experiences")

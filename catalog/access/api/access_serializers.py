@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
-from acl.http.caller_serializer import CallerSerializer
+from acl.http.api_views import CallerSerializer
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.rights.decision import Ground
 from acl.rights.precedence import DECISIONS, EFFECTS
@@ -80,6 +80,15 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     beaten = StepSerializer(many=True, help_text="Rules that say otherwise and lost.")
     path = PlaceSerializer(many=True, help_text="The caller's space, and those above it.")
     advice = AdviceSerializer(many=True, source="warnings")
+    readiness = serializers.CharField(
+        source="readiness.state.value",
+        default=None,
+        help_text="What a call would do now; null without the right.",
+    )
+    readiness_reason = serializers.CharField(source="readiness.sentence", default=None)
+    mend_path = serializers.CharField(
+        source="mend.path", default="", help_text="Where the person asked about can mend it."
+    )
 
 
 class ReachedSerializer(serializers.Serializer[Any]):

@@ -11,9 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.delegation.key_holder import KeyHolder
-from acl.http.api_callers import asked_about, is_admin, own_group
 from acl.http.problems import CONTENT_TYPE
-from acl.http.request_callers import principal_of
+from acl.http.request_callers import caller_in_question, is_admin, own_group, principal_of
 from acl.http.strict_serializer import ProblemSerializer
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -108,7 +107,7 @@ def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:
 
 def _caller(request: Request, wanted: dict[str, Any]) -> Caller:
     named = {name: wanted.get(name) or "" for name in ("user", "group", "space")}
-    return asked_about(request, **named)
+    return caller_in_question(request, **named)
 
 
 def _explain_for(request: Request, caller: Caller, full_name: str) -> Explanation | None:

@@ -11,8 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.api_callers import groups_known, own_group
-from acl.http.request_callers import person_of
+from acl.http.request_callers import groups_known, own_group, person_of
 from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from catalog.access.api import access_serializers as serializers

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from acl.models import Space
 from catalog.access.change_preview import Change
@@ -12,18 +14,22 @@ from catalog.access.pages.change_text import find_things
 from catalog.models import Capability, Integration, Rule
 
 SHOWN = [
-    ("", "Every integration"),
-    ("given", "Given to a group"),
-    ("nobody", "Given to no group"),
-    ("restricted", "Restricted"),
-    ("off", "Switched off or not approved"),
+    ("", gettext_lazy("Every integration")),
+    ("given", gettext_lazy("Granted to a group")),
+    ("nobody", gettext_lazy("Granted to no group")),
+    ("restricted", gettext_lazy("Restricted")),
+    ("off", gettext_lazy("Disabled or not approved")),
 ]
 EFFECTS = [
-    (str(Rule.Effect.ALLOW.value), "Allow"),
-    (str(Rule.Effect.PROPOSE.value), "Ask first"),
-    (str(Rule.Effect.DENY.value), "Deny"),
+    (str(Rule.Effect.ALLOW.value), gettext_lazy("Allow")),
+    (str(Rule.Effect.PROPOSE.value), gettext_lazy("Ask first")),
+    (str(Rule.Effect.DENY.value), gettext_lazy("Deny")),
 ]
-WHOM = [("everyone", "Everyone"), ("user", "One person"), ("group", "A group")]
+WHOM = [
+    ("everyone", gettext_lazy("Everyone")),
+    ("user", gettext_lazy("One person")),
+    ("group", gettext_lazy("A group")),
+]
 PAGE: dict[str, Any] = {"required": False, "min_value": 1, "max_value": 1_000_000}
 
 
@@ -36,7 +42,7 @@ class MatrixForm(forms.Form):
     page = forms.IntegerField(**PAGE)
     column = forms.IntegerField(**PAGE)
 
-    def wanted(self) -> MatrixWindow:
+    def window(self) -> MatrixWindow:
         """Return the window for the service."""
         self.full_clean()
         data = self.cleaned_data
@@ -68,7 +74,7 @@ class SpaceForm(forms.Form):
     """The name and parent of a space."""
 
     name = forms.CharField(
-        max_length=120, error_messages={"required": "Give the space a name that people know."}
+        max_length=120, error_messages={"required": gettext_lazy("Enter a name.")}
     )
     parent = forms.ModelChoiceField(queryset=Space.objects.none())
 
@@ -76,7 +82,7 @@ class SpaceForm(forms.Form):
         super().__init__(*args, **kwargs)
         parents = Space.objects.filter(group=group)
         self.fields["parent"] = forms.ModelChoiceField(
-            queryset=parents, error_messages={"required": "Choose where the space hangs."}
+            queryset=parents, error_messages={"required": gettext_lazy("Choose the parent space.")}
         )
 
 
@@ -85,7 +91,7 @@ class TargetForm(forms.Form):
 
     target = forms.CharField(
         max_length=40,
-        error_messages={"required": "Choose an integration or a capability. Search finds it."},
+        error_messages={"required": gettext_lazy("Choose an integration or a tool.")},
     )
 
     def clean_target(self) -> Integration | Capability:
@@ -93,7 +99,7 @@ class TargetForm(forms.Form):
         name = self.cleaned_data["target"]
         thing = find_things([name]).get(name)
         if not isinstance(thing, (Integration, Capability)):
-            raise forms.ValidationError("It is no longer there. Choose another one.")
+            raise forms.ValidationError(_("This no longer exists. Choose another one."))
         return thing
 
 
@@ -103,7 +109,7 @@ class RuleForm(TargetForm):
     effect = forms.TypedChoiceField(
         choices=EFFECTS,
         coerce=lambda value: Rule.Effect(int(value)),
-        error_messages={"required": "Choose what the rule does."},
+        error_messages={"required": gettext_lazy("Choose an effect.")},
     )
     whom = forms.ChoiceField(choices=WHOM)
     person = forms.CharField(required=False, max_length=150)
@@ -116,11 +122,11 @@ class RuleForm(TargetForm):
         if data.get("whom") == "user":
             data["user"] = User.objects.filter(username=data.get("person") or "").first()
             if data["user"] is None:
-                self.add_error("person", "There is nobody of this name.")
+                self.add_error("person", _("No user has this name."))
         if data.get("whom") == "group":
             data["group"] = data.get("role")
             if data["group"] is None and "role" not in self.errors:
-                self.add_error("role", "Choose the group.")
+                self.add_error("role", _("Choose a group."))
         return data
 
     def change(self, space: Space) -> Change:
@@ -140,7 +146,7 @@ class AnswerForm(forms.Form):
     """A declined request, with the reason."""
 
     note = forms.CharField(
-        max_length=500, error_messages={"required": "Say why, so that they know what to do."}
+        max_length=500, error_messages={"required": gettext_lazy("Enter a reason.")}
     )
 
 
@@ -148,8 +154,8 @@ class GrantForm(TargetForm):
     """A granted request: target, recipient and note."""
 
     whom = forms.ChoiceField(
-        choices=[("user", "The person"), ("group", "Their group")],
-        error_messages={"required": "Choose who gets it."},
+        choices=[("user", gettext_lazy("The person")), ("group", gettext_lazy("Their group"))],
+        error_messages={"required": gettext_lazy("Choose a person or the group.")},
     )
     note = forms.CharField(required=False, max_length=500)
 

@@ -9,7 +9,6 @@ from catalog.access.pages import (
     matrix_page,
     request_pages,
     space_pages,
-    suggestions,
 )
 
 urlpatterns = [
@@ -31,6 +30,6 @@ urlpatterns = [
     path("access/tools/<slug:full_name>/", explain_page.holders, name="access-holders"),
     path("access/requests/", request_pages.inbox, name="access-requests"),
     path("access/requests/<int:pk>/", request_pages.answer, name="access-request"),
-    path("access/find/targets/", suggestions.targets, name="access-targets"),
-    path("access/find/capabilities/", suggestions.capabilities, name="access-capabilities"),
+    path("access/find/targets/", group_pages.suggest_targets, name="access-targets"),
+    path("access/find/capabilities/", group_pages.suggest_capabilities, name="access-capabilities"),
 ]

@@ -16,7 +16,7 @@ from acl.pages.staff_pages import SAVED, UNDO, admins_only, render_access
 from catalog.access.change_preview import Change, ChangeRefused, Preview, apply, preview
 from catalog.access.pages.change_text import read_changes, reversed_changes, sentence, write_changes
 from catalog.access.pages.matrix_page import read_boxes
-from catalog.access.rule_conflicts import Warning_
+from catalog.access.rule_conflicts import RuleConflict
 from catalog.access.rules import RuleRefused, find_warnings
 from catalog.models import Capability, Integration, Rule
 
@@ -45,7 +45,7 @@ def save(request: PageRequest) -> HttpResponse:
     wanted = read_changes(request.POST.get("changes", ""))
     back = _return_url(request)
     try:
-        # Somebody else may have changed rights since the preview was shown.
+        # Someone else may have changed rights since the preview was shown.
         if request.POST.get("seen") != _digest(wanted, preview(wanted)):
             return render_preview(request, wanted, back=back, moved_on=True)
         apply(by=request.user, changes=wanted)
@@ -87,16 +87,16 @@ def render_preview(
     return render_access(request, "changes.html", context, tab="matrix", status=status)
 
 
-def _collect_warnings(wanted: Sequence[Change]) -> list[Warning_]:
+def _collect_warnings(wanted: Sequence[Change]) -> list[RuleConflict]:
     """Return warnings about the rules among the changes."""
-    found: dict[Warning_, None] = {}
+    found: dict[RuleConflict, None] = {}
     for change in wanted:
         if change.verb == "rule" and change.space is not None and change.effect is not None:
             found |= dict.fromkeys(find_rule_warnings(change, change.space, change.effect))
     return list(found)
 
 
-def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> list[Warning_]:
+def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> list[RuleConflict]:
     """Return warnings about one rule."""
     target = change.target
     return find_warnings(

@@ -11,6 +11,8 @@ from typing import Any, get_args
 
 from django.contrib.auth.models import Group, User
 from django.db.models import Model
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from acl.models import Space
 from catalog.access.change_preview import Change, Verb
@@ -26,6 +28,20 @@ REVERSE: dict[Verb, Verb] = {
     "close": "open",
     "restrict": "unrestrict",
     "unrestrict": "restrict",
+}
+_RULE_SENTENCES = {
+    ("rule", Rule.Effect.DENY): gettext_lazy("In %(place)s: deny %(what)s for %(whom)s"),
+    ("rule", Rule.Effect.PROPOSE): gettext_lazy("In %(place)s: %(what)s asks first for %(whom)s"),
+    ("rule", Rule.Effect.ALLOW): gettext_lazy("In %(place)s: allow %(what)s for %(whom)s"),
+    ("unrule", Rule.Effect.DENY): gettext_lazy(
+        "No longer in %(place)s: deny %(what)s for %(whom)s"
+    ),
+    ("unrule", Rule.Effect.PROPOSE): gettext_lazy(
+        "No longer in %(place)s: %(what)s asks first for %(whom)s"
+    ),
+    ("unrule", Rule.Effect.ALLOW): gettext_lazy(
+        "No longer in %(place)s: allow %(what)s for %(whom)s"
+    ),
 }
 _KINDS: dict[str, Any] = {
     "group": Group.objects,
@@ -70,7 +86,7 @@ def find_things(names: Iterable[str]) -> dict[str, Model]:
     """Return the existing objects by reference."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for name in names:
-        kind, _, key = name.partition("-")
+        kind, key = name.partition("-")[::2]
         if kind in _KINDS and key.isdecimal() and len(key) < 10:
             wanted[kind].add(int(key))
     found = (thing for kind, keys in wanted.items() for thing in _KINDS[kind].filter(pk__in=keys))
@@ -94,24 +110,23 @@ def reversed_changes(changes: Sequence[Change]) -> list[Change]:
 
 def sentence(change: Change) -> str:
     """Describe a change in a sentence."""
-    whom = change.user or change.group
-    what = title(change.target)
+    whom = change.user or change.group or _("everyone")
+    names = {"what": title(change.target), "whom": whom}
     match change.verb:
         case "grant":
-            return f"Give {what} to {whom}"
+            return _("Grant %(what)s to %(whom)s") % names
         case "revoke":
-            return f"Take {what} from {whom}"
+            return _("Revoke %(what)s from %(whom)s") % names
         case "open":
-            return f"Open {whom} to everything that is not restricted"
+            return _("Allow %(whom)s everything that is not restricted") % names
         case "close":
-            return f"Let {whom} use only what has been given"
+            return _("Allow %(whom)s only what is granted") % names
         case "restrict":
-            return f"Keep {what} out of what open groups have by default"
+            return _("Restrict %(what)s: open groups no longer have it by default") % names
         case "unrestrict":
-            return f"Let open groups have {what} by default"
-    laid = _describe_effect(change.effect, what, str(whom) if whom else "everyone")
-    place = f"{change.space.name} of {change.space.group.name}" if change.space else ""
-    return f"{'In' if change.verb == 'rule' else 'No longer in'} {place}: {laid}"
+            return _("Allow %(what)s by default in open groups") % names
+    effect = Rule.Effect.ALLOW if change.effect is None else change.effect
+    return str(_RULE_SENTENCES[change.verb, effect]) % {**names, "place": _name_place(change.space)}
 
 
 def title(target: Model | None) -> str:
@@ -119,12 +134,10 @@ def title(target: Model | None) -> str:
     return target.title if isinstance(target, Integration) else str(target or "")
 
 
-def _describe_effect(effect: Rule.Effect | None, what: str, whom: str) -> str:
-    if effect == Rule.Effect.DENY:
-        return f"deny {what} for {whom}"
-    if effect == Rule.Effect.PROPOSE:
-        return f"{what} asks first for {whom}"
-    return f"allow {what} for {whom}"
+def _name_place(space: Space | None) -> str:
+    if space is None:
+        return ""
+    return _("%(space)s of %(group)s") % {"space": space.name, "group": space.group.name}
 
 
 def _build_change(line: list[str], things: dict[str, Model]) -> Change:

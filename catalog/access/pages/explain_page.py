@@ -9,9 +9,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from acl.audit.looks import record_look
+from acl.audit.recorder import record_look
 from acl.models import Space
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, part_of, render_access
@@ -19,8 +20,8 @@ from acl.rights.caller import Caller
 from acl.rights.precedence import LADDER
 from catalog.access.explanation import (
     Explanation,
+    ExplanationStep,
     Holder,
-    Step,
     explain,
     explain_own,
     list_holders,
@@ -30,6 +31,7 @@ from catalog.access.group_overview import build_tree, find_targets, walk_tree
 from catalog.access.my_tools import find_my_tool
 from catalog.access.pages.access_forms import ExplainForm, SearchForm
 from catalog.models import Capability
+from catalog.readiness.mend_links import MendLink
 
 MOST_PEOPLE = 30
 
@@ -40,7 +42,7 @@ class Rung:
 
     label: str
     kind: str  # gate, space, grant, default, own
-    steps: tuple[Step, ...]
+    steps: tuple[ExplanationStep, ...]
     decides: bool
     asked: bool  # nothing before it has decided
 
@@ -54,7 +56,7 @@ class HolderLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ExplainSubject:
     """The person asked about, and the choices of group and space."""
 
     person: User | None
@@ -88,6 +90,7 @@ def explain_page(request: PageRequest) -> HttpResponse:
         "people": _people(data.get("user", "")),
         "names": [one.full_name for one in find_targets(name, integrations=False).capabilities],
         "told": told,
+        "mend": _mend_for_reader(request, who, told) if told else None,
         "rungs": rungs_of(told) if told else (),
         "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
         "nobody": bool(data.get("user")) and who.person is None,
@@ -148,7 +151,7 @@ def why(request: PageRequest, full_name: str) -> HttpResponse:
     told = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
     if mine is None or told is None:
         raise Http404
-    context = {"mine": mine, "told": told, "rungs": rungs_of(told)}
+    context = {"mine": mine, "told": told, "mend": told.mend, "rungs": rungs_of(told)}
     return render_page(request, "access/why.html", context, frame=frame)
 
 
@@ -166,8 +169,8 @@ def rungs_of(told: Explanation) -> tuple[Rung, ...]:
     return tuple(rungs)
 
 
-def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
-    def of(*kinds: str) -> tuple[Step, ...]:
+def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[ExplanationStep, ...]]]:
+    def of(*kinds: str) -> tuple[ExplanationStep, ...]:
         return tuple(step for step in told.steps if step.kind in kinds)
 
     spaces = [
@@ -176,16 +179,23 @@ def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[Step, ...]]]:
     ]
     by_kind = {
         "rule": spaces,
-        "grant": [("Grants", "grant", of("grant"))],
-        "default": [("The group's default", "default", of("default"))],
+        "grant": [(_("Grants"), "grant", of("grant"))],
+        "default": [(_("Group default"), "default", of("default"))],
     }
-    rungs = [("Who asks, and whether it can be used at all", "gate", of("nobody", "switched-off"))]
+    rungs = [(_("Requirements"), "gate", of("nobody", "switched-off"))]
     rungs += [rung for kind in LADDER for rung in by_kind[kind]]
     own = of("own")
-    return [*rungs, ("Its own setting", "own", own)] if own else rungs
+    return [*rungs, (_("The tool's own setting"), "own", own)] if own else rungs
 
 
-def _resolve_subject(form: ExplainForm) -> Subject:
+def _mend_for_reader(
+    request: PageRequest, who: ExplainSubject, told: Explanation
+) -> MendLink | None:
+    is_own = who.person is not None and who.person.pk == request.user.pk
+    return told.mend if is_own else told.mend_by_admin
+
+
+def _resolve_subject(form: ExplainForm) -> ExplainSubject:
     """Resolve the person; default to their first group."""
     form.full_clean()
     data = form.cleaned_data
@@ -196,7 +206,7 @@ def _resolve_subject(form: ExplainForm) -> Subject:
     group = next((group for group in groups if group.pk == named), None)
     group = group or next((group for group in groups if group.pk in own), None)
     spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
-    return Subject(person, group, spaces.first() if group else None, groups, own)
+    return ExplainSubject(person, group, spaces.first() if group else None, groups, own)
 
 
 def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderLink]:

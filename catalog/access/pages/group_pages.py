@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.contrib.auth.models import Group
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.accounts.spaces import SpaceRefused, create_space
@@ -50,7 +51,9 @@ def group(request: PageRequest, pk: int) -> HttpResponse:
         except SpaceRefused as problem:
             form.add_error("name", str(problem))
         else:
-            messages.success(request, f"{space.name} has been added. It has no rules yet.")
+            messages.success(
+                request, _("Space %(name)s added. It has no rules yet.") % {"name": space.name}
+            )
             return redirect("access-space", space.pk)
     return _group_page(request, one, form)
 
@@ -68,6 +71,24 @@ def give(request: PageRequest, pk: int) -> HttpResponse:
     context = {"group": one, "form": form, "found": find_targets(words), "words": words}
     status = 422 if form.errors else 200
     return render_access(request, "give.html", context, tab="groups", status=status)
+
+
+@admins_only
+@require_GET
+def suggest_targets(request: PageRequest) -> HttpResponse:
+    """Suggest integrations and capabilities while an admin types."""
+    words = request.GET.get("target_q", "")[:200]
+    context = {"found": find_targets(words), "chosen": request.GET.get("target", "")}
+    return render_access(request, "_targets.html", context, tab="groups")
+
+
+@admins_only
+@require_GET
+def suggest_capabilities(request: PageRequest) -> HttpResponse:
+    """Suggest full names of capabilities while an admin types."""
+    found = find_targets(request.GET.get("capability", "")[:200], integrations=False)
+    names = [capability.full_name for capability in found.capabilities]
+    return render_access(request, "_names.html", {"names": names}, tab="explain")
 
 
 def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpResponse:

@@ -18,7 +18,7 @@ BOXES = ("grant", "open", "restrict")
 def matrix(request: PageRequest) -> HttpResponse:
     """Show a window of the matrix."""
     form = MatrixForm(request.GET)
-    shown = access_matrix(form.wanted())
+    shown = access_matrix(form.window())
     context = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
     return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
 

@@ -4,15 +4,16 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.models import AccessRequest
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, part_of, posted, render_access
 from acl.rights.access_requests import RequestAnswered, decline_request
+from catalog.access.grants import grant_requested
 from catalog.access.group_overview import find_targets
 from catalog.access.pages.access_forms import AnswerForm, GrantForm, SearchForm
-from catalog.access.request_grants import grant_requested
 
 PAGE_SIZE = 50
 
@@ -55,8 +56,11 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         except RequestAnswered as conflict:
             problem = str(conflict)
         else:
-            outcome = "declined" if declining else "granted"
-            messages.success(request, f"The request of {asked.user} is {outcome}. They see it now.")
+            declined, granted = (
+                _("Request by %(user)s declined."),
+                _("Request by %(user)s granted."),
+            )
+            messages.success(request, (declined if declining else granted) % {"user": asked.user})
             return redirect("access-requests")
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
     context = {

@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from acl.accounts.spaces import SpaceRefused, delete_space, move_space, rename_space
@@ -18,7 +19,7 @@ from catalog.access.group_overview import Level, find_targets, list_levels
 from catalog.access.pages.access_forms import RuleForm
 from catalog.access.pages.change_pages import find_rule_warnings, render_preview
 from catalog.access.pages.change_text import find_things, write_change
-from catalog.access.rule_conflicts import Warning_
+from catalog.access.rule_conflicts import RuleConflict
 from catalog.access.rules import RuleRefused
 from catalog.models import Rule
 
@@ -60,7 +61,7 @@ def rename(request: PageRequest, pk: int) -> HttpResponse:
         renamed = rename_space(by=request.user, space=one, name=request.POST.get("name", ""))
     except SpaceRefused as problem:
         return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
-    messages.success(request, f"The space is called {renamed.name} now.")
+    messages.success(request, _("Space renamed to %(name)s.") % {"name": renamed.name})
     return redirect(_address(one))
 
 
@@ -74,13 +75,16 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
         _others(one).filter(pk__in=[found.pk for found in find_things([given]).values()]).first()
     )
     if parent is None:
-        return _space_page(request, one, RuleForm(), refused="Choose where the space shall hang.")
+        return _space_page(request, one, RuleForm(), refused=_("Choose the parent space."))
     if request.method == "POST":
         try:
             move_space(by=request.user, space=one, parent=parent)
         except SpaceRefused as problem:
             return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
-        messages.success(request, f"{one.name} hangs under {parent.name} now.")
+        messages.success(
+            request,
+            _("%(space)s moved to %(parent)s.") % {"space": one.name, "parent": parent.name},
+        )
         return redirect(_address(one))
     before = _rules(list_levels(one)[1:])
     after = _rules(list_levels(parent))
@@ -99,13 +103,13 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Show what deleting the space affects; POST deletes it."""
     one = _space(pk)
     if one.parent is None:
-        return _space_page(request, one, RuleForm(), refused="The root cannot be removed.")
+        return _space_page(request, one, RuleForm(), refused=_("You cannot delete the root space."))
     if request.method == "POST":
         try:
             delete_space(by=request.user, space=one)
         except SpaceRefused as problem:
             return _space_page(request, one, RuleForm(), refused=str(problem))
-        messages.success(request, f"{one.name} has been removed, and its rules with it.")
+        messages.success(request, _("%(space)s and its rules were deleted.") % {"space": one.name})
         return redirect("access-group", one.group_id)
     children = Space.objects.filter(parent=one).order_by("name", "pk")
     context = {"space": one, "rules": list_levels(one)[0].rules, "children": children}
@@ -120,10 +124,7 @@ def _space_page(
     context = {
         "space": one,
         "path": [level.space for level in reversed(levels)],
-        "levels": [
-            (level, [RuleRow(rule, _deletion_line(rule)) for rule in level.rules])
-            for level in levels
-        ],
+        "levels": [(level, _build_rule_rows(level)) for level in levels],
         "form": form,
         "found": find_targets(words),
         "words": words,
@@ -139,7 +140,7 @@ def _space_page(
     return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
 
 
-def _warnings(one: Space, form: RuleForm) -> list[Warning_]:
+def _warnings(one: Space, form: RuleForm) -> list[RuleConflict]:
     """Return warnings about the rule, or [] while the form is incomplete."""
     if not form.is_valid():
         return []
@@ -149,7 +150,7 @@ def _warnings(one: Space, form: RuleForm) -> list[Warning_]:
         return []
 
 
-def _rows(level: Level) -> list[RuleRow]:
+def _build_rule_rows(level: Level) -> list[RuleRow]:
     return [RuleRow(rule, _deletion_line(rule)) for rule in level.rules]
 
 

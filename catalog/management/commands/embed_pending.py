@@ -11,8 +11,8 @@ from rich.progress import Progress
 
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.embedding_jobs import embed_pending, pending_embeddings
-from catalog.embedding.model_list import list_model_progress
-from catalog.embedding.model_switch import (
+from catalog.embedding.stored_models import (
+    list_model_progress,
     register_configured_model,
     request_missing_vectors,
     switch_when_complete,

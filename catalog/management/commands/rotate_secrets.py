@@ -15,7 +15,7 @@ from catalog.servers.secrets.encryption_keys import (
     keep_first_key,
     key_file,
 )
-from catalog.servers.secrets.key_rotation import RotationReport, rotate_secrets
+from catalog.servers.secrets.sealed_values import RotationReport, rotate_secrets
 
 
 class Command(BaseCommand):

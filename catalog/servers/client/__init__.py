@@ -5,11 +5,11 @@ neither lines nor bodies nor time, so all limits are here. Used by workers only.
 """
 
 __all__ = [
+    "http_transport",
     "launch_rules",
     "mcp_session",
     "package_digest",
     "process_guard",
-    "scope_challenges",
     "server_limits",
     "server_problems",
     "targets",

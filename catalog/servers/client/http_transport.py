@@ -1,14 +1,15 @@
-"""HTTP transports: the SDK's streams on the guarded network."""
+"""HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from catalog.servers.client.scope_challenges import read_missing_scopes
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
@@ -20,6 +21,9 @@ from catalog.servers.net.guarded_transport import GuardedTransport
 _READ_TIMEOUT_SECONDS = 3_600.0
 # The SDK sends nothing else until a notification is accepted, so a stalled one ends the session.
 _NOTIFICATION_SECONDS = 5.0
+MAX_SCOPES = 50
+_MAX_SCOPE_CHARACTERS = 200
+_TOKEN = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749, section 3.3
 
 
 @asynccontextmanager
@@ -76,4 +80,21 @@ def _client(
         trust_env=False,
         follow_redirects=False,
         event_hooks={"request": [shorten_notification_timeout], "response": [record_refusal]},
+    )
+
+
+def read_missing_scopes(response: httpx2.Response) -> str | None:
+    """Return the missing scopes named by a response, or None for other responses."""
+    if response.status_code not in (401, 403):
+        return None
+    if extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return None
+    return merge_scopes(extract_field_from_www_auth(response, "scope") or "")
+
+
+def merge_scopes(*scopes: str) -> str:
+    """Merge scopes, dropping duplicates and invalid ones."""
+    words = [word for scope in scopes for word in scope.split() if _TOKEN.fullmatch(word)]
+    return " ".join(
+        [word for word in dict.fromkeys(words) if len(word) <= _MAX_SCOPE_CHARACTERS][:MAX_SCOPES]
     )

@@ -1,6 +1,6 @@
 """Rules for launch commands (CMD-1, CMD-5).
 
-Installing a server runs somebody's program. So only the launchers in PEGBOARD_LAUNCHERS are used,
+Installing a server runs someone's program. So only the launchers in PEGBOARD_LAUNCHERS are used,
 only with harmless options, and only at exact versions. A command is always a list; no shell sees
 it.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from catalog.formats.descriptors import canonical_json
 from catalog.formats.package_names import LAUNCHERS, NotAPackageError, parse_package
@@ -62,9 +63,9 @@ class Launchers:
 def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
     """Return the command with the full path of its program, or raise CommandNotAllowedError."""
     if not command or len(command) > _MOST_PARTS or sum(map(len, command)) > _MOST_CHARACTERS:
-        raise CommandNotAllowedError("The command is empty or too long.")
+        raise CommandNotAllowedError(_("The command is empty or too long."))
     if any(_CONTROL.search(part) for part in command):
-        raise CommandNotAllowedError("The command has control characters.")
+        raise CommandNotAllowedError(_("The command contains control characters."))
     program, arguments = command[0], command[1:]
     path = _resolve_program(program, launchers)
     _check_package(command)
@@ -76,11 +77,12 @@ def check_command(command: Sequence[str], launchers: Launchers) -> tuple[str, ..
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Raise CommandNotAllowedError for forbidden names, before asking anybody for values."""
+    """Raise CommandNotAllowedError for forbidden names, before asking anyone for values."""
     for name in names:
         if why := refusal_reason(name):
             raise CommandNotAllowedError(
-                f"Pegboard does not set the variable {name[:MOST_CHARACTERS]!r}: it {why}."
+                _("Pegboard does not set the variable %(name)r: it %(why)s.")
+                % {"name": name[:MOST_CHARACTERS], "why": why}
             )
 
 
@@ -89,7 +91,9 @@ def check_environment(values: Mapping[str, str]) -> dict[str, str]:
     check_variables(values)
     for name, value in values.items():
         if "\x00" in value or len(value) > _MOST_CHARACTERS:
-            raise CommandNotAllowedError(f"The variable {name!r} has a value that cannot be set.")
+            raise CommandNotAllowedError(
+                _("The value of the variable %(name)r cannot be set.") % {"name": name}
+            )
     return dict(values)
 
 
@@ -103,13 +107,17 @@ def command_digest(
 
 def _resolve_program(program: str, launchers: Launchers) -> str:
     if _SHELLS.fullmatch(PurePath(program).name):
-        raise CommandNotAllowedError(f"{program[:100]!r} is no launcher: it would run anything.")
+        raise CommandNotAllowedError(
+            _("%(program)r is a shell, which could run anything. Use another launcher.")
+            % {"program": program[:100]}
+        )
     if program in launchers.programs:
         return launchers.programs[program]
     if program in launchers.programs.values() or _is_installed(program, launchers):
         return program
     raise CommandNotAllowedError(
-        f"{program[:100]!r} is no launcher that Pegboard may use (PEGBOARD_LAUNCHERS)."
+        _("%(program)r is not an allowed launcher. An operator can add it to PEGBOARD_LAUNCHERS.")
+        % {"program": program[:100]}
     )
 
 
@@ -129,23 +137,26 @@ def _check_package(command: Sequence[str]) -> None:
     if package is not None and not package.version:
         example = package.at("1.2.3").command()
         raise CommandNotAllowedError(
-            f"{package.name!r} has no exact version, as in {' '.join(example[:3])}."
+            _("%(package)r needs an exact version, for example: %(example)s")
+            % {"package": package.name, "example": " ".join(example[:3])}
         )
 
 
 def _check_docker(arguments: Sequence[str]) -> None:
     rest = list(arguments)
     if rest[:1] != ["run"]:
-        raise CommandNotAllowedError("docker may only be asked to run.")
+        raise CommandNotAllowedError(_("Only “docker run” is allowed."))
     rest.pop(0)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if option in ("-e", "--env") and rest and _VARIABLE.fullmatch(rest[0]):
             rest.pop(0)
         elif option not in ("-i", "--interactive", "--rm", "--init"):
-            raise CommandNotAllowedError(f"docker may not be given {option[:100]!r}.")
+            raise CommandNotAllowedError(
+                _("The docker option %(option)r is not allowed.") % {"option": option[:100]}
+            )
     if not rest or not _IMAGE.fullmatch(rest[0]):
-        raise CommandNotAllowedError("docker needs an image with a version or a digest.")
+        raise CommandNotAllowedError(_("docker needs an image with a version or a digest."))
 
 
 def _check_python(arguments: Sequence[str]) -> None:
@@ -165,7 +176,9 @@ def _check_script(
     if module and rest[:1] == [module]:
         rest.pop(0)
     if not rest or rest[0].startswith("-"):
-        raise CommandNotAllowedError(f"{name} needs a script that is a file, and no code.")
+        raise CommandNotAllowedError(
+            _("%(program)s needs a script file, not code.") % {"program": name}
+        )
 
 
 _CHECKS = {

@@ -37,7 +37,7 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """The result of a tool call. Its content never appears in a repr."""
 
     content: list[dict[str, Any]] = field(repr=False)
@@ -125,7 +125,7 @@ class Session:
 
     async def call(
         self, name: str, arguments: dict[str, Any], *, seconds: float | None = None
-    ) -> Result:
+    ) -> ToolResult:
         """Call a tool, once. If a problem has `sent`, the call may have been executed."""
         client = self._require_client()
         request = types.CallToolRequest(
@@ -141,7 +141,7 @@ class Session:
         # An InputRequiredResult asks the user a question, which nobody here can answer.
         if not isinstance(result, types.CallToolResult):
             raise ServerProblemError(Reason.ASKS_BACK, sent=True)
-        return Result(
+        return ToolResult(
             [
                 block.model_dump(by_alias=True, mode="json", exclude_none=True)
                 for block in result.content

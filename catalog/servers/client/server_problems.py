@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from django.utils.translation import gettext_noop
+
 from catalog.formats.secret_redaction import redact_text
 from catalog.formats.text_cleanup import clean_text
 
@@ -32,32 +34,66 @@ class Reason(StrEnum):
     CHANGED = "changed"
 
 
+# English, for models, APIs and rows; pages translate them.
 WORDS = {
-    Reason.NOT_ALLOWED: "Pegboard may not use it. An administrator can allow its host or launcher.",
-    Reason.NOT_CONFIRMED: "It was imported, and no admin has confirmed it yet. An admin confirms "
-    "it on its page under Integrations.",
-    Reason.CANNOT_START: "It could not be started. Check that its command is installed.",
-    Reason.FILES_CHANGED: "Its files are not those that were installed, so it was not started. "
-    "Install it again.",
-    Reason.CRASHED: "It ended by itself. Read its last words; another version may work.",
-    Reason.NOT_REACHABLE: "It could not be reached. Check its address, and whether it runs.",
-    Reason.SIGN_IN_NEEDED: "It wants a sign-in. Set its secrets, or connect the account again.",
-    Reason.SCOPE_NEEDED: "It asks for more rights than the account has given. "
-    "Connect the account again to grant them:",
-    Reason.SCOPE_REFUSED: "The account lacks rights that this tool needs, and signing in again "
-    "would not change that. Ask whoever runs the server to allow them:",
-    Reason.NO_ANSWER: "It did not answer in time. Try again; if it stays silent, restart it.",
-    Reason.WRONG_ANSWER: "Its answer is not MCP. Check its address and its version.",
-    Reason.REFUSED: "It refused the request. Its own words say why.",
-    Reason.TOO_LARGE: "Its answer is larger than Pegboard reads. Ask it for less.",
-    Reason.FLOODING: "It sent more than anybody asked for, and was stopped. Tell its publisher.",
-    Reason.TOO_MUCH_MEMORY: "It took more memory than a server may, and was stopped.",
-    Reason.TOO_MANY_PROCESSES: "It started more processes than a server may, and was stopped.",
-    Reason.ASKS_BACK: "It asks for something that only a person could answer. Pegboard cannot.",
-    Reason.BUSY: "It has as many calls as it may have at once. Try again in a moment.",
-    Reason.RESTING: "It failed several times in a row and is left alone for a while.",
-    Reason.STOPPED: "The connection was closed.",
-    Reason.CHANGED: "It says something else of the tool than was approved. An admin has to look.",
+    Reason.NOT_ALLOWED: gettext_noop(
+        "Pegboard may not use this server. An admin can allow its host or launcher."
+    ),
+    Reason.NOT_CONFIRMED: gettext_noop(
+        "This server was imported and is not confirmed yet. An admin confirms it on its page "
+        "under Integrations."
+    ),
+    Reason.CANNOT_START: gettext_noop(
+        "The server could not be started. Check that its command is installed."
+    ),
+    Reason.FILES_CHANGED: gettext_noop(
+        "The server's files changed since installation, so it was not started. Install it again."
+    ),
+    Reason.CRASHED: gettext_noop(
+        "The server exited unexpectedly. Check its log; another version may work."
+    ),
+    Reason.NOT_REACHABLE: gettext_noop(
+        "The server could not be reached. Check its address, and that it is running."
+    ),
+    Reason.SIGN_IN_NEEDED: gettext_noop(
+        "The server needs a sign-in. Set its secrets, or connect the account again."
+    ),
+    Reason.SCOPE_NEEDED: gettext_noop(
+        "The server needs more permissions than the account has granted. Connect the account "
+        "again to grant them:"
+    ),
+    Reason.SCOPE_REFUSED: gettext_noop(
+        "The account lacks permissions that this tool needs, and signing in again would not "
+        "help. Ask the server's operator to allow them:"
+    ),
+    Reason.NO_ANSWER: gettext_noop(
+        "The server did not respond in time. Try again, or restart the server."
+    ),
+    Reason.WRONG_ANSWER: gettext_noop(
+        "The response is not valid MCP. Check the server's address and version."
+    ),
+    Reason.REFUSED: gettext_noop("The server refused the request. Its message says why."),
+    Reason.TOO_LARGE: gettext_noop("The response is too large. Request less data."),
+    Reason.FLOODING: gettext_noop(
+        "The server sent too many unrequested messages and was stopped. Tell its publisher."
+    ),
+    Reason.TOO_MUCH_MEMORY: gettext_noop("The server exceeded the memory limit and was stopped."),
+    Reason.TOO_MANY_PROCESSES: gettext_noop(
+        "The server exceeded the process limit and was stopped."
+    ),
+    Reason.ASKS_BACK: gettext_noop(
+        "The server asked for input from a person, which Pegboard does not support."
+    ),
+    Reason.BUSY: gettext_noop(
+        "The server has reached its limit of concurrent calls. Try again in a moment."
+    ),
+    Reason.RESTING: gettext_noop(
+        "The server failed several times in a row. Pegboard waits before it tries again."
+    ),
+    Reason.STOPPED: gettext_noop("The connection was closed."),
+    Reason.CHANGED: gettext_noop(
+        "The tool's definition changed since it was approved. An admin must review it first."
+    ),
 }
 _MOST_CHARACTERS = 500
 

@@ -13,6 +13,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 MOST_CHARACTERS = 128
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -41,7 +44,7 @@ class Family:
 
 FAMILIES = (
     Family(
-        "decides which code the system's loader and C library load",
+        gettext_noop("decides which code the system's loader and C library load"),
         """LD_* DYLD_* _RLD_* LDR_* LIBPATH SHLIB_PATH GLIBC_TUNABLES GCONV_PATH GETCONF_DIR
         LOCPATH MUSL_LOCPATH NLSPATH TZDIR DATEMSK MALLOC_* _RJEM_MALLOC_CONF JEMALLOC_*
         TCMALLOC_* MIMALLOC_* PCPROFILE_OUTPUT SEGFAULT_* MEMUSAGE_* SOTRUSS_* GMON_OUT_PREFIX
@@ -49,7 +52,7 @@ FAMILIES = (
         LLVM_PROFILE_FILE GCOV_PREFIX GCOV_PREFIX_STRIP""",
     ),
     Family(
-        "decides which libraries are loaded as modules",
+        gettext_noop("decides which libraries are loaded as modules"),
         """OPENSSL_* SSL_ENGINE P11_KIT_* PKCS11_MODULE_PATH PKCS11_PROVIDER_MODULE SASL_PATH
         SASL_CONF_PATH KRB5_CONFIG KRB5_KDC_PROFILE GSS_MECH_CONFIG LDAPCONF LDAPRC LDAPTLS_*
         ODBCINI ODBCINSTINI ODBCSYSINI LIBMYSQL_PLUGINS LIBMYSQL_PLUGIN_DIR GDAL_DRIVER_PATH
@@ -64,7 +67,7 @@ FAMILIES = (
         OMP_TOOL_LIBRARIES""",
     ),
     Family(
-        "decides whom encrypted connections trust",
+        gettext_noop("decides whom encrypted connections trust"),
         """SSL_CERT_FILE SSL_CERT_DIR SSLKEYLOGFILE SSL_DIR CTLOG_FILE RANDFILE
         REQUESTS_CA_BUNDLE CURL_CA_BUNDLE AWS_CA_BUNDLE NIX_SSL_CERT_FILE
         SYSTEM_CERTIFICATE_PATH GNUTLS_* NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED
@@ -72,7 +75,7 @@ FAMILIES = (
         PERL_LWP_SSL_* HTTPS_CA_FILE HTTPS_CA_DIR CARGO_HTTP_CAINFO PYTHONHTTPSVERIFY""",
     ),
     Family(
-        "decides where network traffic goes",
+        gettext_noop("decides where network traffic goes"),
         """HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY SOCKS_PROXY SOCKS5_PROXY
         SOCKS_SERVER WS_PROXY WSS_PROXY GRPC_PROXY NO_GRPC_PROXY CGI_HTTP_PROXY RSYNC_PROXY
         GOPHER_PROXY GLOBAL_AGENT_* NODE_USE_ENV_PROXY HOSTALIASES LOCALDOMAIN RES_OPTIONS
@@ -81,7 +84,7 @@ FAMILIES = (
         PROXYCHAINS_* TORSOCKS_*""",
     ),
     Family(
-        "decides which programs are found and run",
+        gettext_noop("decides which programs are found and run"),
         """PATH PATHEXT COMSPEC HOME USERPROFILE TMPDIR TMP TEMP TEMPDIR XDG_* SHELL ENV
         BASH_ENV BASH_FUNC_* BASH_LOADABLES_PATH BASH_XTRACEFD BASH_COMPAT BASHOPTS SHELLOPTS
         POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS4 IFS CDPATH GLOBIGNORE FPATH FCEDIT
@@ -95,7 +98,7 @@ FAMILIES = (
         AWKLIBPATH SQLITE_HISTORY""",
     ),
     Family(
-        "decides which code Python loads",
+        gettext_noop("decides which code Python loads"),
         """PYTHON_* PYTHON+ PYPY+ __PYVENV_LAUNCHER__ VIRTUAL_ENV VIRTUALENV_* PIP_* PIPX_*
         PIPENV_* UV_* UVX_* PDM_* RYE_* PIXI_* POETRY_* HATCH_* PYENV_* CONDA_* MAMBA_* CONDARC
         MAMBARC SETUPTOOLS_* DISTUTILS_* EASY_INSTALL_* IPYTHONDIR JUPYTER_CONFIG_DIR
@@ -106,7 +109,7 @@ FAMILIES = (
         free="PYTHONUNBUFFERED PYTHONIOENCODING PYTHONUTF8 PYTHONDONTWRITEBYTECODE PYTHONHASHSEED",
     ),
     Family(
-        "decides which code Node, Deno or Bun load",
+        gettext_noop("decides which code Node, Deno or Bun load"),
         """NODE_OPTIONS NODE_PATH NODE_ICU_DATA NODE_DEBUG NODE_DEBUG_NATIVE NODE_V8_COVERAGE
         NODE_REPL_EXTERNAL_MODULE NODE_REPL_HISTORY NODE_REPL_MODE NODE_REDIRECT_WARNINGS
         NODE_COMPILE_CACHE NODE_COMPILE_CACHE_PORTABLE NODE_DISABLE_COMPILE_CACHE
@@ -124,7 +127,7 @@ FAMILIES = (
         DENO_REPL_HISTORY DENO_SERVE_ADDRESS DENO_TRACE_PERMISSIONS BUN_*""",
     ),
     Family(
-        "decides which code Java runs",
+        gettext_noop("decides which code Java runs"),
         """JAVA_TOOL_OPTIONS _JAVA_OPTIONS _JAVA_SR_SIGNUM _JAVA_LAUNCHER_DEBUG JDK_*
         JAVA_OPTIONS JAVA_OPTS JAVA_ARGS JAVA_HOME JAVACMD JAVA_COMPILER JAVA_VERSION_DIR
         IBM_JAVA_OPTIONS OPENJ9_JAVA_OPTIONS JRE_HOME JVM_OPTS JVM_ARGS JVMCI_VERSION_CHECK
@@ -137,7 +140,7 @@ FAMILIES = (
         free="JDK_VERSION",
     ),
     Family(
-        "decides which code .NET loads",
+        gettext_noop("decides which code .NET loads"),
         """DOTNET_* CORECLR_* COR_ENABLE_PROFILING COR_PROFILER COR_PROFILER_PATH
         COR_PROFILER_PATH_32 COR_PROFILER_PATH_64 COMPLUS_* ASPNETCORE_HOSTINGSTARTUPASSEMBLIES
         ASPNETCORE_HOSTINGSTARTUPEXCLUDEASSEMBLIES ASPNETCORE_PREVENTHOSTINGSTARTUP
@@ -149,7 +152,7 @@ FAMILIES = (
         free="DOTNET_ENVIRONMENT",
     ),
     Family(
-        "decides which code Ruby, Perl or PHP load",
+        gettext_noop("decides which code Ruby, Perl or PHP load"),
         """RUBYOPT RUBYLIB RUBYLIB_PREFIX RUBYPATH RUBYSHELL RUBYGEMS_GEMDEPS RUBY_GC_*
         RUBY_TCP_NO_* RUBY_CODESIGN RUBY_DEBUG_* RUBY_ROOT RUBY_ENGINE GEM_HOME GEM_PATH
         GEM_SPEC_CACHE GEM_SKIP GEM_REQUIREMENT_* GEMRC BUNDLE_* BUNDLER_* RBENV_* RVM_* IRBRC
@@ -160,7 +163,7 @@ FAMILIES = (
         free="BUNDLE_ID BUNDLE_IDENTIFIER",
     ),
     Family(
-        "decides which code another runtime or compiler runs",
+        gettext_noop("decides which code another runtime or compiler runs"),
         """LUA_INIT* LUA_PATH* LUA_CPATH* LUAROCKS_CONFIG R_HOME R_PROFILE R_PROFILE_USER
         R_ENVIRON R_ENVIRON_USER R_LIBS R_LIBS_USER R_LIBS_SITE R_DEFAULT_PACKAGES R_INCLUDE_DIR
         R_SHARE_DIR R_DOC_DIR RSTUDIO_WHICH_R JULIA_LOAD_PATH JULIA_DEPOT_PATH JULIA_PROJECT
@@ -182,7 +185,7 @@ FAMILIES = (
         free="CARGO_REGISTRY_TOKEN",
     ),
     Family(
-        "decides which programs Git starts and what they trust",
+        gettext_noop("decides which programs Git starts and what they trust"),
         """GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG*
         GIT_ASKPASS GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_PAGER_IN_USE GIT_EXTERNAL_DIFF
         GIT_DIFF_OPTS GIT_DIFF_PATH_* GIT_MERGE_* GIT_PROXY_COMMAND GIT_PROXY_SSL_* GIT_SSL_*
@@ -195,21 +198,21 @@ FAMILIES = (
         GIT_GRAFT_FILE GIT_FLUSH GIT_ADVICE GIT_DAEMON_* GIT_CREDENTIAL_*""",
     ),
     Family(
-        "decides which engine runs a container",
+        gettext_noop("decides which engine runs a container"),
         """DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_CERT_PATH DOCKER_TLS
         DOCKER_TLS_VERIFY DOCKER_API_VERSION DOCKER_CONTENT_TRUST* DOCKER_CLI_*
         DOCKER_CUSTOM_HEADERS CONTAINER_HOST CONTAINER_CONNECTION CONTAINER_SSHKEY
         CONTAINERS_CONF* CONTAINERS_REGISTRIES_CONF CONTAINERS_STORAGE_CONF REGISTRY_AUTH_FILE
         PODMAN_CONNECTIONS_CONF""",
     ),
-    Family("is one of Pegboard's own settings", "PEGBOARD_*"),
+    Family(gettext_noop("is one of Pegboard's own settings"), "PEGBOARD_*"),
 )
 
 
 def refusal_reason(name: str) -> str:
     """Return why a variable is refused, as the end of a sentence; "" if it is allowed."""
     if not _NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
-        return "is no name of an environment variable"
+        return _("is not a valid name of an environment variable")
     # npm, Yarn and Python's proxy settings honour names in any case.
     upper = name.upper()
-    return next((family.effect for family in FAMILIES if family.has(upper)), "")
+    return next((_(family.effect) for family in FAMILIES if family.has(upper)), "")

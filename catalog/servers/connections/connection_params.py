@@ -57,6 +57,15 @@ def build_server(
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, "A secret cannot be sent.") from None
 
 
+def check_launch(integration: Integration) -> None:
+    """Raise ServerProblemError if the program may not be started here; starts nothing."""
+    try:
+        check_command(integration.command, Launchers.from_settings())
+        _check_confirmed(integration)
+    except CommandNotAllowedError as refused:
+        raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
+
+
 def sent_tokens(server: Server) -> list[str]:
     """Return the header values sent along, which results must not repeat."""
     if isinstance(server, StdioServer):
@@ -71,16 +80,6 @@ def needs_personal_access(integration: Integration) -> bool:
     own_accounts = integration.oauth_connections.exists()
     values = values_for(integration)
     return own_accounts or any(name not in values for name in integration.required_secrets)
-
-
-def missing_shared_values(integration: Integration) -> str:
-    """List the secrets and the account that are not shared, so that each person needs their own."""
-    values = values_for(integration)
-    missing = [name for name in integration.required_secrets if name not in values]
-    by_account = integration.own_secrets and integration.oauth_connections.exists()
-    if by_account and find_connection(integration, None) is None:
-        missing.append("a shared account")
-    return ", ".join(missing)
 
 
 def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioServer:

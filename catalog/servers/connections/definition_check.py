@@ -1,7 +1,8 @@
 """Verification, before a call, that a tool's definition is still the approved one.
 
 It uses the call's own connection, since a server may tell each connection something else. The
-answer is cached for `PEGBOARD_VERIFY_SECONDS`.
+answer is cached for `PEGBOARD_VERIFY_SECONDS`. A change triggers a sync, and so does a server's
+notification of one.
 """
 
 import asyncio
@@ -11,13 +12,45 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
+from acl.platform.jobs.task_names import SYNC_INTEGRATION
+from acl.platform.jobs.task_queue import send_now
 from catalog.models import Sync
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
-from catalog.servers.connections.session_pool import Connections
-from catalog.servers.connections.tool_changes import schedule_sync
+from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.trust.tool_list import digest_tools
+
+# A server that changes a dozen tools sends a dozen notifications.
+WAIT_SECONDS = 2.0
+
+
+class SyncDebouncer:
+    """A debouncer: one sync for all notifications within a moment.
+
+    Notifications that arrive after it was sent start the next one. It runs on the connections'
+    event loop, so it never blocks and reads no database.
+    """
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._scheduled: set[int] = set()
+
+    def __call__(self, key: str, cause: str = "announced") -> None:
+        """Schedule a sync of a connection's server."""
+        integration = int(key.split("/")[0])
+        if integration in self._scheduled:
+            return
+        self._scheduled.add(integration)
+        asyncio.get_running_loop().call_later(self._wait_seconds, self._send, integration, cause)
+
+    def _send(self, integration: int, cause: str) -> None:
+        self._scheduled.discard(integration)
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, send_now, SYNC_INTEGRATION, integration, cause)
+
+
+schedule_sync = SyncDebouncer()
 
 
 @dataclass(slots=True)
@@ -29,10 +62,10 @@ class _ListedDigests:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-_listed: WeakKeyDictionary[Connections, dict[str, _ListedDigests]] = WeakKeyDictionary()
+_listed: WeakKeyDictionary[ConnectionPool, dict[str, _ListedDigests]] = WeakKeyDictionary()
 
 
-async def check_pin(pool: Connections, key: str, server: Server, name: str, pin: str) -> None:
+async def check_pin(pool: ConnectionPool, key: str, server: Server, name: str, pin: str) -> None:
     """Raise ServerProblemError, sending no call, unless the tool is the approved one."""
     listed = _listed.setdefault(pool, {}).setdefault(key, _ListedDigests())
     async with listed.lock:
@@ -46,14 +79,14 @@ async def check_pin(pool: Connections, key: str, server: Server, name: str, pin:
         raise ServerProblemError(Reason.CHANGED)
 
 
-def build_connections() -> Connections:
+def build_connections() -> ConnectionPool:
     """Build connections that schedule a sync when a server reports changed tools."""
 
     def changed(key: str) -> None:
         _listed.get(connections, {}).pop(key, None)
         schedule_sync(key)
 
-    connections = Connections(changed=changed)
+    connections = ConnectionPool(changed=changed)
     return connections
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from catalog.servers.connections.definition_check import build_connections
-from catalog.servers.connections.session_pool import Connections, close_idle_forever
+from catalog.servers.connections.session_pool import ConnectionPool, close_idle_forever
 
 T = TypeVar("T")
 _STOPPING_SECONDS = 20
@@ -16,19 +16,19 @@ _STOPPING_SECONDS = 20
 class ConnectionLoop:
     """A thread running one event loop; callers in other threads wait for results."""
 
-    def __init__(self, make: Callable[[], Connections] = Connections) -> None:
+    def __init__(self, make: Callable[[], ConnectionPool] = ConnectionPool) -> None:
         self._make = make
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._connections: Connections | None = None
+        self._connections: ConnectionPool | None = None
         self._in_flight: set[Future[Any]] = set()
 
-    def run(self, ask: Callable[[Connections], Awaitable[T]]) -> T:
+    def run(self, ask: Callable[[ConnectionPool], Awaitable[T]]) -> T:
         """Run `ask` on the loop and return its result. `ask` has its own deadlines."""
         return self.begin(ask).result()
 
-    def begin(self, ask: Callable[[Connections], Awaitable[T]]) -> Future[T]:
+    def begin(self, ask: Callable[[ConnectionPool], Awaitable[T]]) -> Future[T]:
         """Start `ask` on the loop without waiting, so that a hung server holds no thread."""
         loop, connections = self._ensure_started()
 
@@ -55,7 +55,7 @@ class ConnectionLoop:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_STOPPING_SECONDS)
 
-    def _ensure_started(self) -> tuple[asyncio.AbstractEventLoop, Connections]:
+    def _ensure_started(self) -> tuple[asyncio.AbstractEventLoop, ConnectionPool]:
         with self._lock:
             if self._loop is None or self._connections is None:
                 self._loop, self._connections = asyncio.new_event_loop(), self._make()
@@ -69,7 +69,7 @@ class ConnectionLoop:
             return self._loop, self._connections
 
 
-def _run(loop: asyncio.AbstractEventLoop, connections: Connections) -> None:
+def _run(loop: asyncio.AbstractEventLoop, connections: ConnectionPool) -> None:
     asyncio.set_event_loop(loop)
     cleanup = loop.create_task(close_idle_forever(connections))
     loop.run_forever()

@@ -1,6 +1,8 @@
 """Health history of servers: bounded, with the latest state on the integration."""
 
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from catalog.models import HealthCheck, Integration
@@ -35,7 +37,12 @@ def record_health(
         HealthCheck.objects.filter(integration=integration, pk__lte=oldest).delete()
     state = Integration.Connection.FAILING if problem else Integration.Connection.CONNECTED
     integration.connection = state
+    now = timezone.now()
     Integration.objects.filter(pk=integration.pk).update(
-        connection=state, health=str(problem or ""), health_checked_at=timezone.now()
+        connection=state,
+        health=str(problem or ""),
+        health_checked_at=now,
+        problem=problem.reason if problem else "",
+        failing_since=Coalesce("failing_since", Value(now)) if problem else None,
     )
     return check

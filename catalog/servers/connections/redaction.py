@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from catalog.servers.client.mcp_session import Result
+from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import ServerProblemError
 
 HIDDEN = "[hidden]"
@@ -18,11 +18,11 @@ class SecretRedactor:
         # Longest first: one secret may contain another.
         self._texts = sorted((s for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
 
-    def redact_result(self, result: Result) -> Result:
+    def redact_result(self, result: ToolResult) -> ToolResult:
         """Redact keys and values of a result."""
         if not any(self._contains_secret(part) for part in (result.content, result.structured)):
             return result
-        return Result(
+        return ToolResult(
             self._redact(result.content), self._redact(result.structured), result.is_error
         )
 

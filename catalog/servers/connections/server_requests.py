@@ -1,13 +1,19 @@
 """Requests of tasks to servers, by integration, in the process that holds the connections."""
 
+import asyncio
 import time
+from collections.abc import Collection
 from concurrent.futures import Future
 from typing import Any
 
+import anyio
+
 from catalog.models import Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
-from catalog.servers.client.mcp_session import Result, Tools
+from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import Server
 from catalog.servers.connections.connection_params import (
     build_server,
     needs_personal_access,
@@ -17,14 +23,16 @@ from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.redaction import SecretRedactor
-from catalog.servers.connections.retry import call_with_retry
-from catalog.servers.connections.session_pool import NOT_FAILURES, Connections
+from catalog.servers.connections.session_pool import NOT_FAILURES, ConnectionPool
 from catalog.servers.oauth.scope_step_up import step_up
 from catalog.servers.oauth.tokens import expire_token
 from catalog.servers.secrets.sealed_values import values_for
 
 # Recorded before, by the failures that led to them, or no failure of the server.
 _NOT_RECORDED = NOT_FAILURES | {Reason.BUSY, Reason.RESTING, Reason.CHANGED, Reason.NOT_CONFIRMED}
+# Transient reasons. A server that refuses will refuse again.
+TRANSIENT = frozenset({Reason.CRASHED, Reason.STOPPED, Reason.NOT_REACHABLE, Reason.BUSY})
+FIRST_PAUSE = 0.5  # the pool's first back-off after a failed connection
 
 
 def call_tool(
@@ -34,7 +42,7 @@ def call_tool(
     *,
     user_id: int | None = None,
     seconds: float | None = None,
-) -> Result:
+) -> ToolResult:
     """Call a tool over a pooled connection. The caller has checked the rights."""
     try:
         calling = begin_call(integration, name, arguments, user_id=user_id, seconds=seconds)
@@ -55,7 +63,7 @@ def begin_call(
     seconds: float | None = None,
     again: int = 0,
     needs: CallNeeds | None = None,
-) -> Future[Result]:
+) -> Future[ToolResult]:
     """Send a call without waiting; the caller passes its outcome to `record_call`.
 
     `again` is how often the call may be retried, for tools that only read. `needs` avoids a query
@@ -71,17 +79,42 @@ def begin_call(
     # Raises before anything is sent if the approved definition has changed.
     pin = needs.pin
 
-    async def ask(pool: Connections) -> Result:
+    async def ask(pool: ConnectionPool) -> ToolResult:
         try:
             if pin:
                 await check_pin(pool, key, server, name, pin)
             return redactor.redact_result(
-                await call_with_retry(pool, key, server, name, arguments, seconds, again)
+                await _call_with_retry(pool, key, server, name, arguments, seconds, again)
             )
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None
 
     return connection_loop.begin(ask)
+
+
+async def _call_with_retry(
+    pool: ConnectionPool,
+    key: str,
+    server: Server,
+    name: str,
+    arguments: dict[str, Any],
+    seconds: float | None,
+    again: int,
+) -> ToolResult:
+    """Call, and retry up to `again` times after transient problems."""
+    seconds = seconds or DEFAULT_LIMITS.call_seconds
+    deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
+    while True:
+        left = deadline - anyio.current_time()
+        try:
+            return await pool.call(key, server, name, arguments, seconds=left)
+        except ServerProblemError as problem:
+            out_of_time = anyio.current_time() + pause >= deadline
+            if again <= 0 or out_of_time or problem.reason not in TRANSIENT:
+                raise
+        again -= 1
+        await asyncio.sleep(pause)
+        pause *= 2
 
 
 def record_call(
@@ -94,7 +127,7 @@ def record_call(
         if problem.reason is Reason.SIGN_IN_NEEDED:
             expire_token(integration, user_id=user_id)
         # Failures with personal secrets are not recorded: one wrong password must not disable the
-        # server for everybody else.
+        # server for everyone else.
         if problem.reason not in _NOT_RECORDED and not _has_own_secrets(integration, user_id):
             record_health(integration, problem)
     elif integration.connection != Integration.Connection.CONNECTED:
@@ -116,9 +149,27 @@ def check_server(integration: Integration) -> Tools:
     return tools
 
 
+def probe_server(integration: Integration) -> Tools:
+    """Start or connect to a server outside the pool, list its tools, and close it."""
+    server = build_server(integration)
+    return connection_loop.run(lambda pool: pool.probe(server))
+
+
 def close_connection(integration: Integration) -> None:
     """Close the shared connection after the integration was disabled, changed or removed."""
     connection_loop.run(lambda pool: pool.close(_key(integration, None)))
+
+
+def close_all_but(integrations: Collection[int]) -> list[str]:
+    """Close the connections of all other integrations; return their keys."""
+
+    async def close(pool: ConnectionPool) -> list[str]:
+        gone = [key for key in pool.known_keys() if int(key.partition("/")[0]) not in integrations]
+        for key in gone:
+            await pool.close(key)
+        return gone
+
+    return connection_loop.run(close)
 
 
 def _key(integration: Integration, user_id: int | None) -> str:

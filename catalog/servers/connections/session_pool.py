@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 
 from acl.platform.circuit_breaker import CircuitBreaker
-from catalog.servers.client.mcp_session import Result, Session, Tools
+from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
@@ -26,7 +26,7 @@ NOT_FAILURES = frozenset(
 )
 
 
-class Connections:
+class ConnectionPool:
     """The connections of this process.
 
     `changed` receives the key of a server whose tools changed.
@@ -54,7 +54,7 @@ class Connections:
         arguments: dict[str, Any],
         *,
         seconds: float | None = None,
-    ) -> Result:
+    ) -> ToolResult:
         """Call a tool, connecting first if needed."""
         return await self._run_on(
             key, server, lambda session: session.call(name, arguments, seconds=seconds)
@@ -101,10 +101,6 @@ class Connections:
     def open_keys(self) -> list[str]:
         """Return the keys of connected servers."""
         return [key for key, entry in self._entries.items() if entry.is_open]
-
-    def resting_keys(self) -> list[str]:
-        """Return the keys of servers whose circuit is open."""
-        return [key for key, entry in self._entries.items() if entry.is_resting]
 
     async def _run_on(
         self, key: str, server: Server, request: Callable[[Session], Awaitable[T]]
@@ -158,10 +154,6 @@ class _PoolEntry:
     @property
     def is_open(self) -> bool:
         return self._session is not None and self._session.is_open
-
-    @property
-    def is_resting(self) -> bool:
-        return self._breaker.is_open
 
     @property
     def has_failed_lately(self) -> bool:
@@ -239,7 +231,7 @@ class _PoolEntry:
         self._breaker.failed(anyio.current_time())
 
 
-async def close_idle_forever(connections: Connections) -> None:
+async def close_idle_forever(connections: ConnectionPool) -> None:
     """Close idle connections periodically for as long as the process lives."""
     while True:
         await asyncio.sleep(max(connections.policy.idle_seconds / 4, 0.01))

@@ -16,7 +16,7 @@ from pydantic import AnyUrl
 
 from catalog.models import Integration, OAuthClient
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.endpoint_discovery import GRANTS, Discovery
+from catalog.servers.oauth.endpoint_discovery import GRANTS, OAuthEndpoints
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.token_store import CLIENT, load_value, store_value
 
@@ -41,7 +41,7 @@ class Client:
 
 
 def client_for(
-    integration: Integration, found: Discovery, redirect_uri: str, http: OAuthHttp
+    integration: Integration, found: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
 ) -> Client:
     """Return the client to sign in with, registering it if needed."""
     row = OAuthClient.objects.filter(integration=integration).first()
@@ -67,7 +67,7 @@ def _client(row: OAuthClient) -> Client:
     return Client(row.client_id, row.auth_method or "none", secret)
 
 
-def _bind_manual_client(row: OAuthClient, found: Discovery) -> Client:
+def _bind_manual_client(row: OAuthClient, found: OAuthEndpoints) -> Client:
     """Bind an admin's client to the first issuer it is used at."""
     # Its secret goes to no other issuer.
     if row.issuer and row.issuer != found.issuer:
@@ -82,7 +82,7 @@ def _bind_manual_client(row: OAuthClient, found: Discovery) -> Client:
 
 
 def _register_client(
-    integration: Integration, found: Discovery, redirect_uri: str, http: OAuthHttp
+    integration: Integration, found: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
 ) -> OAuthClient:
     if found.metadata.registration_endpoint is None:
         raise SignInError("no_registration")

@@ -35,7 +35,7 @@ _INITIALIZE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class OAuthEndpoints:
     """The authorization server for a server; all addresses have been checked."""
 
     issuer: str
@@ -44,7 +44,7 @@ class Discovery:
     scope: str
 
 
-def discover(endpoint: str, http: OAuthHttp) -> Discovery:
+def discover(endpoint: str, http: OAuthHttp) -> OAuthEndpoints:
     """Query the server, then its authorization server."""
     challenge = http.post_json(endpoint, _INITIALIZE)
     named, issuer = _resource_metadata(endpoint, challenge, http)
@@ -59,7 +59,7 @@ def discover(endpoint: str, http: OAuthHttp) -> Discovery:
     scope = get_client_metadata_scopes(
         extract_scope_from_www_auth(challenge), named, metadata, GRANTS
     )
-    return Discovery(issuer, resource, metadata, scope or "")
+    return OAuthEndpoints(issuer, resource, metadata, scope or "")
 
 
 def _resource_metadata(

@@ -6,10 +6,12 @@ from secrets import token_urlsafe
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
-from acl.platform.jobs.task_names import FINISH_SIGN_IN, PREPARE_SIGN_IN
+from acl.platform.jobs.task_names import FINISH_SIGN_IN, PREPARE_SIGN_IN, REVOKE_TOKEN
 from acl.platform.jobs.task_queue import send_on_commit
 from catalog.models import (
     Integration,
@@ -37,14 +39,18 @@ class CannotSignInError(Exception):
 def begin_sign_in(
     *, by: User, integration: Integration, user: User | None, redirect_uri: str
 ) -> tuple[OAuthSignIn, str]:
-    """Begin a sign-in for `user`, or for everybody; return it with the session's `state`."""
+    """Begin a sign-in for `user`, or for everyone; return it with the session's `state`."""
     if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
-        raise CannotSignInError("Nobody can sign in there: it takes secrets only.")
+        raise CannotSignInError(
+            _("This integration does not support sign-in. Set its secrets instead.")
+        )
     if integration.unconfirmed:
-        raise CannotSignInError("It was imported, and no admin has confirmed it yet.")
+        raise CannotSignInError(
+            _("This integration was imported and is not confirmed yet. An admin must confirm it.")
+        )
     begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
     if begun.count() >= MAX_CONCURRENT:
-        raise CannotSignInError("You have begun many times just now. Try again in ten minutes.")
+        raise CannotSignInError(_("Too many sign-ins started. Try again in ten minutes."))
     state = token_urlsafe(32)
     sign_in = OAuthSignIn.objects.create(
         integration=integration,
@@ -53,9 +59,9 @@ def begin_sign_in(
         # Only the digest is stored: a database leak must not complete a sign-in.
         ticket_digest=_digest(state),
         redirect_uri=redirect_uri,
-        message="Asks the server where to sign in.",
+        message=gettext_noop("Asking the server where to sign in"),
     )
-    details = {"for": user.get_username() if user else "everybody"}
+    details = {"for": user.get_username() if user else "everyone"}
     record(by=by, action="account.sign_in", target=integration.slug, details=details)
     send_on_commit(PREPARE_SIGN_IN, sign_in.pk)
     return sign_in, state
@@ -75,9 +81,11 @@ def accept_callback(
         return None
     if error or not code or len(code) > _MOST_OF_CODE:
         sign_in.state, sign_in.sealed_verifier = State.FAILED, b""
-        sign_in.message = "You were not signed in: the authorization server sent no code."
+        sign_in.message = gettext_noop(
+            "Sign-in failed: the authorization server sent no code. Try again."
+        )
     else:
-        sign_in.state, sign_in.message = State.FINISHING, "Asks for a token."
+        sign_in.state, sign_in.message = State.FINISHING, gettext_noop("Requesting a token")
         sign_in.sealed_code = seal(json.dumps([code, issuer]), purpose=sign_in.purpose)
         send_on_commit(FINISH_SIGN_IN, sign_in.pk)
     sign_in.save()
@@ -102,7 +110,7 @@ def forget_account(*, by: User, integration: Integration, user: User | None) -> 
     gone.delete()
     token = Secret(integration=integration, user=user, name=TOKEN)
     Secret.objects.filter(integration=integration, user=user, name=TOKEN).delete()
-    details = {"for": user.get_username() if user else "everybody"}
+    details = {"for": user.get_username() if user else "everyone"}
     record(by=by, action="account.forget", target=integration.slug, details=details)
     return OAuthRevocation.objects.filter(token_purpose=token.purpose).exists()
 
@@ -128,3 +136,28 @@ def set_client(*, by: User, integration: Integration, client_id: str, client_sec
 
 def _digest(state: str) -> str:
     return sha256(state.encode()).hexdigest()
+
+
+def store_revocation(sender: type[OAuthConnection], instance: OAuthConnection, **_: object) -> None:
+    """Store a token's revocation request before its account is deleted.
+
+    Only workers decrypt secrets, so the row keeps them sealed. Nothing is stored if the server has
+    no revocation endpoint or the client belongs to another issuer by now.
+    """
+    secrets = Secret.objects.filter(integration=instance.integration_id)
+    token = secrets.filter(user=instance.user_id, name=TOKEN).first()
+    clients = OAuthClient.objects.filter(integration=instance.integration_id)
+    client = clients.filter(issuer=instance.issuer).first()
+    if not instance.revocation_endpoint or token is None or client is None:
+        return
+    proof = secrets.filter(user=None, name=CLIENT).first()
+    row = OAuthRevocation.objects.create(
+        endpoint=instance.revocation_endpoint,
+        client_id=client.client_id,
+        auth_method=client.auth_method or "none",
+        sealed_token=bytes(token.sealed),
+        token_purpose=token.purpose,
+        sealed_client=bytes(proof.sealed) if proof else b"",
+        client_purpose=proof.purpose if proof else "",
+    )
+    send_on_commit(REVOKE_TOKEN, row.pk)

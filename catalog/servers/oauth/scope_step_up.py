@@ -5,7 +5,7 @@ another sign-in would not help, so none is suggested.
 """
 
 from catalog.models import Integration, OAuthConnection
-from catalog.servers.client.scope_challenges import merge_scopes
+from catalog.servers.client.http_transport import merge_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.oauth.tokens import find_connection
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import httpx2
 from django.db import transaction
+from django.utils.translation import gettext_noop
 from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
@@ -13,12 +14,13 @@ from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.servers.net.outgoing_errors import OutgoingError
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client, client_at, client_for
-from catalog.servers.oauth.endpoint_discovery import Discovery, discover
+from catalog.servers.oauth.endpoint_discovery import OAuthEndpoints, discover
 from catalog.servers.oauth.scope_step_up import scope_to_ask
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tokens import exchange, store
+from catalog.servers.oauth.tokens import exchange_code, store_token
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal, unseal
+from catalog.servers.secrets.secret_store import forget_sign_in_problem
 
 State = OAuthSignIn.State
 _KNOWN = (SignInError, OutgoingError, SecretUnavailableError)
@@ -65,7 +67,7 @@ def finish(pk: int, http: OAuthHttp | None = None) -> bool:
         verifier = unseal(bytes(row.sealed_verifier), purpose=row.purpose)
         _check_issuer(row, issuer)
         client = client_at(row.integration, row.details["issuer"])
-        token = exchange(row.details, client, code=code, verifier=verifier, http=http)
+        token = exchange_code(row.details, client, code=code, verifier=verifier, http=http)
     except _KNOWN as problem:
         _fail(row, problem)
         return False
@@ -81,8 +83,11 @@ def finish(pk: int, http: OAuthHttp | None = None) -> bool:
             | {"revocation_endpoint": row.details.get("revocation_endpoint", "")}
             | {"asked_scope": row.details["scope"], "wanted_scope": ""},
         )
-        store(connection, token)
-        move(row, State.DONE, sealed_verifier=b"", message="The account is connected.")
+        store_token(connection, token)
+        forget_sign_in_problem(row.integration)
+        move(
+            row, State.DONE, sealed_verifier=b"", message=gettext_noop("The account is connected.")
+        )
         details = {"issuer": row.details["issuer"], "for": _account_owner(row)}
         record(by=row.by, action="account.connect", target=row.integration.slug, details=details)
     return True
@@ -113,7 +118,9 @@ def _check_issuer(row: OAuthSignIn, issuer: str) -> None:
         raise SignInError("wrong_issuer")
 
 
-def _authorization_url(row: OAuthSignIn, found: Discovery, client: Client, challenge: str) -> str:
+def _authorization_url(
+    row: OAuthSignIn, found: OAuthEndpoints, client: Client, challenge: str
+) -> str:
     """Build the URL without `state`, which the person's session adds: no row stores it."""
     params = {
         "response_type": "code",
@@ -129,7 +136,7 @@ def _authorization_url(row: OAuthSignIn, found: Discovery, client: Client, chall
     return str(url.copy_remove_param("state").copy_merge_params(params))
 
 
-def _details(row: OAuthSignIn, found: Discovery) -> dict[str, object]:
+def _details(row: OAuthSignIn, found: OAuthEndpoints) -> dict[str, object]:
     tells = found.metadata.authorization_response_iss_parameter_supported
     return {
         "endpoint": row.integration.endpoint,
@@ -148,4 +155,4 @@ def _fail(row: OAuthSignIn, problem: Exception) -> None:
 
 
 def _account_owner(row: OAuthSignIn) -> str:
-    return row.user.get_username() if row.user else "everybody"
+    return row.user.get_username() if row.user else "everyone"

@@ -1,26 +1,39 @@
 """Reasons why a sign-in failed, each with a message that says what to do."""
 
+from django.utils.translation import gettext_noop
+
 from catalog.formats.text_cleanup import clean_text
 
+# English, for rows; pages translate them.
 WORDS = {
-    "not_offered": "The server does not say where to sign in. Set its secrets instead.",
-    "wrong_resource": "The server names another address as its own: nothing is signed in there.",
-    "wrong_issuer": "The authorization server is not who it says to be. Nothing was sent to it.",
-    "other_issuer": (
-        "The server names another authorization server than the client id was set for. "
-        "If that is right, set the client id again."
+    "not_offered": gettext_noop("The server does not offer a sign-in. Set its secrets instead."),
+    "wrong_resource": gettext_noop(
+        "The server names another address as its own, so Pegboard does not sign in there."
     ),
-    "no_pkce": "The authorization server does not offer PKCE by S256: a code could be stolen.",
-    "no_registration": (
-        "The authorization server does not register clients by itself. "
-        "Register Pegboard there, and set the client id."
+    "wrong_issuer": gettext_noop(
+        "The authorization server does not match the expected issuer. Nothing was sent to it."
     ),
-    "unusable_client": "The authorization server registered Pegboard in a way that cannot be used.",
-    "refused": "The authorization server refused.",
-    "wrong_answer": "The answer of the authorization server is none that OAuth knows.",
-    "moved": "The server has moved to another address since. Sign in again.",
-    "not_confirmed": "The server was imported, and no admin has confirmed it yet.",
-    "ended": "The account is no longer connected. Sign in again.",
+    "other_issuer": gettext_noop(
+        "The server names another authorization server than the one its client ID was set for. "
+        "If that is correct, set the client ID again."
+    ),
+    "no_pkce": gettext_noop(
+        "The authorization server does not support PKCE with S256, so a code could be stolen."
+    ),
+    "no_registration": gettext_noop(
+        "The authorization server does not register clients automatically. Register Pegboard "
+        "there and set the client ID."
+    ),
+    "unusable_client": gettext_noop(
+        "The authorization server registered Pegboard in a way that it cannot use."
+    ),
+    "refused": gettext_noop("The authorization server refused the sign-in."),
+    "wrong_answer": gettext_noop("The authorization server's response is not valid OAuth."),
+    "moved": gettext_noop("The server's address has changed. Sign in again."),
+    "not_confirmed": gettext_noop(
+        "The server was imported and is not confirmed yet. An admin must confirm it."
+    ),
+    "ended": gettext_noop("The account is no longer connected. Sign in again."),
 }
 
 

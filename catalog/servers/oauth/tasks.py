@@ -19,10 +19,9 @@ from acl.platform.jobs.task_names import (
 from acl.platform.jobs.task_queue import send_now
 from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
+from catalog.servers.oauth import tokens
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.revocation import revoke
 from catalog.servers.oauth.sign_in import finish, prepare
-from catalog.servers.oauth.tokens import renew
 
 State = OAuthSignIn.State
 # Tokens are renewed this long before they expire, so that calls rarely wait.
@@ -63,7 +62,7 @@ def sweep_sign_ins() -> None:
 @shared_task(name=REVOKE_TOKEN)  # type: ignore[untyped-decorator]
 def revoke_token(pk: int) -> None:
     """Revoke the token of a removed account."""
-    revoke(pk)
+    tokens.revoke_token(pk)
 
 
 @shared_task(name=SWEEP_REVOCATIONS)  # type: ignore[untyped-decorator]
@@ -72,7 +71,7 @@ def sweep_revocations() -> None:
     OAuthRevocation.objects.filter(created_at__lt=database_now() - _REVOKED_WITHIN).delete()
     left = OAuthRevocation.objects.filter(overdue(column="created_at"))
     for pk in left.order_by("pk").values_list("pk", flat=True):
-        revoke(pk)
+        tokens.revoke_token(pk)
 
 
 @shared_task(name=RENEW_TOKENS)  # type: ignore[untyped-decorator]
@@ -87,5 +86,5 @@ def renew_tokens() -> None:
         integration__unconfirmed=False,
     )
     for pk in ending.order_by("expires_at", "pk").values_list("pk", flat=True):
-        renew(pk, within=EARLY, http=OAuthHttp())
+        tokens.renew_token(pk, within=EARLY, http=OAuthHttp())
     OAuthSignIn.objects.filter(created_at__lt=now - _SIGN_INS_KEPT).delete()

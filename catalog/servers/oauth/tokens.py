@@ -1,5 +1,6 @@
-"""OAuth tokens: obtained, stored sealed, renewed before they expire, sent to one address only."""
+"""OAuth tokens: obtained, stored sealed, renewed, sent to one address only, revoked (RFC 7009)."""
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -9,12 +10,14 @@ from mcp.shared.auth import OAuthToken
 
 from acl.platform.clock import database_now
 from acl.platform.strict_json import parse_json
-from catalog.models import Integration, OAuthConnection
+from catalog.models import Integration, OAuthConnection, OAuthRevocation
 from catalog.servers.net.outgoing_errors import OutgoingError
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client, client_at
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.token_store import TOKEN, load_value, store_value
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.servers.secrets.sealed_values import unseal
 
 # A call may take a minute, so a token that expires sooner is renewed first.
 SOON = timedelta(minutes=1)
@@ -41,7 +44,7 @@ def get_bearer_token(
     if row.endpoint != integration.endpoint:
         raise SignInError("moved")
     if _ends_before(row, SOON):
-        row = renew(row.pk, within=SOON, http=http or OAuthHttp())
+        row = renew_token(row.pk, within=SOON, http=http or OAuthHttp())
     if row.problem or _ends_before(row, timedelta()):
         raise SignInError("ended")
     return str(load_value(integration, row.user_id, TOKEN).get("access", "")) or None
@@ -57,7 +60,7 @@ def expire_token(integration: Integration, *, user_id: int | None = None) -> Non
         OAuthConnection.objects.filter(pk=row.pk).update(expires_at=database_now())
 
 
-def renew(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnection:
+def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnection:
     """Renew the token if it still expires within that time."""
     with transaction.atomic():
         # Locked during the request: many servers accept a refresh token only once.
@@ -82,10 +85,10 @@ def _renew(row: OAuthConnection, http: OAuthHttp) -> None:
     client = client_at(row.integration, row.issuer)
     form = {"grant_type": "refresh_token", "refresh_token": str(had["refresh"])}
     token = _request_token(row.token_endpoint, {**form, "resource": row.resource}, client, http)
-    store(row, token, refresh=str(had["refresh"]))
+    store_token(row, token, refresh=str(had["refresh"]))
 
 
-def exchange(
+def exchange_code(
     details: Mapping[str, str],
     client: Client,
     *,
@@ -104,7 +107,7 @@ def exchange(
     return _request_token(details["token_endpoint"], form, client, http)
 
 
-def store(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -> None:
+def store_token(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -> None:
     """Store a token and its expiry. Some servers return no new refresh token."""
     refresh = token.refresh_token or refresh
     store_value(
@@ -142,3 +145,50 @@ def _error_of(answer: httpx2.Response) -> str:
 
 def _ends_before(row: OAuthConnection, within: timedelta) -> bool:
     return row.expires_at is not None and row.expires_at <= database_now() + within
+
+
+def revoke_token(pk: int, http: OAuthHttp | None = None) -> None:
+    """Revoke a stored token; keep the row if the server cannot be reached.
+
+    The refresh token goes first: most servers then revoke_token everything derived from it.
+    """
+    http = http or OAuthHttp()
+    row = OAuthRevocation.objects.filter(pk=pk).first()
+    if row is None:
+        return
+    try:
+        token, client = _token(row), _client(row)
+        revoked = all(
+            _revoke_at_server(row, token[kind], f"{kind}_token", client, http)
+            for kind in ("refresh", "access")
+            if token.get(kind)
+        )
+    except OutgoingError:
+        return
+    except SecretUnavailableError:
+        revoked = True  # nobody can decrypt it any more
+    if revoked:
+        row.delete()
+
+
+def _revoke_at_server(
+    row: OAuthRevocation, token: str, hint: str, client: Client, http: OAuthHttp
+) -> bool:
+    """Return True unless the server itself failed: an unknown token counts as revoked."""
+    fields, headers = client.proof()
+    form = {"token": token, "token_type_hint": hint, **fields}
+    return http.post(row.endpoint, form=form, headers=headers).status_code < 500
+
+
+def _token(row: OAuthRevocation) -> dict[str, str]:
+    opened = unseal(bytes(row.sealed_token), purpose=row.token_purpose)
+    token: dict[str, str] = json.loads(opened)
+    return token
+
+
+def _client(row: OAuthRevocation) -> Client:
+    secret = ""
+    if row.sealed_client:
+        opened = unseal(bytes(row.sealed_client), purpose=row.client_purpose)
+        secret = json.loads(opened).get("secret", "")
+    return Client(row.client_id, row.auth_method, secret)

@@ -1,3 +1,3 @@
 """Pages for personal secrets and accounts at servers."""
 
-__all__ = ["my_secrets", "secret_forms", "sign_in_pages"]
+__all__ = ["my_secrets", "sign_in_pages"]

@@ -1,21 +1,54 @@
-"""Pages for personal secrets: list, set, replace and delete."""
+"""Pages for personal secrets: list, set, replace and delete; and the form for any secret."""
 
+from typing import Any
+
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
-from catalog.servers.pages.secret_forms import SecretForm
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.personal_secrets import (
     PersonalSecrets,
     find_my_secrets,
     list_my_secrets,
 )
-from catalog.servers.secrets.secret_store import UnusableSecretError, forget_secret, set_secret
+from catalog.servers.secrets.secret_store import (
+    MOST_CHARACTERS,
+    MOST_OF_NAME,
+    UnusableSecretError,
+    forget_secret,
+    set_secret,
+)
+
+
+class SecretForm(forms.Form):
+    """The name of a secret, and its value or the wish to delete it.
+
+    A typed value is never rendered again, not even next to its error.
+    """
+
+    name = forms.CharField(max_length=MOST_OF_NAME)
+    value = forms.CharField(
+        required=False,
+        max_length=MOST_CHARACTERS,
+        strip=False,
+        widget=forms.PasswordInput(render_value=False),
+    )
+    forget = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Require a value unless the secret is to be deleted."""
+        data: dict[str, Any] = self.cleaned_data
+        data["value"] = str(data.get("value") or "").strip()
+        if not data.get("forget") and not data["value"] and "value" not in self.errors:
+            self.add_error("value", _("Enter the secret."))
+        return data
 
 
 @login_required
@@ -23,10 +56,10 @@ from catalog.servers.secrets.secret_store import UnusableSecretError, forget_sec
 def my_secrets(request: PageRequest) -> HttpResponse:
     """List the caller's integrations that accept personal secrets."""
     frame = frame_of(request)
-    if frame.caller is None:
-        context = {"title": "Your connections"}
+    if frame.everywhere is None:
+        context = {"title": _("My connections")}
         return render_page(request, "no_group.html", context, frame=frame)
-    mine = list_my_secrets(caller=frame.caller, user=request.user)
+    mine = list_my_secrets(caller=frame.everywhere, user=request.user)
     return render_page(request, "connections/list.html", {"mine": mine}, frame=frame)
 
 
@@ -55,8 +88,8 @@ def my_secret(request: PageRequest, slug: str) -> HttpResponse:
 
 def personal_secrets_or_404(request: PageRequest, frame: Frame, slug: str) -> PersonalSecrets:
     """Return the caller's secrets at an integration, or raise 404."""
-    if frame.caller is not None:
-        mine = find_my_secrets(caller=frame.caller, user=request.user, slug=slug)
+    if frame.everywhere is not None:
+        mine = find_my_secrets(caller=frame.everywhere, user=request.user, slug=slug)
         if mine is not None:
             return mine
     raise Http404
@@ -66,8 +99,8 @@ def _change(request: PageRequest, mine: PersonalSecrets, form: SecretForm) -> No
     name, who = form.cleaned_data["name"], {"by": request.user, "user": request.user}
     if form.cleaned_data["forget"]:
         forget_secret(integration=mine.integration, name=name, **who)
-        messages.success(request, f"Your {name} is forgotten.")
+        messages.success(request, _("%(name)s deleted.") % {"name": name})
         return
     value = form.cleaned_data["value"]
     set_secret(integration=mine.integration, name=name, value=value, **who)
-    messages.success(request, f"Your {name} is set. It is not shown again.")
+    messages.success(request, _("%(name)s saved. It is not shown again.") % {"name": name})

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
@@ -46,7 +47,7 @@ def sign_out(request: PageRequest, slug: str) -> HttpResponse:
     is_revoked = forget_account(by=request.user, integration=mine.integration, user=request.user)
     if is_revoked is not None:
         messages.success(
-            request, f"Your account is forgotten here. {describe_revocation(is_revoked)}"
+            request, _("Your account is disconnected.") + " " + describe_revocation(is_revoked)
         )
     return redirect("my-secret", slug)
 
@@ -54,8 +55,8 @@ def sign_out(request: PageRequest, slug: str) -> HttpResponse:
 def describe_revocation(is_revoked: bool) -> str:
     """Describe the state of a deleted account at its server."""
     if is_revoked:
-        return "Its server is told to end what was allowed."
-    return "At the server it goes on: end it there."
+        return _("Pegboard asks the server to revoke its access.")
+    return _("The server cannot revoke access. Revoke it there yourself.")
 
 
 @sensitive_variables("state")
@@ -120,7 +121,7 @@ def callback(request: PageRequest) -> HttpResponse:
         name: other for name, other in request.session[SESSION].items() if name != begun
     }
     if row is None:
-        messages.warning(request, "This sign-in has ended. Begin again.")
+        messages.warning(request, _("This sign-in has expired. Start again."))
     return redirect("account-progress", begun)
 
 

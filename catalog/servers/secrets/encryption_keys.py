@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 FILE = "encryption_keys"
 
@@ -23,13 +24,13 @@ def cipher() -> MultiFernet:
     keys = known_keys()
     if not keys:
         raise SecretUnavailableError(
-            "There is no key to seal secrets by: set PEGBOARD_ENCRYPTION_KEYS."
+            _("There is no encryption key for secrets. Set PEGBOARD_ENCRYPTION_KEYS.")
         )
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except ValueError:
         raise SecretUnavailableError(
-            "A key that secrets are sealed by is none: each is 32 bytes in URL-safe base64."
+            _("An encryption key is invalid. Keys are 32 bytes in URL-safe base64.")
         ) from None
 
 
@@ -68,4 +69,6 @@ def _keys_in(file: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError:
-        raise SecretUnavailableError("The file of keys cannot be read.") from None
+        raise SecretUnavailableError(
+            _("The file with the encryption keys cannot be read.")
+        ) from None

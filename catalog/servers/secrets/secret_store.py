@@ -5,10 +5,12 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from catalog.models import Integration, Secret
 from catalog.models.secret import RESERVED_PREFIX
+from catalog.readiness.obstacles import NEEDING_SIGN_IN
 from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.secrets.sealed_values import seal
 
@@ -35,13 +37,23 @@ def set_secret(
     """Store a personal or shared secret, replacing the previous one."""
     _check(name, value)
     if integration.transport == "stdio" and (why := refusal_reason(name)):
-        raise UnusableSecretError(f"Pegboard does not set the variable {name!r}: it {why}.")
+        raise UnusableSecretError(
+            _("Pegboard does not set the variable %(name)r: it %(why)s.")
+            % {"name": name, "why": why}
+        )
     row = Secret(integration=integration, user=user, name=name)
     sealed = seal(value, purpose=row.purpose)
     Secret.objects.update_or_create(
         integration=integration, user=user, name=name, defaults={"sealed": sealed}
     )
+    forget_sign_in_problem(integration)
     _record("secret.set", integration, name, by, user)
+
+
+def forget_sign_in_problem(integration: Integration) -> None:
+    """Allow the next call: the refused secret or account may have been replaced."""
+    refused = Integration.objects.filter(pk=integration.pk, problem__in=NEEDING_SIGN_IN)
+    refused.update(problem="")
 
 
 @transaction.atomic
@@ -77,16 +89,18 @@ def list_secret_states(integration: Integration, *, user: User | None = None) ->
 
 def _check(name: str, value: str) -> None:
     if not name or len(name) > MOST_OF_NAME or name.startswith(RESERVED_PREFIX):
-        raise UnusableSecretError("A secret cannot have this name.")
+        raise UnusableSecretError(_("A secret cannot have this name."))
     if not value:
-        raise UnusableSecretError("A secret must not be empty.")
+        raise UnusableSecretError(_("Enter the secret."))
     if len(value) > MOST_CHARACTERS:
-        raise UnusableSecretError(f"A secret may have {MOST_CHARACTERS:,} characters.")
+        raise UnusableSecretError(
+            _("A secret may have at most %(limit)s characters.") % {"limit": f"{MOST_CHARACTERS:,}"}
+        )
     # Line breaks are allowed for private keys; a header with one is refused when it is sent.
     if not value.replace("\n", "").replace("\r", "").isprintable():
-        raise UnusableSecretError("A secret must not hold control characters.")
+        raise UnusableSecretError(_("A secret must not contain control characters."))
 
 
 def _record(action: str, integration: Integration, name: str, by: User, user: User | None) -> None:
-    details = {"name": name, "for": user.get_username() if user else "everybody"}
+    details = {"name": name, "for": user.get_username() if user else "everyone"}
     record(by=by, action=action, target=integration.slug, details=details)

@@ -2,12 +2,15 @@
 
 Deferred definitions stay out of the model's context, and out of the cached prefix, until a search
 returns a reference to them. The search may be a tool of our own: `discover_capabilities`.
+Argument names that the API rejects are replaced.
 """
 
+import re
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any
 
-from discovery.answer.formats.argument_names import map_renamed_keys, rename_illegal_keys
+from catalog.formats.descriptors import JSONObject
 from discovery.answer.formats.format_base import Tool, describe
 from discovery.answer.formats.legal_schema import arguments_schema
 
@@ -45,3 +48,37 @@ def name_of(full_name: str) -> str:
 def argument_names(tool: Tool) -> dict[str, str]:
     """Return the renamed arguments: their original names by the valid ones."""
     return map_renamed_keys(arguments_schema(tool.input_schema))
+
+
+LEGAL = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_LONGEST = 64
+_HASH = 8
+
+
+def rename_illegal_keys(schema: JSONObject) -> JSONObject:
+    """Return the schema with valid names for its arguments."""
+    replacements = {original: legal for legal, original in map_renamed_keys(schema).items()}
+    if not replacements:
+        return schema
+    properties = schema["properties"].items()
+    renamed = {replacements.get(name, name): inner for name, inner in properties}
+    required = [replacements.get(name, name) for name in schema.get("required", ())]
+    return {**schema, "properties": renamed} | ({"required": required} if required else {})
+
+
+def map_renamed_keys(schema: JSONObject) -> dict[str, str]:
+    """Return the original names by their replacements; empty for most schemas."""
+    properties = schema.get("properties") or {}
+    refused = sorted(name for name in properties if not LEGAL.fullmatch(name))
+    names: dict[str, str] = {}
+    for name in refused:
+        legal = _to_legal(name)
+        if not legal or legal in properties or legal in names:
+            digest = sha256(name.encode(errors="replace")).hexdigest()[:_HASH]
+            legal = f"{legal[: _LONGEST - _HASH - 1]}_{digest}"
+        names[legal] = name
+    return names
+
+
+def _to_legal(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_.-]+", "_", name).strip("_")[:_LONGEST]

@@ -44,7 +44,8 @@ def sort_by_name(tools: Iterable[Tool]) -> list[Tool]:
 
 def filter_callable(selected: Iterable[Selected]) -> list[Selected]:
     """Return the selected items that can be called now, by full name."""
-    return sorted((item for item in selected if item.available), key=lambda item: item.full_name)
+    tried = (item for item in selected if item.readiness.is_tried)
+    return sorted(tried, key=lambda item: item.full_name)
 
 
 def describe(tool: Tool) -> str:

@@ -34,7 +34,8 @@ def argument_names(tool: Tool) -> dict[str, str]:
 
 
 def _annotations(tool: Tool) -> dict[str, bool]:
-    return {
-        "readOnlyHint": tool.side_effect == "read",
-        "destructiveHint": tool.side_effect == "delete",
-    }
+    """Return hints for clients; nothing is promised of a tool whose effect is unknown."""
+    read_only = {"readOnlyHint": tool.side_effect == "read"}
+    if tool.side_effect == "unknown":
+        return read_only
+    return {**read_only, "destructiveHint": tool.side_effect == "delete"}

@@ -8,7 +8,7 @@ from discovery.answer.formats.format_base import Tool, sort_by_name, tools_of
 from discovery.select.selection import Selection
 
 
-class Format(Protocol):
+class ProviderFormat(Protocol):
     """Interface of each format module."""
 
     MOST_TOOLS: int
@@ -18,7 +18,7 @@ class Format(Protocol):
     def argument_names(self, tool: Tool) -> dict[str, str]: ...
 
 
-FORMATS: Mapping[str, Format] = {
+FORMATS: Mapping[str, ProviderFormat] = {
     "anthropic": anthropic,
     "openai": openai_chat,
     "openai_responses": openai_responses,

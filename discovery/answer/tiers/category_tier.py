@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, zip_longest
 from operator import attrgetter
 
-from catalog.lookups.listing_cache import Entry
+from catalog.lookups.listing_cache import ListingEntry
 from discovery.answer.token_budget import fits, largest
 from discovery.metatools.all_metatools import META_TOOLS
 
@@ -31,7 +31,7 @@ class Summary:
     left_out: int
 
 
-def group_by_category(entries: Iterable[Entry]) -> tuple[Category, ...]:
+def group_by_category(entries: Iterable[ListingEntry]) -> tuple[Category, ...]:
     """Group capabilities by category, largest first."""
     by_category = attrgetter("category")
     # Names alternate between integrations, which says more than many names of one integration.
@@ -71,7 +71,7 @@ def _line(category: Category, most: int) -> str:
     return f"- {title}: {', '.join(shown)}{more} ({category.count})"
 
 
-def _category(name: str, entries: Sequence[Entry]) -> Category:
+def _category(name: str, entries: Sequence[ListingEntry]) -> Category:
     slug = attrgetter("integration")
     groups = [list(group) for _, group in groupby(sorted(entries, key=slug), slug)]
     alternating = chain.from_iterable(zip_longest(*(group[:MOST_NAMES] for group in groups)))

@@ -11,7 +11,7 @@ from typing import Any
 from catalog.formats.descriptors import canonical_json
 from catalog.lookups.detail_levels import schema_at, short_description
 from discovery.answer.formats.format_base import shorten
-from discovery.answer.tiers.line_tier import Match, join_names, join_parameters, kind_of
+from discovery.answer.tiers.line_tier import TierMatch, join_names, join_parameters, kind_of
 from discovery.answer.token_budget import cost, fits, largest
 
 BETWEEN = "\n\n"
@@ -38,14 +38,14 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class FullDetails:
     """The tier's text, and what it contains of each capability."""
 
     text: str
     shown: tuple[Detail, ...]
 
 
-def write_details(matches: Sequence[Match], budget: int) -> Details:
+def write_details(matches: Sequence[TierMatch], budget: int) -> FullDetails:
     """Write each match within its share of the budget; unused shares go to the others."""
     details: list[Detail | None] = [None] * len(matches)
     for _ in range(2):  # the second time with what the others left
@@ -58,10 +58,10 @@ def write_details(matches: Sequence[Match], budget: int) -> Details:
     # Joined texts may cost a few tokens more than their sum.
     while shown and not fits(BETWEEN.join(one.text for one in shown), budget):
         shown.pop()
-    return Details(BETWEEN.join(one.text for one in shown), tuple(shown))
+    return FullDetails(BETWEEN.join(one.text for one in shown), tuple(shown))
 
 
-def _write_match(match: Match, budget: int) -> Detail | None:
+def _write_match(match: TierMatch, budget: int) -> Detail | None:
     """Write as much as fits: the definition first, then requirements, examples and content."""
     for level, base in _definitions(match):
         if fits(base, budget):
@@ -72,7 +72,7 @@ def _write_match(match: Match, budget: int) -> Detail | None:
     return None
 
 
-def _definitions(match: Match) -> Iterator[tuple[str, str]]:
+def _definitions(match: TierMatch) -> Iterator[tuple[str, str]]:
     """Yield heading, description and arguments, longest first; the bare name is last."""
     item = match.item
     title = " ".join(item.display_name.split()) or item.full_name
@@ -86,7 +86,7 @@ def _definitions(match: Match) -> Iterator[tuple[str, str]]:
     yield "", item.full_name
 
 
-def _arguments(match: Match) -> Iterator[tuple[str, str]]:
+def _arguments(match: TierMatch) -> Iterator[tuple[str, str]]:
     schema = match.item.input_schema
     if not schema or not schema.get("properties"):
         yield "none", ""
@@ -108,7 +108,7 @@ def to_one_line(value: Any) -> str:
     return canonical_json(value).translate(_LINE_ENDS)
 
 
-def _with_needs(match: Match, detail: Detail, budget: int) -> Detail:
+def _with_needs(match: TierMatch, detail: Detail, budget: int) -> Detail:
     facts = match.facts
     for label, names in (
         ("Requires", facts.required_tools),
@@ -120,7 +120,7 @@ def _with_needs(match: Match, detail: Detail, budget: int) -> Detail:
     return detail
 
 
-def _with_examples(match: Match, detail: Detail, budget: int) -> Detail:
+def _with_examples(match: TierMatch, detail: Detail, budget: int) -> Detail:
     """Add as many examples as fit, each on a line; skip those that are too long."""
     text, shown = f"{detail.text}\nExamples:", 0
     for example in match.facts.examples:
@@ -130,7 +130,7 @@ def _with_examples(match: Match, detail: Detail, budget: int) -> Detail:
     return replace(detail, text=text, examples=shown) if shown else detail
 
 
-def _with_content(match: Match, detail: Detail, budget: int) -> Detail:
+def _with_content(match: TierMatch, detail: Detail, budget: int) -> Detail:
     """Add as many lines of the content as fit, in a fence, and the number of the rest."""
     lines = [line.rstrip() for line in match.facts.content.strip().splitlines()]
     if not lines:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from catalog.formats.descriptors import JSONObject
-from discovery.answer.tiers.tier_state import Facts
+from discovery.answer.formats.format_base import shorten
+from discovery.answer.tiers.tier_state import StoredFacts
 from discovery.answer.token_budget import cost, cut, fits
 from discovery.select.selection import Selected
 
@@ -14,11 +15,11 @@ LONGEST = 160  # characters of a description
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TierMatch:
     """A selected capability, and stored facts that its definition does not contain."""
 
     item: Selected
-    facts: Facts
+    facts: StoredFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def choose_matches(selected: Sequence[Selected], *, top: int, relevance: float) 
     return [*first, *needed]
 
 
-def write_lines(matches: Sequence[Match], budget: int) -> Lines:
+def write_lines(matches: Sequence[TierMatch], budget: int) -> Lines:
     """Write a line for each match, shortened if needed; skip those that do not fit at all."""
     text = FIRST
     shown: list[str] = []
@@ -77,12 +78,11 @@ def kind_of(item: Selected) -> str:
     return f"{item.kind}, asks first" if item.asks_first else item.kind
 
 
-def _lines(match: Match, number: int, used: str, share: int, budget: int) -> Iterator[str]:
+def _lines(match: TierMatch, number: int, used: str, share: int, budget: int) -> Iterator[str]:
     """Yield the line within its share of the budget, or the shortest one within the whole rest."""
     item = match.item
     start = f"{number}. {item.full_name} ({kind_of(item)})"
-    text = (item.description or item.display_name)[: LONGEST + 1]
-    text = text.rpartition(" ")[0] if len(text) > LONGEST else text
+    text = shorten(" ".join((item.description or item.display_name).split()), LONGEST)
     for end in (_end(match, MOST_NAMES), _end(match, 2)):
         if line := cut(f"{used}\n{start}. ", text, end, share):
             yield line.removeprefix(f"{used}\n")
@@ -90,7 +90,7 @@ def _lines(match: Match, number: int, used: str, share: int, budget: int) -> Ite
         yield start
 
 
-def _end(match: Match, most: int) -> str:
+def _end(match: TierMatch, most: int) -> str:
     """Return the line's end: parameters and requirements."""
     parameters = join_parameters(match.item.input_schema, most)
     needed = join_names(match.facts.required_tools, most)

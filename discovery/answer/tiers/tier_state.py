@@ -32,15 +32,25 @@ _KEY = f"""
    FROM catalog_integration WHERE connection = 'disconnected')"""  # noqa: S608 - our own tables
 
 
+# Required tools by the names that a model calls, only those that the caller may use. Other names
+# are left out, too: a difference would tell hidden tools from unknown ones.
+_REQUIRED = """ARRAY(
+         SELECT r.full_name FROM unnest(c.required_tools) WITH ORDINALITY AS named (name, place)
+         JOIN catalog_capability r ON r.full_name = named.name OR r.identifier = named.name
+           OR (named.name !~ '__|:' AND r.full_name = i.slug || '__' || named.name)
+         WHERE r.id IN (SELECT id FROM usable) ORDER BY named.place)"""
+
+
 @cache
 def _state_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)},
 keyed AS MATERIALIZED (SELECT {_KEY})
-SELECT keyed.*, c.id, c.required_tools, c.required_secrets, c.examples::text,
+SELECT keyed.*, c.id, {_REQUIRED}, c.required_secrets, c.examples::text,
        CASE WHEN c.id = ANY (%(full)s::bigint[]) THEN c.content ELSE '' END
 FROM keyed LEFT JOIN catalog_capability c
   ON c.id = ANY (%(shown)s::bigint[]) AND c.id IN (SELECT id FROM usable)
+LEFT JOIN catalog_integration i ON i.id = c.integration_id
 """  # noqa: S608 - the names of our own tables
 
 
@@ -57,10 +67,10 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class StoredFacts:
     """Facts about a capability that a selection does not contain."""
 
-    required_tools: tuple[str, ...] = ()
+    required_tools: tuple[str, ...] = ()  # full names of usable ones
     required_secrets: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     content: str = ""
@@ -71,7 +81,7 @@ class State:
     """The key of tier 0, and facts by primary key of what the caller may still use."""
 
     key: Key
-    facts: dict[int, Facts]
+    facts: dict[int, StoredFacts]
 
 
 def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> State:
@@ -80,7 +90,7 @@ def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> 
         _state_sql(united=caller.is_united), caller, {"shown": list(shown), "full": list(full)}
     )
     facts = {
-        pk: Facts(tuple(tools), tuple(secrets), _texts(examples), content)
+        pk: StoredFacts(tuple(tools), tuple(secrets), _texts(examples), content)
         for _, _, _, pk, tools, secrets, examples, content in rows
         if pk is not None
     }

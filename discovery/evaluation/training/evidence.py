@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from acl.platform.strict_json import parse_json
 from catalog import lexical
-from catalog.embedding.document_vectors import embed_documents
-from catalog.embedding.embedder import Embedder
+from catalog.embedding.embedder import Embedder, embed_documents
 from catalog.embedding.embedding_text import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path

@@ -8,9 +8,9 @@ from typing import Any
 
 from catalog.embedding.embedder import Embedder
 from catalog.embedding.model_conversion import convert_model
-from catalog.embedding.model_export import write_for_sentence_transformers
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
+from catalog.embedding.shipped_model import write_for_sentence_transformers
 from catalog.embedding.weight_adapter import Adapter
 from discovery.evaluation.training.calibration import fit_scale
 from discovery.evaluation.training.evidence import (

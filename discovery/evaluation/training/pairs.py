@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.embedding.document_vectors import embed_documents
-from catalog.embedding.embedder import Embedder, Vectors
+from catalog.embedding.embedder import Embedder, Vectors, embed_documents
 from catalog.embedding.embedding_text import embedding_text
 from catalog.formats.loader import load_path
 from discovery.evaluation.labelled_sets import read_queries

@@ -9,13 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from catalog.embedding.embedder import Embedder
+import numpy as np
+
+from catalog.embedding.embedder import Embedder, Vectors
 from catalog.embedding.model_conversion import SOURCE_SHA256, convert_model, source_folder
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import Adapter, read_adapter, write_adapter
 from discovery.evaluation.labelled_sets import BadSet
 from discovery.evaluation.training.calibration import fit_scale, reliability
-from discovery.evaluation.training.embedding_cache import CachingEmbedder
 from discovery.evaluation.training.fit import Recipe, fit
 from discovery.evaluation.training.leave_one_out import (
     HeldOutSet,
@@ -131,3 +132,19 @@ def _origin(folder: Path) -> dict[str, Any]:
     source = next((line for line in lines if line.startswith("Source:")), "")
     origin = {"name": folder.name, "source": source.removeprefix("Source:").strip(), "sha256": sums}
     return origin if has_messages(folder) else origin | {"messages": "written for Pegboard"}
+
+
+class CachingEmbedder:
+    """A caching wrapper around another embedder."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+        self.name, self.dimension = embedder.name, embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._embedder.embed(new), strict=True))
+        rows = [self._known[text] for text in texts]
+        return np.stack(rows) if rows else self._embedder.embed([])

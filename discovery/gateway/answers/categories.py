@@ -8,8 +8,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.lookups import catalog_queries
 from discovery.calls.execution import NotFoundError
 from discovery.calls.near_names import near_names
-from discovery.gateway.answers.answer_rows import fit_to_budget, list_row, without_empty
-from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.gateway.answers.answer_base import MetaCall, fit_to_budget, list_row, without_empty
 
 NAMES_PER_CATEGORY = 3
 MOST_TOKENS = 1_200
@@ -42,7 +41,7 @@ def read_page(
     """Read a page of a category. Raises NotFoundError if the caller has nothing in it."""
     page = catalog_queries.list_capabilities(
         caller=caller,
-        filters=catalog_queries.Filters(category=category),
+        filters=catalog_queries.CapabilityFilters(category=category),
         limit=limit,
         offset=offset,
     )

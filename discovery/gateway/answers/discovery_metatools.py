@@ -9,14 +9,14 @@ from catalog.formats.descriptors import JSONObject
 from catalog.lookups import catalog_queries
 from catalog.lookups.detail_levels import short_description
 from discovery.calls.shown_parameters import list_parameters
-from discovery.gateway.answers.answer_rows import (
+from discovery.gateway.answers.answer_base import (
     LONGEST_DESCRIPTION,
+    MetaCall,
     list_row,
     search_row,
     without_empty,
 )
 from discovery.gateway.answers.categories import read_page
-from discovery.gateway.answers.metatool_call import MetaCall
 from discovery.gateway.answers.metatool_search import notes_on, search
 from discovery.gateway.answers.tool_use import read_tool
 

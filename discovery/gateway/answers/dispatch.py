@@ -7,6 +7,7 @@ from uuid import UUID
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.argument_check import check_arguments
+from discovery.calls.call_arguments import accept_former_names
 from discovery.gateway.answers import (
     categories,
     discovery_metatools,
@@ -14,7 +15,7 @@ from discovery.gateway.answers import (
     server_metatools,
     tool_use,
 )
-from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.gateway.answers.answer_base import MetaCall
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
 
@@ -44,6 +45,7 @@ def call_meta_tool(
     and NotFoundError if they name something that is not the caller's.
     """
     tool = META_TOOLS[name]
+    arguments = accept_former_names(tool, arguments)
     check_arguments(tool.input_schema, arguments)
     return ANSWERS[name](MetaCall(caller, _with_defaults(tool, arguments), turn_id))
 

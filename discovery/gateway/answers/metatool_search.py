@@ -6,16 +6,16 @@ from typing import Any
 from django.conf import settings
 
 from acl.rights.caller import Caller
+from catalog.access.tool_readiness import attach_readiness
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups.catalog_queries import describe_disconnected
 from catalog.lookups.detail_levels import access_of, short_description
-from catalog.models import Capability, Integration
+from catalog.models import Capability
+from catalog.readiness.obstacles import Obstacle
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.gateway.answers.answer_rows import search_row, without_empty
-from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.gateway.answers.answer_base import MetaCall, note_of, search_row, without_empty
 from discovery.metatools.all_metatools import META_TOOLS
-from discovery.metatools.parameters import EVERY_KIND
-from discovery.select.ranking.thresholds import cut
+from discovery.metatools.metatool import EVERY_KIND
 from discovery.select.selection import Asked, Selected, Selection
 from discovery.select.selector import select_capabilities
 from discovery.turns.turn_records import note_discovery
@@ -98,14 +98,15 @@ def notes_on(caller: Caller, result: SearchResult) -> dict[str, Any]:
 def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return rows of the highest-ranked capabilities, although none of them fits."""
     usable = Capability.objects.usable_by(caller).connected()
-    shown = usable.filter(identifier__in=identifiers).with_access(caller)
+    shown = attach_readiness(caller, list(usable.filter(identifier__in=identifiers)))
     rows = {row.identifier: row for row in shown}
     near = [rows[one] for one in identifiers if one in rows]
     return [
         {
             "name": row.full_name,
             "description": short_description(row.description),
-            "access": access_of(bool(getattr(row, "asks_first", True))),
+            "access": access_of(row.readiness.asks_first),  # type: ignore[attr-defined]
+            **note_of(row.readiness),  # type: ignore[attr-defined]
         }
         for row in [row for row in near if row.full_name not in META_TOOLS][:MAX_NEAREST]
     ]
@@ -121,7 +122,7 @@ def _check(query: str) -> None:
 
 def _fitting(selection: Selection) -> list[Selected]:
     """Drop the meta-tools, and pinned capabilities that score below the threshold."""
-    least = cut([item.score for item in selection.selected])
+    least = selection.workings.threshold if selection.workings else 0.0
     return [
         item
         for item in selection.selected
@@ -131,6 +132,5 @@ def _fitting(selection: Selection) -> list[Selected]:
 
 def _disconnected(items: list[Selected]) -> set[str]:
     """Return the slugs of their disconnected integrations."""
-    slugs = {item.integration for item in items}
-    disconnected = Integration.objects.filter(slug__in=slugs, connection="disconnected")
-    return set(disconnected.values_list("slug", flat=True))
+    missing = Obstacle.NOT_CONNECTED
+    return {item.integration for item in items if item.readiness.obstacle is missing}

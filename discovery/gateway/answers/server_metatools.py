@@ -13,8 +13,7 @@ from catalog.servers.server_proposals import ProposalRefusedError, propose_serve
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError, execute, find_usable
 from discovery.calls.near_names import near_names
-from discovery.gateway.answers.answer_rows import fit_to_budget, without_empty
-from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.gateway.answers.answer_base import MetaCall, fit_to_budget, without_empty
 from discovery.metatools.server_tools import REGISTER_SERVER
 
 MOST_TOKENS = 1_200
@@ -53,7 +52,7 @@ def call_tool(call: MetaCall) -> JSONObject:
     done = execute(
         caller=call.caller,
         full_name=_full_name(call.caller, server, tool),
-        arguments=call.arguments["params"],
+        arguments=call.arguments["arguments"],
         turn_id=call.turn_id,
     )
     return done.as_answer()

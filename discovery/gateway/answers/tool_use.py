@@ -11,8 +11,7 @@ from catalog.tokens import estimate_tokens
 from discovery.calls.call_queries import find_own_call
 from discovery.calls.call_view import describe_call
 from discovery.calls.execution import NotFoundError, execute, not_found
-from discovery.gateway.answers.answer_rows import without_empty
-from discovery.gateway.answers.metatool_call import MetaCall
+from discovery.gateway.answers.answer_base import MetaCall, without_empty
 
 MOST_TOKENS = 3_000
 MOST_EXAMPLES = 3
@@ -57,7 +56,7 @@ def execute_tool(call: MetaCall) -> JSONObject:
     done = execute(
         caller=call.caller,
         full_name=call.arguments["name"],
-        arguments=call.arguments["params"],
+        arguments=call.arguments["arguments"],
         turn_id=call.turn_id,
     )
     return done.as_answer()

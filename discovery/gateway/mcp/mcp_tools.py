@@ -16,9 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
+from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
-from discovery.calls.queue_limits import TooManyWaitingError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS
@@ -31,7 +31,7 @@ LIST_TTL_MS = 60_000  # milliseconds: a key's scopes rarely change
 
 
 class UnknownToolError(Exception):
-    """There is no such tool, or this key may not call it."""
+    """The tool does not exist, or this key may not call it."""
 
 
 def list_tools(principal: Any) -> ListToolsResult:

@@ -28,7 +28,7 @@ class McpView(APIView):
     schema = None  # the protocol describes itself
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Before anybody is recognised: a page from elsewhere learns not even that."""
+        """Refuse other origins before authentication."""
         # Before authentication, so that pages of other origins learn nothing.
         if not has_allowed_origin(request):
             raise PermissionDenied("Requests from pages of this origin are not answered.")

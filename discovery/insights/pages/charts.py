@@ -31,7 +31,7 @@ Element = ElementTree.Element
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A measure over time; its name stands at its end if there are several."""
 
     name: str
@@ -42,7 +42,7 @@ class Line:
 class Drawing:
     """Data of a chart: `top` is the least end of the axis, `level` the label of the dashed line."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     labels: Sequence[str]
     target: float | None
     write: Callable[[float], str]
@@ -104,11 +104,11 @@ def _apart(drawing: Drawing) -> bool:
     return all(upper - lower > room for lower, upper in pairwise(known))
 
 
-def _last(line: Line) -> int | None:
+def _last(line: ChartLine) -> int | None:
     return max((at for at, value in enumerate(line.values) if value is not None), default=None)
 
 
-def _points(line: Line, drawing: Drawing, *, labelled: bool) -> list[Any]:
+def _points(line: ChartLine, drawing: Drawing, *, labelled: bool) -> list[Any]:
     """Return the points, with the last known value written beside its point."""
     last = _last(line)
     points: list[Any] = list(line.values)

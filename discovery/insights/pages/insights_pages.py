@@ -1,4 +1,4 @@
-"""Pages of Insights. Everybody sees their own turns, admins those of all."""
+"""Pages of Insights. Everyone sees their own turns, admins those of all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.utils.dateformat import format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 from django.views.decorators.http import require_GET
 
 from acl.models import Space
 from acl.pages.frame import PageRequest, render_page
 from acl.pages.staff_pages import Tab, admins_only
 from discovery.insights.current_windows import list_windows
-from discovery.insights.figures import Part, Report, figures_by_group, report_figures
+from discovery.insights.figures import FigureGroup, Report, figures_by_group, report_figures
 from discovery.insights.insights_scope import has_turns
 from discovery.insights.lost_searches import list_lost_turns
 from discovery.insights.pages.insights_query import PERIODS, InsightsQuery, with_query
@@ -22,9 +25,9 @@ from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import list_alerts
 
 PAGE = 50
-FIGURES = Tab("figures", "insights", "Figures")
-OUTCOMES = Tab("outcomes", "insights-outcomes", "Outcomes and alerts")
-TOOLS = Tab("tools", "insights-tools", "Tools")
+FIGURES = Tab("figures", "insights", gettext_noop("Figures"))
+OUTCOMES = Tab("outcomes", "insights-outcomes", gettext_noop("Outcomes and alerts"))
+TOOLS = Tab("tools", "insights-tools", gettext_noop("Tools"))
 
 
 @require_GET
@@ -100,7 +103,7 @@ def name_spaces(spaces: list[int | None]) -> dict[int | None, str]:
     return dict(Space.objects.filter(pk__in=wanted).values_list("pk", "name"))
 
 
-def list_group_figures(query: InsightsQuery) -> list[tuple[str, Part]]:
+def list_group_figures(query: InsightsQuery) -> list[tuple[str, FigureGroup]]:
     """Return the figures of each group that had turns, by name; empty if a group is chosen."""
     if query.mine or query.group:
         return []
@@ -113,7 +116,7 @@ def list_group_figures(query: InsightsQuery) -> list[tuple[str, Part]]:
 
 @dataclass(frozen=True, slots=True)
 class WindowRow:
-    """A window in words."""
+    """A window, formatted for the page."""
 
     window: Window
     whose: str
@@ -128,11 +131,11 @@ def _window_row(
 ) -> WindowRow:
     scope = window.scope
     groups = {group.pk: group.name for group in query.groups}
-    root = "outside of its spaces" if scope.space_id is None else "a space that is gone"
+    root = _("outside its spaces") if scope.space_id is None else _("a deleted space")
     below, least = settings.PEGBOARD_ALERT_BELOW, settings.PEGBOARD_ALERT_SAMPLES
     return WindowRow(
         window=window,
-        whose=groups.get(scope.group_id or 0, "Everybody"),
+        whose=groups.get(scope.group_id or 0, _("Everyone")),
         place=places.get(scope.space_id, root) if scope.kind == "space" else "",
         success_rate=percent(window.success_rate or 0.0),
         weighted_rate=percent(window.weighted_rate or 0.0),
@@ -141,8 +144,10 @@ def _window_row(
 
 
 def _summary(query: InsightsQuery, turns: int) -> str:
-    times = f"{turns:,} turns" if turns != 1 else "1 turn"
-    return f"{times} since {query.scope.since:%-d %B, %H:%M} UTC"
+    text = ngettext(
+        "%(count)s turn since %(time)s UTC", "%(count)s turns since %(time)s UTC", turns
+    )
+    return text % {"count": f"{turns:,}", "time": format(query.scope.since, "j F, H:i")}
 
 
 def _render(

@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Group
 from django.http import HttpResponseBase
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from discovery.insights.insights_scope import InsightsScope
@@ -33,9 +35,9 @@ class Period:
 
 
 PERIODS = (
-    Period("24h", "24 hours", "hour", 24),
-    Period("7d", "7 days", "day", 7),
-    Period("30d", "30 days", "day", 30),
+    Period("24h", gettext_noop("24 hours"), "hour", 24),
+    Period("7d", gettext_noop("7 days"), "day", 7),
+    Period("30d", gettext_noop("30 days"), "day", 30),
 )
 DEFAULT_PERIOD = PERIODS[1]
 
@@ -93,7 +95,7 @@ def with_query(
         query = parse_query(request)
         if query is None:
             frame = frame_of(request)
-            return render_page(request, "no_group.html", {"title": "Insights"}, frame=frame)
+            return render_page(request, "no_group.html", {"title": _("Insights")}, frame=frame)
         return view(request, query, *args, **kwargs)
 
     return for_people

@@ -4,14 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.dateformat import format
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
-from discovery.insights.figures import Figure, Part, Report
-from discovery.insights.pages.charts import Drawing, Line, draw
+from discovery.insights.figures import Figure, FigureGroup, Report
+from discovery.insights.pages.charts import ChartLine, Drawing, draw
 from discovery.insights.pages.insights_query import InsightsQuery
 
 Write = Callable[[float], str]
-NOTHING = "none"  # a measure has no value without turns
+NO_VALUE = gettext_noop("none")  # a measure has no value without turns
+_TARGETS = {
+    "at least": gettext_noop("at least %(value)s"),
+    "more than": gettext_noop("more than %(value)s"),
+    "less than": gettext_noop("less than %(value)s"),
+    "at most": gettext_noop("at most %(value)s"),
+}
 
 
 def percent(value: float) -> str:
@@ -28,14 +37,17 @@ def milliseconds(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure, or several that share a chart; `of` names the unit of the sample size."""
+    """A figure, or several that share a chart; `of` names the unit of the sample size.
+
+    Texts are English; pages translate them. `columns` are the headings of the table of groups.
+    """
 
     name: str
     title: str
     says: str
     figures: Mapping[str, str]
     of: str
-    short: str
+    columns: tuple[str, ...]
     write: Write = percent
     top: float = 1.0
 
@@ -43,46 +55,48 @@ class Measure:
 MEASURES = (
     Measure(
         "tokens_saved",
-        "Tokens saved",
-        "Of all that the definitions of every usable tool would cost, what was not sent.",
+        gettext_noop("Tokens saved"),
+        gettext_noop("Share of the tokens of all usable tools' definitions that was not sent."),
         {"tokens_saved": ""},
-        "tokens",
-        "Tokens saved",
+        gettext_noop("tokens"),
+        (gettext_noop("Tokens saved"),),
     ),
     Measure(
         "called_among_selected",
-        "Called tool was among the selected",
-        "Of the turns that called a tool, those in which one of the called ones had been selected.",
+        gettext_noop("Called tool was selected"),
+        gettext_noop(
+            "Share of the turns with a tool call in which a called tool had been selected."
+        ),
         {"called_among_selected": ""},
-        "turns that called a tool",
-        "Among selected",
+        gettext_noop("turns with a tool call"),
+        (gettext_noop("Called tool selected"),),
     ),
     Measure(
         "discovery_used",
-        "Turns that had to use discovery",
-        "Turns in which the model looked for tools beyond those that had been selected.",
+        gettext_noop("Turns with a search"),
+        gettext_noop("Share of the turns in which the model searched for more tools."),
         {"discovery_used": ""},
-        "turns",
-        "Used discovery",
+        gettext_noop("turns"),
+        (gettext_noop("Turns with a search"),),
         top=0.1,
     ),
     Measure(
         "added_latency",
-        "Added latency",
-        "How long choosing took before the model was asked.",
-        {"added_latency_ms": "median", "added_latency_p95_ms": "95 of 100"},
-        "turns",
-        "Latency",
+        gettext_noop("Selection latency"),
+        gettext_noop("Time that selection adds before the model is called."),
+        {"added_latency_ms": gettext_noop("median"), "added_latency_p95_ms": "p95"},
+        gettext_noop("turns"),
+        (gettext_noop("Median latency"), gettext_noop("p95 latency")),
         milliseconds,
         top=10.0,
     ),
     Measure(
         "discovery_empty",
-        "Looks that found nothing",
-        "Of the model's own looks for tools, those that were answered with none.",
+        gettext_noop("Empty searches"),
+        gettext_noop("Share of the model's searches that found no tool."),
         {"discovery_empty": ""},
-        "looks",
-        "Empty looks",
+        gettext_noop("searches"),
+        (gettext_noop("Empty searches"),),
         top=0.1,
     ),
 )
@@ -111,7 +125,7 @@ class MeasureView:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasureRow:
     """A measure's values in one step, with the sample size."""
 
     at: datetime
@@ -119,15 +133,17 @@ class Row:
     of: int
 
 
-def list_rows(measure: Measure, report: Report, query: InsightsQuery) -> list[Row]:
+def list_rows(measure: Measure, report: Report, query: InsightsQuery) -> list[MeasureRow]:
     """Return a row for each step, including those without turns."""
-    parts: dict[datetime | None, Part] = {part.at: part for part in (*report.days, *report.hours)}
+    parts: dict[datetime | None, FigureGroup] = {
+        part.at: part for part in (*report.days, *report.hours)
+    }
     nothing = (None,) * len(measure.figures)
     rows = []
     for at in query.times:
         found = [parts[at].figures[name] for name in measure.figures] if at in parts else []
         values = tuple(figure.value for figure in found) or nothing
-        rows.append(Row(at, values, found[0].of if found else 0))
+        rows.append(MeasureRow(at, values, found[0].of if found else 0))
     return rows
 
 
@@ -146,13 +162,13 @@ def show_measure(measure: Measure, report: Report, query: InsightsQuery) -> Meas
     )
 
 
-def format_cells(part: Part) -> list[tuple[str, str]]:
+def format_cells(part: FigureGroup) -> list[tuple[str, str]]:
     """Format all figures of a part, each with its column's heading."""
     return [
         (head, cell)
         for measure in MEASURES
         for head, cell in zip(
-            [f"{measure.short} {label}".strip() for label in measure.figures.values()],
+            map(_, measure.columns),
             _format_values(measure, [part.figures[name].value for name in measure.figures]),
             strict=True,
         )
@@ -160,43 +176,43 @@ def format_cells(part: Part) -> list[tuple[str, str]]:
 
 
 def _format_values(measure: Measure, values: Sequence[float | None]) -> list[str]:
-    return [NOTHING if value is None else measure.write(value) for value in values]
+    return [_(NO_VALUE) if value is None else measure.write(value) for value in values]
 
 
 def _figure_text(measure: Measure, report: Report, name: str, label: str) -> FigureText:
     figure, before = report.figures[name], report.before.figures[name].value
     return FigureText(
-        name=label,
-        value=NOTHING if figure.value is None else measure.write(figure.value),
-        wanted=_wanted(figure, measure),
+        name=_(label) if label else "",
+        value=_(NO_VALUE) if figure.value is None else measure.write(figure.value),
+        wanted=_describe_target(figure, measure),
         before="" if before is None else measure.write(before),
         met=figure.met,
     )
 
 
-def _wanted(figure: Figure, measure: Measure) -> str:
+def _describe_target(figure: Figure, measure: Measure) -> str:
     # The target of latency is the period before, which is displayed anyway.
     if figure.target is None or measure.name == "added_latency":
         return ""
-    return f"{figure.wanted} {measure.write(figure.target)}"
+    return _(_TARGETS[figure.wanted]) % {"value": measure.write(figure.target)}
 
 
 def _chart(
     measure: Measure, report: Report, query: InsightsQuery, rows: Sequence[Sequence[float | None]]
 ) -> SafeString:
-    form = "%H:%M" if query.period.step == "hour" else "%-d %b"
+    form = "H:i" if query.period.step == "hour" else "j M"
     lines = [
-        Line(label, [row[number] for row in rows])
+        ChartLine(_(label) if label else "", [row[number] for row in rows])
         for number, label in enumerate(measure.figures.values())
     ]
     first = next(iter(measure.figures))
     return draw(
         Drawing(
             lines=lines,
-            labels=[f"{at:{form}}" for at in query.times],
+            labels=[format(at, form) for at in query.times],
             target=report.figures[first].target,
             write=measure.write,
             top=measure.top,
-            level="before" if measure.name == "added_latency" else "target",
+            level=_("previous") if measure.name == "added_latency" else _("target"),
         )
     )

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         "its own turns (and of no others) back over the last seven days. Keys that it made are "
         "revoked at the end; groups and people whose names begin with 'Demo' and 'demo-' stay, and "
         "deleting them in the admin deletes all that they did. Where there are turns of others it "
-        "refuses, since the figures of everybody would be mixed; --yes plays all the same."
+        "refuses, since the figures of everyone would be mixed; --yes plays all the same."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -17,6 +17,7 @@ class Candidate(NamedTuple):
     core: bool = False
     pinned: bool = False
     fingerprint: Hashable = None  # equal for the same definition on several servers
+    failing: bool = False  # its server is failing: a twin that works takes its place
 
 
 class Chosen(NamedTuple):
@@ -39,7 +40,7 @@ def merge_twins(candidates: Sequence[Candidate]) -> list[Chosen]:
 
 
 def _merge(group: Sequence[Candidate]) -> Chosen:
-    first = max(group, key=lambda item: (item.pinned, item.core, item.score))
+    first = max(group, key=lambda item: (not item.failing, item.pinned, item.core, item.score))
     return Chosen(first, tuple(item.key for item in group if item is not first))
 
 
@@ -56,6 +57,7 @@ def line_up(candidates: Sequence[Candidate], *, max_tools: int, threshold: float
     """Return all candidates for a place, in the order in which places are given."""
     folded = merge_twins(candidates)
     relevant = [chosen for chosen in folded if chosen.candidate.score >= threshold]
+    relevant.sort(key=lambda chosen: chosen.candidate.failing)  # these come last
     candidates_in_order = (
         *(chosen for chosen in folded if chosen.candidate.pinned),
         *_fitting_core(relevant)[: max(2, max_tools // 3)],
@@ -69,8 +71,8 @@ def line_up(candidates: Sequence[Candidate], *, max_tools: int, threshold: float
 
 
 def by_relevance(taken: Sequence[Chosen]) -> list[Chosen]:
-    """Sort by relevance, best first."""
-    return sorted(taken, key=lambda chosen: -chosen.candidate.score)
+    """Sort by relevance, best first, and what is failing last."""
+    return sorted(taken, key=lambda chosen: (chosen.candidate.failing, -chosen.candidate.score))
 
 
 def _fitting_core(relevant: Sequence[Chosen]) -> list[Chosen]:

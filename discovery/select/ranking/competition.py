@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from catalog.readiness.obstacles import Obstacle
 from discovery.select.candidates import Candidate, Candidates
 from discovery.select.ranking import answer_places, relation_gains
 from discovery.select.ranking.fusion import NAMED, Evidence, Judged, MessageFeatures, judge
+from discovery.select.ranking.own_evidence import needs_own_evidence
 from discovery.select.ranking.scales import scale_of
-from discovery.select.ranking.thresholds import cut
+from discovery.select.ranking.thresholds import is_enough, margin
 
 # Names as people and models write them: two parts or more. Possessive quantifiers and the
 # lookbehind make each run of letters scan once; otherwise 8,000 letters would be scanned 8,000
@@ -74,11 +76,47 @@ def rank(
     return _sorted(map(Ranked, candidates, judged, exact))
 
 
+class Support(NamedTuple):
+    """Evidence for the best candidates as a whole.
+
+    `enough` is False if they are far behind the common abilities. `by_words` is True if only words
+    speak for them. `share` of the best's odds is worth a place.
+    """
+
+    enough: bool
+    by_words: bool
+    share: float
+
+
+def support_of(
+    ranked: Sequence[Ranked],
+    use: Mapping[int, float],
+    background: Sequence[float] | None,
+    model: str,
+) -> Support:
+    """Compare the best candidates with the background.
+
+    A name in the message is enough, and so is a call that went well for a similar message.
+    """
+    rows = [item.candidate.cosines for item in ranked]
+    # The best may be there by its words alone, not embedded yet; then nothing is known about it.
+    found = margin(rows, background) if rows and None not in rows[0] else None
+    shown = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
+    scale = scale_of(model)
+    clauses = len(ranked[0].judged.clause_scores) if ranked else 0
+    enough = shown or is_enough(found, least=scale.least_margin)
+    return Support(enough, found is None, scale.share(clauses))
+
+
 def rerank(
-    ranked: Sequence[Ranked], links: Sequence[relation_gains.Link], *, boost: float
+    ranked: Sequence[Ranked],
+    links: Sequence[relation_gains.Link],
+    *,
+    least: float,
+    boost: float,
 ) -> list[Ranked]:
     """Rank again after related results have gained; irrelevant candidates stay as they are."""
-    gains = relation_gains.gains(_results(ranked), links, boost=boost) if links else {}
+    gains = relation_gains.gains(_results(ranked, least), links, boost=boost) if links else {}
     if not gains:
         return list(ranked)
     names = {item.candidate.pk: item.candidate.full_name for item in ranked}
@@ -88,10 +126,13 @@ def rerank(
     )
 
 
-def _results(ranked: Sequence[Ranked]) -> dict[int, float]:
-    least = cut([item.score for item in ranked])
+def _results(ranked: Sequence[Ranked], least: float) -> dict[int, float]:
     first = ranked[: relation_gains.RESULTS]
-    return {item.candidate.pk: item.score for item in first if item.score >= least}
+    return {
+        item.candidate.pk: item.score
+        for item in first
+        if item.score >= least and not needs_own_evidence(item.candidate)
+    }
 
 
 def _with_gain(item: Ranked, gain: relation_gains.Gain, names: dict[int, str]) -> Ranked:
@@ -109,12 +150,11 @@ def give_places(
     candidates: Candidates,
     *,
     most: int,
-    small_talk: bool,
+    least: float,
     boost: float,
 ) -> tuple[Placed, list[Needed]]:
     """Place ranked candidates with their twins, and up to two dependencies or companions, in `most`
-    places."""
-    least = cut([item.judged.score for item in ranked], small_talk=small_talk)
+    places. `least` is the lowest score that is worth one."""
     competing = [_competitor(place, item) for place, item in enumerate(ranked)]
     line = answer_places.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
@@ -142,7 +182,9 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
     linked = {end for link in candidates.links for end in link[:2]}
     others = (*candidates.found, *candidates.outside)
     outside = {
-        other.pk: other for other in others if other.pk in linked and other.fingerprint not in there
+        other.pk: other
+        for other in others
+        if other.pk in linked and other.fingerprint not in there and not needs_own_evidence(other)
     }
     scores = {pk: item.score for pk, item in parents.items()}
     lowest = min(scores.values(), default=0.0)
@@ -172,4 +214,5 @@ def _competitor(place: int, item: Ranked) -> answer_places.Candidate:
         core=item.candidate.core,
         pinned=item.candidate.pinned,
         fingerprint=item.candidate.fingerprint,
+        failing=item.candidate.obstacle == Obstacle.FAILING,
     )

@@ -3,7 +3,10 @@
 from functools import cache
 from typing import NamedTuple
 
-from catalog.embedding.provenance import provenance
+from catalog.embedding.shipped_model import read_provenance
+from discovery.select.ranking.thresholds import SHARE_OF_ODDS
+
+_LARGEST_SHARE = 0.7
 
 
 class Scale(NamedTuple):  # one per model, since cosines of different models are not comparable
@@ -23,20 +26,40 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     evenness: float = 0.7
     # Weight of the whole message, relative to all clauses but one.
     whole: float = 2.0
+    # How far the best candidate's cosine may be behind the common abilities', if it fits at all.
+    least_margin: float = -0.137
+    # Share of the best's odds that is worth a place, and its growth with each clause after the
+    # first: each clause's best has a place anyway, so the rest is worth less.
+    share_of_odds: float = 0.2
+    share_growth: float = 1.22
+
+    def share(self, clauses: int) -> float:
+        """Return the share of the best's odds that is worth a place."""
+        return min(_LARGEST_SHARE, self.share_of_odds * self.share_growth ** max(0, clauses - 1))
 
 
-GENERAL = Scale(0.4, 0.57, 0.18, 0.15, 0.6)
+# With untrained weights, clauses are no reason to send less: on seal-tools it cost six points.
+GENERAL = Scale(
+    0.4, 0.57, 0.18, 0.15, 0.6, least_margin=-0.16, share_of_odds=SHARE_OF_ODDS, share_growth=1.0
+)
 # Models trained to choose tools need words less where they fit badly, and understand clauses by
 # themselves. Only the logistic curve is fitted to each such model.
-TRAINED = GENERAL._replace(word_power=0.75, evenness=0.85, whole=1.0)
+TRAINED = GENERAL._replace(
+    word_power=0.75,
+    evenness=0.85,
+    whole=1.0,
+    least_margin=-0.137,
+    share_of_odds=0.2,
+    share_growth=1.22,
+)
 
 
 def scale_of(model: str) -> Scale:
     """Return the model's own scale, or the general one."""
-    return shipped_scale() if model.endswith(f"-{provenance()['adapter']}") else GENERAL
+    return shipped_scale() if model.endswith(f"-{read_provenance()['adapter']}") else GENERAL
 
 
 @cache
 def shipped_scale() -> Scale:
     """Return the scale fitted to the shipped model."""
-    return Scale(**provenance()["scale"])
+    return Scale(**read_provenance()["scale"])

@@ -7,8 +7,9 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 Access = Literal["runs", "asks first"]
 Kind = Literal["tool", "skill", "extension", "channel", "voice", "emergent-tool"]
-SideEffect = Literal["read", "write", "delete"]
+SideEffect = Literal["read", "write", "delete", "unknown"]
 InjectionMode = Literal["selected", "direct", "compact_direct", "discovery"]
+FitEnum = Literal["fits", "nothing_fits", "needs_clarification", "small_talk"]
 TurnState = Literal["planned", "executing", "degraded", "recovered", "completed", "errored"]
 Status = Literal["success", "partial", "failed"]
 CallStatus = Literal[
@@ -36,7 +37,17 @@ class OneCapability(TypedDict):
     description: NotRequired[str]
     category: NotRequired[str]
     side_effect: NotRequired[SideEffect]
+    effect_flags: NotRequired[
+        list[Literal["reaches_outside", "returns_foreign_text", "reads_private_data"]]
+    ]
+    effect_confidence: NotRequired[float]
+    effect_evidence: NotRequired[dict[str, Any]]
     access: NotRequired[Access]
+    readiness: NotRequired[
+        Literal["ready", "asks_first", "needs_you", "needs_admin", "failing", "described_only"]
+    ]
+    readiness_reason: NotRequired[str]
+    mend_path: NotRequired[str]
     tags: NotRequired[list[str]]
     core: NotRequired[bool]
     pinned: NotRequired[bool]
@@ -51,6 +62,7 @@ class OneCapability(TypedDict):
     required_tools: NotRequired[list[str]]
     parameters_summary: NotRequired[str]
     unavailable_reason: NotRequired[str]
+    available_in_groups: NotRequired[int]
     hint: str
 
 
@@ -65,7 +77,17 @@ class Capability(TypedDict):
     description: NotRequired[str]
     category: NotRequired[str]
     side_effect: NotRequired[SideEffect]
+    effect_flags: NotRequired[
+        list[Literal["reaches_outside", "returns_foreign_text", "reads_private_data"]]
+    ]
+    effect_confidence: NotRequired[float]
+    effect_evidence: NotRequired[dict[str, Any]]
     access: NotRequired[Access]
+    readiness: NotRequired[
+        Literal["ready", "asks_first", "needs_you", "needs_admin", "failing", "described_only"]
+    ]
+    readiness_reason: NotRequired[str]
+    mend_path: NotRequired[str]
     tags: NotRequired[list[str]]
     core: NotRequired[bool]
     pinned: NotRequired[bool]
@@ -80,6 +102,7 @@ class Capability(TypedDict):
     required_tools: NotRequired[list[str]]
     parameters_summary: NotRequired[str]
     unavailable_reason: NotRequired[str]
+    available_in_groups: NotRequired[int]
 
 
 class CapabilityPage(TypedDict):
@@ -105,16 +128,30 @@ class Selected(TypedDict):
     reasons: list[str]
     access: Access
     available: bool
+    readiness: Literal[
+        "ready", "asks_first", "needs_you", "needs_admin", "failing", "described_only"
+    ]
+    readiness_reason: str
+    mend_path: str
     core: bool
     pinned: bool
     description: NotRequired[str]
     category: NotRequired[str]
     side_effect: NotRequired[SideEffect]
+    effect_flags: NotRequired[list[str]]
     alternatives: NotRequired[list[str]]
     micro_schema: NotRequired[dict[str, Any] | None]
     input_schema: NotRequired[dict[str, Any] | None]
     evidence: NotRequired[dict[str, float]]
     tokens: int
+
+
+class HelpOffer(TypedDict):
+    """Something that could help where nothing fits."""
+
+    kind: Literal["listing", "not_working", "discovery", "request"]
+    name: str
+    sentence: str
 
 
 class Tokens(TypedDict):
@@ -142,7 +179,7 @@ class Mode(TypedDict):
 
 
 class Selection(TypedDict):
-    """The answer to a message, in the mode that was asked for."""
+    """The answer to a message, in the requested mode."""
 
     selected: list[Selected]
     core_included: list[str]
@@ -153,6 +190,9 @@ class Selection(TypedDict):
     degraded: bool
     degraded_because: list[str]
     turn_id: str | None
+    fit: FitEnum
+    question: NotRequired[str]
+    help: NotRequired[list[HelpOffer]]
     tokens: Tokens
     prompt: str
     tools: list[dict[str, Any]] | None
@@ -188,6 +228,9 @@ class Plan(TypedDict):
     degraded: bool
     degraded_because: list[str]
     turn_id: str | None
+    fit: FitEnum
+    question: NotRequired[str]
+    help: NotRequired[list[HelpOffer]]
     tokens: Tokens
     prompt: str
     tools: list[dict[str, Any]] | None
@@ -295,6 +338,9 @@ class Discovery(TypedDict):
     turn_id: str | None
     timings: dict[str, float]
     search_result: NotRequired[Any]
+    fit: FitEnum
+    question: NotRequired[str]
+    help: NotRequired[list[HelpOffer]]
 
 
 class Call(TypedDict):
@@ -359,7 +405,7 @@ class Outcome(TypedDict):
 
 
 class Turn(TypedDict):
-    """A turn as it is now."""
+    """The current state of a turn."""
 
     turn_id: str
     user: str
@@ -436,6 +482,9 @@ class Offer(TypedDict):
     degraded: bool
     degraded_because: list[str]
     turn_id: str | None
+    fit: FitEnum
+    question: NotRequired[str]
+    help: NotRequired[list[HelpOffer]]
     tools: list[dict[str, Any]] | None
     renamed: dict[str, Renamed]
     timings: dict[str, float]

@@ -65,9 +65,9 @@ def resolve_tool_call(offer: Offer, name: str, arguments: Mapping[str, Any]) -> 
     if offer["mode"]["mode"] not in _META:
         return ToolCall(name, dict(arguments), is_meta=name == "discover_capabilities")
     if name == "execute_tool":  # replaced by the API call, which can wait and is idempotent
-        return ToolCall(
-            str(arguments.get("name", "")), arguments.get("params") or {}, is_meta=False
-        )
+        # Older releases of Pegboard called them `params`.
+        given = arguments.get("arguments", arguments.get("params"))
+        return ToolCall(str(arguments.get("name", "")), given or {}, is_meta=False)
     return ToolCall(name, dict(arguments), is_meta=True)
 
 

@@ -9,7 +9,8 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView
+from acl.http.api_views import AdminView
+from acl.http.refusals import refusals_as_problems
 from acl.http.request_callers import installation_admin
 from acl.models import Space
 from marketplace.installs import install_requests, integration_management
@@ -18,10 +19,10 @@ from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
     PREVIEW_FIELDS,
     PROBLEMS,
+    REFUSALS,
     all_installations,
     get_installation,
     installation_response,
-    map_refusals,
     read_idempotency_key,
     validate,
 )
@@ -34,6 +35,7 @@ MOST_INSTALLATIONS = 200
 _ENDED = (
     *(Installation.State.READY, Installation.State.FAILED, Installation.State.CANCELLED),
     Installation.State.NEEDS_APPROVAL,
+    Installation.State.NEEDS_SECRET,
 )
 
 
@@ -64,7 +66,7 @@ class InstallationsView(AdminView):
         permission to install programs, and `confirmed`. 409 if the address has changed since it was
         shown."""
         wanted = validate(bodies.StartSerializer, request.data)
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             installation = install_requests.start_install(
                 by=installation_admin(request),
                 descriptor=integration_management.descriptor_of_listing(*_listing(wanted)),
@@ -93,7 +95,7 @@ class PreviewView(AdminView):
         listing, version = _listing(wanted)
         descriptor = integration_management.descriptor_of_listing(listing, version)
         digest = ""
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             if descriptor.transport == "stdio":
                 digest = install_requests.check_program(descriptor).digest
             elif descriptor.transport:
@@ -131,7 +133,7 @@ class InstallationView(AdminView):
         """Enable or disable the integration, with effect from the next request."""
         wanted = validate(bodies.ChangeSerializer, request.data)
         installation = get_installation(pk)
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             integration_management.set_enabled(
                 by=installation_admin(request),
                 integration=installation.integration,

@@ -1,8 +1,6 @@
 """Helpers of the installation endpoints: parsing requests, mapping errors, building responses."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.http.problems import CONTENT_TYPE
-from acl.http.refusals import Conflict, Unprocessable
+from acl.http.refusals import Conflict, Refusals, Unprocessable
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
@@ -37,26 +35,27 @@ IDEMPOTENCY = OpenApiParameter(
 )
 
 
-@contextmanager
-def map_refusals() -> Iterator[None]:
-    """Map refusals of the services to HTTP errors."""
-    try:
-        yield
-    except (install_requests.AlreadyInstalledError, install_requests.InProgressError) as problem:
-        raise Conflict(str(problem) or None) from problem
-    except (integration_management.NotReadyError, install_requests.TargetChangedError) as problem:
-        raise Conflict(str(problem)) from problem
-    except install_requests.OtherRequestError as problem:
-        raise Unprocessable(str(problem)) from problem
-    except install_requests.ListingHeldError as problem:
-        raise exceptions.PermissionDenied(str(problem)) from problem
-    except install_requests.NotPermittedError as problem:
-        words = "This takes the permission to install programs, and the digest of the command."
-        raise exceptions.PermissionDenied(words) from problem
-    except (CommandNotAllowedError, EndpointNotAllowedError) as problem:
-        raise exceptions.ValidationError({"listing": [str(problem)]}) from problem
-    except UnusableSecretError as problem:
-        raise exceptions.ValidationError({"secrets": [str(problem)]}) from problem
+def _conflict(refused: Exception) -> Conflict:
+    return Conflict(str(refused) or None)
+
+
+def _invalid_listing(refused: Exception) -> exceptions.ValidationError:
+    return exceptions.ValidationError({"listing": [str(refused)]})
+
+
+_UNPERMITTED = "This takes the permission to install programs, and the digest of the command."
+REFUSALS: Refusals = {
+    install_requests.AlreadyInstalledError: _conflict,
+    install_requests.InProgressError: _conflict,
+    integration_management.NotReadyError: _conflict,
+    install_requests.TargetChangedError: _conflict,
+    install_requests.OtherRequestError: lambda refused: Unprocessable(str(refused)),
+    install_requests.ListingHeldError: lambda refused: exceptions.PermissionDenied(str(refused)),
+    install_requests.NotPermittedError: lambda _: exceptions.PermissionDenied(_UNPERMITTED),
+    CommandNotAllowedError: _invalid_listing,
+    EndpointNotAllowedError: _invalid_listing,
+    UnusableSecretError: lambda refused: exceptions.ValidationError({"secrets": [str(refused)]}),
+}
 
 
 def all_installations() -> QuerySet[Installation]:

@@ -7,8 +7,8 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView
-from acl.http.refusals import Conflict
+from acl.http.api_views import AdminView
+from acl.http.refusals import Conflict, refusals_as_problems
 from acl.http.request_callers import installation_admin
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
@@ -16,9 +16,9 @@ from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
     PREVIEW_FIELDS,
     PROBLEMS,
+    REFUSALS,
     get_installation,
     installation_response,
-    map_refusals,
     read_idempotency_key,
     validate,
 )
@@ -68,7 +68,7 @@ class RetryView(StepView):
         """Start over, optionally with bounds on the package's dependencies."""
         wanted = validate(bodies.RetrySerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             is_done = install_requests.retry_install(
                 by=by, installation=installation, constraints=wanted.get("constraints")
             )
@@ -107,7 +107,7 @@ class ConfirmView(StepView):
         """Confirm a command. `confirmed` is the `command_digest` that was shown."""
         wanted = validate(bodies.ConfirmSerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             is_done = install_requests.confirm_install(
                 by=by, installation=installation, confirmed=wanted["confirmed"]
             )
@@ -144,7 +144,7 @@ class UpdateView(AdminView):
         """Start the update. The current version stays in use until the new one is ready. An update
         with different tools waits for approval."""
         wanted = validate(bodies.UpdateSerializer, request.data)
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             installation = integration_management.start_update(
                 by=installation_admin(request),
                 integration=get_installation(pk).integration,
@@ -166,7 +166,7 @@ class RollBackView(AdminView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Start a rollback to the previous version, with its own files and tools."""
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             installation = integration_management.roll_back(
                 by=installation_admin(request), integration=get_installation(pk).integration
             )
@@ -185,7 +185,7 @@ class RepairView(AdminView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Fetch the same files again, for example after they were changed or lost."""
-        with map_refusals():
+        with refusals_as_problems(REFUSALS):
             installation = integration_management.repair(
                 by=installation_admin(request), integration=get_installation(pk).integration
             )

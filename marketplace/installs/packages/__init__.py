@@ -5,12 +5,4 @@ they fetch is untrusted. No code of a package runs before its server starts: no 
 script.
 """
 
-__all__ = [
-    "installed_package",
-    "npm",
-    "package_client",
-    "package_folders",
-    "package_problem",
-    "pypi",
-    "suggested_bounds",
-]
+__all__ = ["npm", "package_client", "package_folders", "package_result", "pypi", "suggested_bounds"]

@@ -10,10 +10,14 @@ from django.conf import settings
 
 from acl.platform.strict_json import write_json
 from catalog.formats.package_names import Package
-from marketplace.installs.packages.installed_package import Artefact, Installed
 from marketplace.installs.packages.package_client import Watch, run_client
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_problem import PackageProblemError, read_json
+from marketplace.installs.packages.package_result import (
+    Artefact,
+    Installed,
+    PackageProblemError,
+    read_json,
+)
 
 _LOCK = "package-lock.json"
 _MISSING = (
@@ -119,22 +123,22 @@ _KNOWN_ERRORS = (
     (
         re.compile(r"EINTEGRITY"),
         "package_changed",
-        "The registry gives another file than before under the same version. It is refused.",
+        "The registry returned a different file for the same version, so Pegboard refused it.",
     ),
     (
         re.compile(r"E404|ETARGET|ENOVERSIONS|No matching version"),
         "package_not_found",
-        "The registry has no such package, or no such version of it or of what it needs.",
+        "The registry does not have this package or version, or one of its dependencies.",
     ),
-    (re.compile(r"ERESOLVE"), "package_conflict", "What it needs cannot be had together."),
+    (re.compile(r"ERESOLVE"), "package_conflict", "Its dependencies conflict with each other."),
     (
         re.compile(r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET|network"),
         "index_not_reachable",
-        "The package registry could not be reached. Try again, or ask who runs this machine.",
+        "The package registry could not be reached. Try again, or ask your operator.",
     ),
     (
         re.compile(r"EBADENGINE|EBADPLATFORM"),
         "package_not_found",
-        "It is not made for this machine.",
+        "The package does not support this machine.",
     ),
 )

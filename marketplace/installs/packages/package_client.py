@@ -20,7 +20,7 @@ from django.conf import settings
 
 from catalog.servers.client import process_guard
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_problem import PackageProblemError
+from marketplace.installs.packages.package_result import PackageProblemError
 
 _LOOK_EVERY = 0.5
 _MEASURE_EVERY = 3.0
@@ -84,7 +84,7 @@ def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int,
         _end(process)
         output.join()
     if process.returncode == process_guard.TOO_MUCH_MEMORY:
-        raise PackageProblemError("package_too_large", "Fetching it took too much memory.")
+        raise PackageProblemError("package_too_large", "Fetching the package took too much memory.")
     return process.returncode, output.text
 
 
@@ -162,7 +162,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             if time.monotonic() > deadline:
                 raise PackageProblemError(
-                    "package_too_slow", "Fetching it took too long. Try again later."
+                    "package_too_slow", "Fetching the package took too long. Try again later."
                 ) from None
         for line in output.new_lines():
             watch.on_line(line)

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from catalog.formats.package_names import Package
-from marketplace.installs.packages.installed_package import Artefact, Installed
 from marketplace.installs.packages.package_client import Watch, run_client
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_problem import PackageProblemError, read_json
+from marketplace.installs.packages.package_result import (
+    Artefact,
+    Installed,
+    PackageProblemError,
+    read_json,
+)
 
-__all__ = ["find_newest_version", "install", "read_requirements"]
+__all__ = ["find_newest_version", "install", "read_modules", "read_requirements"]
 _REPORT = "report.json"
 
 
@@ -54,12 +58,22 @@ def read_requirements(package: Package, place: Place) -> list[str]:
     return list(own.requires or ()) if own else []
 
 
+def read_modules(place: Place) -> dict[str, set[str]]:
+    """Return the distributions that contain each top-level module."""
+    found: dict[str, set[str]] = {}
+    for one in importlib.metadata.distributions(path=_site_packages(place)):
+        for path in one.files or ():
+            if path.suffix == ".py":
+                found.setdefault(path.parts[0].removesuffix(".py"), set()).add(one.metadata["Name"])
+    return found
+
+
 def _make_environment(package: Package, place: Place, watch: Watch) -> None:
     code, output = run_client(
         [_python(package), "-I", "-m", "venv", "--without-pip", str(place.folder)], place, watch
     )
     if code:
-        words = "No Python environment can be made. Debian has it in the package python3-venv."
+        words = "Python cannot create virtual environments here. On Debian, install python3-venv."
         raise PackageProblemError("client_missing", words, output)
 
 
@@ -70,7 +84,7 @@ def _python(package: Package) -> str:
         return sys.executable
     found = shutil.which(f"python{package.python}")
     if found is None:
-        words = f"It wants Python {package.python}, which is not installed here. This is {own}."
+        words = f"It requires Python {package.python}, which is not installed here. This is {own}."
         raise PackageProblemError("client_missing", words)
     return found
 
@@ -132,11 +146,14 @@ def _program(package: Package, place: Place) -> str:
 
 
 def _distribution(package: Package, place: Place) -> importlib.metadata.Distribution | None:
-    folders = [str(path) for path in place.folder.glob("lib/python3.*/site-packages")]
-    for one in importlib.metadata.distributions(path=folders):
+    for one in importlib.metadata.distributions(path=_site_packages(place)):
         if _normal(one.metadata["Name"]) == _normal(package.name):
             return one
     return None
+
+
+def _site_packages(place: Place) -> list[str]:
+    return [str(path) for path in place.folder.glob("lib/python3.*/site-packages")]
 
 
 def _normal(name: str) -> str:
@@ -157,12 +174,12 @@ _KNOWN_ERRORS = (
     (
         re.compile(r"DO NOT MATCH THE HASHES"),
         "package_changed",
-        "The index gives another file than before under the same version. It is refused.",
+        "The index returned a different file for the same version, so Pegboard refused it.",
     ),
     (
         re.compile(r"ResolutionImpossible|conflicting dependencies"),
         "package_conflict",
-        "What it needs cannot be had together.",
+        "Its dependencies conflict with each other.",
     ),
     (
         re.compile(
@@ -170,7 +187,7 @@ _KNOWN_ERRORS = (
             r"|ProxyError"
         ),
         "index_not_reachable",
-        "The package index could not be reached. Try again, or ask who runs this machine.",
+        "The package index could not be reached. Try again, or ask your operator.",
     ),
     (
         re.compile(r"No matching distribution|Could not find a version"),

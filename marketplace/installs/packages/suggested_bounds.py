@@ -1,50 +1,89 @@
-"""Suggested bounds on dependencies of a package that crashes at its start.
+"""Suggested bounds on a dependency of a package that crashes at its start.
 
 Many packages require a minimum version of a library without an upper bound. They crash when the
-library's next major version is installed with them.
+library's next major version is installed with them. A bound is offered only if the traceback ends
+at that library, or in the package's own code at an object of the only library that can be meant;
+every other crash has an unknown cause.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
-_MOST = 3
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()]*)\)?\s*(;.*)?")
 _UPPER = re.compile(r"<|==|~=")
 _LOWER = re.compile(r">=?\s*(\d+)")
+# Python's messages about a module that is not there, or lacks what is imported from it.
+_FAILING_MODULE = re.compile(
+    r"^(?:ModuleNotFoundError: No module named"
+    r"|ImportError: cannot import name .{1,200}? from(?: partially initialized module)?"
+    r"|AttributeError: (?:partially initialized )?module) '([\w.]{1,200})'",
+    re.MULTILINE,
+)
+
+
+# An object of a library that is used otherwise than its new version allows.
+_FAILING_OBJECT = re.compile(
+    r"^AttributeError: '[\w.]{1,200}' object has no attribute '", re.MULTILINE
+)
+_LAST_FILE = re.compile(r'.*File "[^"]*?site-packages/(\w{1,200})[/.]', re.DOTALL)
 
 
 def suggest_bounds(
-    requirements: Iterable[str], versions: Mapping[str, str], output: str
+    requirements: Iterable[str],
+    versions: Mapping[str, str],
+    modules: Mapping[str, Iterable[str]],
+    output: str,
+    *,
+    package: str,
 ) -> list[str]:
-    """Return bounds such as `name<2` for libraries in a later major version than required.
+    """Return a bound such as `name<2` for the library at which the traceback ends, or nothing.
 
-    If the last output names some of them, only these; else up to three.
+    `modules` has the distributions of each top-level module. The library must be required without
+    an upper bound, and installed in a later major version than the one required: so it was
+    released after the package.
     """
-    found: dict[str, str] = {}
-    for requirement in requirements:
-        match = _REQUIREMENT.fullmatch(requirement)
-        if match is None or "extra ==" in (match.group(3) or "") or _UPPER.search(match.group(2)):
-            continue
-        name = _normal(match.group(1))
-        if bound := _bound(name, match.group(2), versions):
-            found[name] = bound
-    named = [name for name in found if _is_named(name, output)]
-    return [found[name] for name in named or found][:_MOST]
+    failing = _FAILING_MODULE.findall(output)
+    if not failing:
+        return _bounds_of_own_code(list(requirements), versions, modules, output, package)
+    holders = {_normal(name) for name in modules.get(failing[-1].partition(".")[0], ())}
+    # Distributions that share a namespace cannot be told apart.
+    if len(holders) != 1:
+        return []
+    installed = {_normal(name): version for name, version in versions.items()}
+    (holder,) = holders
+    bounds = (_bound(one, holder, installed.get(holder, "")) for one in requirements)
+    return [bound for bound in bounds if bound][:1]
 
 
-def _bound(name: str, asked: str, versions: Mapping[str, str]) -> str:
-    taken = {_normal(other): version for other, version in versions.items()}.get(name, "")
-    major = re.match(r"\d+", taken)
-    if major is None:
+def _bounds_of_own_code(
+    requirements: list[str],
+    versions: Mapping[str, str],
+    modules: Mapping[str, Iterable[str]],
+    output: str,
+    package: str,
+) -> list[str]:
+    """Return the bound of the one library that can be meant, if the package's own code failed."""
+    last = _LAST_FILE.match(output) if _FAILING_OBJECT.search(output) else None
+    own = {_normal(name) for name in modules.get(last.group(1), ())} if last else set()
+    if own != {_normal(package)}:
+        return []
+    installed = {_normal(name): version for name, version in versions.items()}
+    bounds = (
+        _bound(one, name, version) for one in requirements for name, version in installed.items()
+    )
+    found = [bound for bound in bounds if bound]
+    return found if len(found) == 1 else []
+
+
+def _bound(requirement: str, holder: str, taken: str) -> str:
+    match = _REQUIREMENT.fullmatch(requirement)
+    if match is None or _normal(match.group(1)) != holder:
         return ""
-    lower = _LOWER.search(asked)
-    major_required = int(lower.group(1)) if lower else int(major.group()) - 1
-    return f"{name}<{major_required + 1}" if 0 <= major_required < int(major.group()) else ""
-
-
-def _is_named(name: str, text: str) -> bool:
-    module = re.escape(name).replace(r"\-", "[-_]")
-    return re.search(rf"(?<![\w-]){module}(?![\w-])", text, re.IGNORECASE) is not None
+    asked, lower = match.group(2), _LOWER.search(match.group(2))
+    if "extra ==" in (match.group(3) or "") or _UPPER.search(asked) or lower is None:
+        return ""
+    required, major = int(lower.group(1)), re.match(r"\d+", taken)
+    return f"{holder}<{required + 1}" if major and required < int(major.group()) else ""
 
 
 def _normal(name: str) -> str:

@@ -1,9 +1,16 @@
 """Page that starts an installation: shows its needs and effects, receivers, and the command."""
 
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import Group
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
+from acl.models import Space
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, posted
 from catalog.servers.client.launch_rules import CommandNotAllowedError
@@ -11,6 +18,7 @@ from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.install_preparation import (
     Prepared,
     Receivers,
+    Variable,
     find_receivers,
     prepare_install,
 )
@@ -24,13 +32,13 @@ from marketplace.installs.install_requests import (
     TargetChangedError,
     start_install,
 )
-from marketplace.installs.pages.install_forms import InstallForm
 from marketplace.listings.listing_details import listing_details
 from marketplace.listings.listing_reviews import review_of
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Installation
 
 MAX_PLACEHOLDERS = 20
+LONGEST_SECRET = 8_000
 _REFUSALS = (
     CommandNotAllowedError,
     EndpointNotAllowedError,
@@ -38,6 +46,50 @@ _REFUSALS = (
     TargetChangedError,
     OtherRequestError,
 )
+
+
+class InstallForm(forms.Form):
+    """Values of variables, receivers, and the confirmed command. `key` makes submits idempotent."""
+
+    key = forms.UUIDField()
+    groups = forms.ModelMultipleChoiceField(Group.objects.order_by("name", "pk"), required=False)
+    spaces = forms.ModelMultipleChoiceField(
+        Space.objects.filter(parent__isnull=False).order_by("pk"), required=False
+    )
+    confirmed = forms.CharField(required=False, max_length=64)
+
+    def __init__(self, *args: Any, prepared: Prepared, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared = prepared
+        self.settable = [one for one in prepared.variables if not one.refusal]
+        self.refused = [one for one in prepared.variables if one.refusal]
+        for variable in self.settable:
+            self.fields[_field_name(variable)] = forms.CharField(
+                required=False, max_length=LONGEST_SECRET, strip=True
+            )
+        self.new_key = self.data.get("key") or str(uuid.uuid4())
+
+    def clean_confirmed(self) -> str:
+        """Require the digest of the command as it was shown. The service compares addresses."""
+        confirmed: str = self.cleaned_data["confirmed"]
+        if self.prepared.target_digest:
+            return confirmed
+        if confirmed != self.prepared.digest:
+            raise forms.ValidationError(
+                _("Confirm the command.")
+                if not confirmed
+                else _("The command has changed. Review it again.")
+            )
+        return confirmed
+
+    def secrets(self) -> dict[str, str]:
+        """Return the values that were entered, by name."""
+        given = {one.name: self.cleaned_data[_field_name(one)] for one in self.settable}
+        return {name: value for name, value in given.items() if value}
+
+    def variable_fields(self) -> list[tuple[Variable, forms.BoundField]]:
+        """Return the variables with their fields. Entered values are never rendered again."""
+        return [(one, self[_field_name(one)]) for one in self.settable]
 
 
 @admins_only
@@ -66,9 +118,9 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         except NameTakenError as other:
             form.add_error(None, str(other))
         except AlreadyInstalledError:
-            form.add_error(None, "It is installed already, or being installed by somebody.")
+            form.add_error(None, _("It is already installed, or being installed."))
         except NotPermittedError:
-            form.add_error(None, "You may not install this. Nothing has begun.")
+            form.add_error(None, _("You are not allowed to install this."))
         except _REFUSALS as refused:
             form.add_error(None, str(refused))
         except InProgressError:
@@ -112,3 +164,7 @@ def _begin(request: PageRequest, prepared: Prepared, form: InstallForm) -> Insta
         confirmed=data["confirmed"],
         idempotency_key=str(data["key"]),
     )
+
+
+def _field_name(variable: Variable) -> str:
+    return f"variable-{variable.name}"

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from acl.pages.frame import PageRequest, frame_of, render_page
@@ -43,7 +44,7 @@ def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
         request,
         public_id,
         partial(confirm_install, confirmed=confirmed),
-        "Nothing was confirmed: the command is another one by now, or you may not install it.",
+        _("The command was not confirmed: it has changed, or you are not allowed to install it."),
     )
 
 
@@ -51,7 +52,7 @@ def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def approve(request: PageRequest, public_id: UUID) -> HttpResponse:
     """Approve the tools that were shown."""
-    return _act_and_show(request, public_id, approve_install, "It waits for nobody any longer.")
+    return _act_and_show(request, public_id, approve_install, _("Nothing is left to approve."))
 
 
 @admins_only
@@ -63,7 +64,10 @@ def retry(request: PageRequest, public_id: UUID) -> HttpResponse:
         request,
         public_id,
         partial(retry_install, constraints=offered),
-        "It could not be begun again: it is under way, done, or you may not install it.",
+        _(
+            "It could not be restarted. It may be in progress or done, or you are not allowed to "
+            "install it."
+        ),
     )
 
 
@@ -74,7 +78,7 @@ def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
     one = _find(public_id)
     if request.method == "POST":
         if not cancel_install(by=request.user, installation=one):
-            messages.warning(request, "It could not be cancelled: it has ended already.")
+            messages.warning(request, _("It could not be cancelled: it has already ended."))
         return redirect("installation", public_id)
     if one.state in ENDED:
         return redirect("installation", public_id)

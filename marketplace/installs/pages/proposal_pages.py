@@ -4,6 +4,8 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from acl.pages.frame import PageRequest, frame_of, render_page
@@ -24,7 +26,7 @@ from marketplace.installs.install_requests import (
 from marketplace.installs.proposal_install import install_proposed
 
 PAGE = 50
-TAKEN = "A server of this name is installed already, or being installed."
+TAKEN = gettext_lazy("A server of this name is already installed, or being installed.")
 
 
 @admins_only
@@ -49,14 +51,16 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
             return redirect("installation", begun.public_id)
         answer_proposal(by=request.user, proposal=proposal, approve=False, note=note)
     except AnsweredError:
-        return _show(request, problem="Somebody else has answered it.", status=409)
+        return _show(
+            request, problem=_("Someone else has already answered this proposal."), status=409
+        )
     except NameTakenError as other:
         return _show(request, problem=str(other), status=409)
     except (AlreadyInstalledError, InProgressError):
-        return _show(request, problem=TAKEN, status=409)
+        return _show(request, problem=str(TAKEN), status=409)
     except EndpointNotAllowedError as refused:
         return _show(request, problem=str(refused), status=409)
-    messages.success(request, f"{proposal.name} is declined.")
+    messages.success(request, _("%(name)s was declined.") % {"name": proposal.name})
     return redirect("proposals")
 
 

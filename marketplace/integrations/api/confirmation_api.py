@@ -9,7 +9,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView
+from acl.http.api_views import AdminView
 from acl.http.problems import CONTENT_TYPE
 from acl.http.refusals import Conflict
 from acl.http.request_callers import installation_admin
@@ -38,7 +38,7 @@ class TargetSerializer(serializers.Serializer[Any]):
     required_secrets = serializers.ListField(child=serializers.CharField())
     headers = serializers.DictField(child=serializers.CharField())
     came_from = serializers.CharField(help_text="The source that declared it.")
-    digest = serializers.CharField(help_text="To be sent back: names exactly this target.")
+    digest = serializers.CharField(help_text="Digest of this target. Send it back to confirm it.")
 
 
 class ConfirmationSerializer(StrictSerializer):
@@ -76,11 +76,13 @@ class ConfirmView(AdminView):
         try:
             by = installation_admin(request)
             if not confirm_integration(by=by, integration=row, confirmed=digest):
-                raise Conflict("It is confirmed already.")
+                raise Conflict("It is already confirmed.")
         except OtherTargetError:
-            raise Conflict("This is not what it reaches now: look at it again.") from None
+            raise Conflict("The target has changed. Look it up again.") from None
         except NotPermittedError:
-            raise exceptions.PermissionDenied("You may not start programs here.") from None
+            raise exceptions.PermissionDenied(
+                "You are not allowed to start programs on this machine."
+            ) from None
         except (CommandNotAllowedError, EndpointNotAllowedError) as refused:
             raise exceptions.ValidationError({"digest": [str(refused)]}) from None
         row.refresh_from_db()

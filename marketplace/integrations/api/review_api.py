@@ -1,27 +1,106 @@
 """REST endpoints for reviewing definitions, for admins."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions
+from rest_framework import exceptions, serializers
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.admin_api import AdminView
+from acl.http.api_views import AdminView
 from acl.http.problems import CONTENT_TYPE
-from acl.http.refusals import Conflict
+from acl.http.refusals import Conflict, Refusals, refusals_as_problems
 from acl.http.request_callers import installation_admin
-from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
-from catalog.models import Integration
+from acl.http.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from catalog.models import Definition, Integration
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
 from marketplace.integrations import review_decisions
-from marketplace.integrations.api import review_serializers as bodies
+from marketplace.listings.listing_serializers import FindingSerializer
 
+MOST_DECISIONS = 1_000
 MOST_SHOWN = 100
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
+
+
+class FieldSerializer(serializers.Serializer[Any]):
+    """A field, with hidden characters escaped."""
+
+    field = serializers.CharField(source="label")
+    changed = serializers.BooleanField(source="is_changed")
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+class DefinitionSerializer(serializers.Serializer[Any]):
+    """A tool's definition beside the approved one."""
+
+    name = serializers.CharField()
+    standing = serializers.ChoiceField(["new", "changed", "returned", "gone", "rejected"])
+    seen = serializers.CharField(help_text="Digest of this text. Send it back with the decision.")
+    origin = serializers.ChoiceField(
+        [value for value, _ in Definition.Origin.choices], help_text="Origin of the definition."
+    )
+    file = serializers.CharField(
+        source="source", help_text="The file that it was read from, or empty."
+    )
+    problem = serializers.CharField(help_text="Reason why it cannot be stored, or empty.")
+    findings = FindingSerializer(many=True)
+    differences = FieldSerializer(many=True, source="fields")
+
+
+class ReviewSerializer(serializers.Serializer[Any]):
+    """Definitions of an integration to review."""
+
+    integration = serializers.CharField()
+    waiting = serializers.IntegerField()
+    is_update = serializers.BooleanField(help_text="Whether an update waits for this review.")
+    seen = serializers.CharField(help_text="Digest of all that is pending, to approve it together.")
+    about = FindingSerializer(many=True, help_text="Findings about the server itself.")
+    definitions = DefinitionSerializer(many=True)
+
+
+class DecisionSerializer(StrictSerializer):
+    """Definitions with the digests that were seen."""
+
+    definitions = serializers.DictField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}$"),
+        required=False,
+        help_text="`seen` of each definition, by its name.",
+    )
+
+
+class ApprovalSerializer(DecisionSerializer):
+    """Definitions to approve: some, or all pending ones."""
+
+    seen = Text(
+        max_length=64,
+        required=False,
+        help_text="`seen` of the review: approves all of it.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require exactly one of `definitions` and `seen`."""
+        if bool(attrs.get("definitions")) == bool(attrs.get("seen")):
+            raise serializers.ValidationError("Give either `definitions` or `seen`.")
+        return attrs
+
+
+class RejectionSerializer(DecisionSerializer):
+    """Definitions to reject."""
+
+    definitions = serializers.DictField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}$"),
+        allow_empty=False,
+        help_text="`seen` of each definition, by its name.",
+    )
+
+
+class ReviewedSerializer(serializers.Serializer[Any]):
+    """Number of decisions, and of definitions that still wait."""
+
+    decided = serializers.IntegerField()
+    waiting = serializers.IntegerField()
 
 
 class ReviewView(AdminView):
@@ -30,8 +109,8 @@ class ReviewView(AdminView):
     @extend_schema(
         operation_id="review_integration",
         tags=["Integrations"],
-        summary="Definitions that wait, beside what was approved",
-        responses={200: bodies.ReviewSerializer, **_PROBLEMS},
+        summary="List definitions to review, beside the approved ones",
+        responses={200: ReviewSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the first hundred definitions; `waiting` counts all."""
@@ -45,7 +124,7 @@ class ReviewView(AdminView):
             "about": review_decisions.about_server(row),
             "definitions": [make() for make in found.changes[:MOST_SHOWN]],
         }
-        return Response(bodies.ReviewSerializer(told).data)
+        return Response(ReviewSerializer(told).data)
 
 
 class ApproveView(AdminView):
@@ -55,15 +134,15 @@ class ApproveView(AdminView):
         operation_id="approve_definitions",
         tags=["Integrations"],
         summary="Approve definitions as they were seen",
-        request=bodies.ApprovalSerializer,
-        responses={200: bodies.ReviewedSerializer, **_PROBLEMS},
+        request=ApprovalSerializer,
+        responses={200: ReviewedSerializer, **_PROBLEMS},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Approve definitions; 409 and no change if a definition has changed since it was seen."""
         row = get_object_or_404(Integration, slug=slug)
-        wanted = _valid(bodies.ApprovalSerializer, request.data)
+        wanted = _valid(ApprovalSerializer, request.data)
         by = installation_admin(request)
-        with _refusals_as_problems():
+        with refusals_as_problems(_REFUSALS):
             if wanted.get("seen"):
                 decided = review_decisions.approve_all(by=by, integration=row, seen=wanted["seen"])
             else:
@@ -78,38 +157,34 @@ class RejectView(AdminView):
     @extend_schema(
         operation_id="reject_definitions",
         tags=["Integrations"],
-        summary="Keep definitions out until their server says something else",
-        request=bodies.RejectionSerializer,
-        responses={200: bodies.ReviewedSerializer, **_PROBLEMS},
+        summary="Reject definitions until their server changes them",
+        request=RejectionSerializer,
+        responses={200: ReviewedSerializer, **_PROBLEMS},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """409 where the server says something else by now."""
+        """Reject definitions; 409 if a definition has changed since it was seen."""
         row = get_object_or_404(Integration, slug=slug)
-        seen = _valid(bodies.RejectionSerializer, request.data)["definitions"]
-        with _refusals_as_problems():
+        seen = _valid(RejectionSerializer, request.data)["definitions"]
+        with refusals_as_problems(_REFUSALS):
             by = installation_admin(request)
             decided = len(review_decisions.keep_out(by=by, integration=row, seen=seen))
         return _decided(row, decided)
 
 
-@contextmanager
-def _refusals_as_problems() -> Iterator[None]:
-    try:
-        yield
-    except ChangedSinceError:
-        raise Conflict("This is not what waits now: look at it again.") from None
-    except NotReadableError as problem:
-        raise Conflict(str(problem)) from None
+_REFUSALS: Refusals = {
+    ChangedSinceError: lambda _: Conflict("The definitions have changed. Look them up again."),
+    NotReadableError: lambda problem: Conflict(str(problem)),
+}
 
 
 def _decided(row: Integration, decided: int) -> Response:
     waiting = review_decisions.to_review(row, review_decisions.waiting_install(row)).waiting
-    return Response(bodies.ReviewedSerializer({"decided": decided, "waiting": waiting}).data)
+    return Response(ReviewedSerializer({"decided": decided, "waiting": waiting}).data)
 
 
 def _valid(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
     checked = serializer(data=data)
     checked.is_valid(raise_exception=True)
-    if len(checked.validated_data.get("definitions", ())) > bodies.MOST:
-        raise exceptions.ValidationError({"definitions": [f"At most {bodies.MOST}."]})
+    if len(checked.validated_data.get("definitions", ())) > MOST_DECISIONS:
+        raise exceptions.ValidationError({"definitions": [f"At most {MOST_DECISIONS}."]})
     return dict(checked.validated_data)

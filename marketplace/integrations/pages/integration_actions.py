@@ -1,11 +1,15 @@
 """Actions on an integration: check, enable, update, roll back, repair, uninstall."""
 
+from typing import Any
 from uuid import uuid4
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from acl.pages.frame import PageRequest, frame_of, render_page
@@ -20,9 +24,7 @@ from marketplace.installs.install_requests import (
     TargetChangedError,
     retry_install,
 )
-from marketplace.integrations.health_check_request import check_now
-from marketplace.integrations.integration_details import health_of
-from marketplace.integrations.pages.integration_forms import UninstallForm
+from marketplace.integrations.server_health import check_now, health_of
 from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation
 
@@ -36,6 +38,25 @@ _REFUSED = (
 )
 
 
+class UninstallForm(forms.Form):
+    """Confirmation by typing the integration's name."""
+
+    name = forms.CharField(
+        max_length=48, error_messages={"required": gettext_lazy("Type its name to confirm.")}
+    )
+
+    def __init__(self, *args: Any, integration: Integration, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._slug = integration.slug
+
+    def clean_name(self) -> str:
+        """Accept only the exact name."""
+        name = str(self.cleaned_data["name"])
+        if name != self._slug:
+            raise forms.ValidationError(_("The name does not match. Type it exactly as shown."))
+        return name
+
+
 @admins_only
 @require_POST
 def check(request: PageRequest, slug: str) -> HttpResponse:
@@ -43,7 +64,7 @@ def check(request: PageRequest, slug: str) -> HttpResponse:
     row = get_object_or_404(Integration, slug=slug)
     newest = health_of(row).newest
     if not check_now(by=request.user, integration=row):
-        messages.warning(request, "The queue is away: nobody could be asked to look.")
+        messages.warning(request, _("The check could not be queued. Is Redis running?"))
         return redirect("integration", slug)
     return redirect(f"{reverse('integration', args=[slug])}?since={newest}#health")
 
@@ -59,8 +80,12 @@ def switch(request: PageRequest, slug: str) -> HttpResponse:
     except integration_management.NotReadyError as problem:
         messages.warning(request, str(problem))
     else:
-        told = "can be used again." if on else "is switched off: nobody can use it."
-        messages.success(request, f"{row.title} {told}")
+        done = (
+            _("%(title)s was switched on.")
+            if on
+            else _("%(title)s was switched off. Nobody can use it.")
+        )
+        messages.success(request, done % {"title": row.title})
     return redirect("integration", slug)
 
 
@@ -73,12 +98,12 @@ def retry(request: PageRequest, slug: str) -> HttpResponse:
     try:
         begun = last is not None and retry_install(by=request.user, installation=last)
     except NotPermittedError:
-        messages.warning(request, "You may not start programs on this machine.")
+        messages.warning(request, _("You are not allowed to start programs on this machine."))
         return redirect("integration", slug)
     if begun:
-        messages.success(request, "It begins again. Its progress stands below.")
+        messages.success(request, _("The installation has restarted. See its progress below."))
     else:
-        messages.warning(request, "There is nothing that could begin again.")
+        messages.warning(request, _("There is no installation to restart."))
     return redirect("integration", slug)
 
 
@@ -98,9 +123,9 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
                 idempotency_key=request.POST.get("key", "")[:255],
             )
         except _REFUSED as refusal:
-            problem = str(refusal) or "You may not start programs on this machine."
+            problem = str(refusal) or _("You are not allowed to start programs on this machine.")
         else:
-            messages.success(request, "The update has begun. Its progress stands below.")
+            messages.success(request, _("The update has started. See its progress below."))
             return redirect("integration", slug)
     context = {
         "integration": row,
@@ -125,9 +150,11 @@ def roll_back(request: PageRequest, slug: str) -> HttpResponse:
     try:
         integration_management.roll_back(by=request.user, integration=row)
     except _REFUSED as problem:
-        messages.warning(request, str(problem) or "You may not start programs on this machine.")
+        messages.warning(
+            request, str(problem) or _("You are not allowed to start programs on this machine.")
+        )
     else:
-        messages.success(request, "The version before comes back. Its progress stands below.")
+        messages.success(request, _("The rollback has started. See its progress below."))
     return redirect("integration", slug)
 
 
@@ -142,9 +169,11 @@ def repair(request: PageRequest, slug: str) -> HttpResponse:
     try:
         integration_management.repair(by=request.user, integration=row)
     except _REFUSED as problem:
-        messages.warning(request, str(problem) or "You may not start programs on this machine.")
+        messages.warning(
+            request, str(problem) or _("You are not allowed to start programs on this machine.")
+        )
     else:
-        messages.success(request, "It is put in place again. Its progress stands below.")
+        messages.success(request, _("The repair has started. See its progress below."))
     return redirect("integration", slug)
 
 
@@ -156,7 +185,7 @@ def uninstall(request: PageRequest, slug: str) -> HttpResponse:
     form = UninstallForm(posted(request), integration=row)
     if form.is_bound and form.is_valid():
         integration_management.uninstall(by=request.user, integration=row)
-        messages.success(request, f"{row.title} is gone.")
+        messages.success(request, _("%(title)s was uninstalled.") % {"title": row.title})
         return redirect("integrations")
     context = {
         "integration": row,

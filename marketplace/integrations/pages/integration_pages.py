@@ -2,19 +2,50 @@
 
 from collections.abc import Mapping
 
+from django import forms
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
+from catalog.embedding.configured_embedder import chosen_embedder_problem
+from catalog.models import Integration
 from marketplace.integrations.integration_details import Details, integration_details
-from marketplace.integrations.integration_list import list_integrations, rows_of
-from marketplace.integrations.pages.integration_forms import IntegrationsForm
+from marketplace.integrations.integration_list import (
+    IntegrationFilters,
+    list_integrations,
+    rows_of,
+)
 
 PAGE = 50
-MOST_LOOKS = 15  # for a new look at the server, two seconds apart
+MOST_POLLS = 15  # for the result of a requested check, two seconds apart
+SHOWN = [
+    ("", _("Any status")),
+    ("works", _("Ready")),
+    ("trouble", _("Failing")),
+    ("waiting", _("Needs approval")),
+    ("off", _("Off")),
+    ("update", _("Update available")),
+]
+KINDS = [("", _("All kinds")), *Integration.Kind.choices]
+
+
+class IntegrationsForm(forms.Form):
+    """Filters from the query string. Invalid values count as not set."""
+
+    q = forms.CharField(required=False, max_length=200)
+    kind = forms.ChoiceField(required=False, choices=KINDS)
+    show = forms.ChoiceField(required=False, choices=SHOWN)
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    def to_filters(self) -> IntegrationFilters:
+        """Return the cleaned values as filters."""
+        self.full_clean()
+        data = self.cleaned_data
+        return IntegrationFilters(data.get("q", ""), data.get("kind", ""), data.get("show", ""))
 
 
 @admins_only
@@ -22,10 +53,11 @@ MOST_LOOKS = 15  # for a new look at the server, two seconds apart
 def integrations(request: PageRequest) -> HttpResponse:
     """Show integrations that match the filters."""
     form = IntegrationsForm(request.GET)
-    found = Paginator(list_integrations(form.wanted()), PAGE)
+    found = Paginator(list_integrations(form.to_filters()), PAGE)
     page = found.get_page(form.cleaned_data.get("page"))
     context = {
         "form": form,
+        "embedder_problem": chosen_embedder_problem(),
         "rows": rows_of(list(page.object_list)),
         "count": found.count,
         "found": {"page": page.number, "pages": found.num_pages},
@@ -71,5 +103,5 @@ def _awaited(request: PageRequest) -> dict[str, int] | None:
     since, left = (request.GET.get(name, "") for name in ("since", "left"))
     if not since.isdecimal() or len(since) > 12:
         return None
-    looks = int(left) if left.isdecimal() and len(left) < 3 else MOST_LOOKS
-    return {"since": int(since), "left": min(looks, MOST_LOOKS) - 1} if looks else None
+    looks = int(left) if left.isdecimal() and len(left) < 3 else MOST_POLLS
+    return {"since": int(since), "left": min(looks, MOST_POLLS) - 1} if looks else None

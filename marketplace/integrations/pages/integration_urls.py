@@ -3,12 +3,10 @@
 from django.urls import path
 
 from marketplace.integrations.pages import (
-    confirmation_page,
     integration_actions,
     integration_pages,
-    review_page,
-    secret_pages,
-    shared_account_pages,
+    review_pages,
+    shared_credential_pages,
 )
 
 urlpatterns = [
@@ -17,11 +15,11 @@ urlpatterns = [
     path("integrations/<slug:slug>/check/", integration_actions.check, name="integration-check"),
     path(
         "integrations/<slug:slug>/confirm/",
-        confirmation_page.confirm,
+        review_pages.confirm,
         name="integration-confirm",
     ),
-    path("integrations/<slug:slug>/review/", review_page.review, name="integration-review"),
-    path("integrations/<slug:slug>/review/decide/", review_page.decide, name="integration-decide"),
+    path("integrations/<slug:slug>/review/", review_pages.review, name="integration-review"),
+    path("integrations/<slug:slug>/review/decide/", review_pages.decide, name="integration-decide"),
     path("integrations/<slug:slug>/switch/", integration_actions.switch, name="integration-switch"),
     path("integrations/<slug:slug>/retry/", integration_actions.retry, name="integration-retry"),
     path("integrations/<slug:slug>/update/", integration_actions.update, name="integration-update"),
@@ -38,27 +36,27 @@ urlpatterns = [
     ),
     path(
         "integrations/<slug:slug>/secrets/",
-        secret_pages.secrets,
+        shared_credential_pages.secrets,
         name="integration-secrets",
     ),
     path(
         "integrations/<slug:slug>/sign-in/",
-        shared_account_pages.sign_in,
+        shared_credential_pages.sign_in,
         name="integration-sign-in",
     ),
     path(
         "integrations/<slug:slug>/sign-out/",
-        shared_account_pages.sign_out,
+        shared_credential_pages.sign_out,
         name="integration-sign-out",
     ),
     path(
         "integrations/<slug:slug>/client/",
-        shared_account_pages.client,
+        shared_credential_pages.client,
         name="integration-client",
     ),
     path(
         "integrations/<slug:slug>/own-secrets/",
-        secret_pages.own_secrets,
+        shared_credential_pages.own_secrets,
         name="integration-own-secrets",
     ),
 ]

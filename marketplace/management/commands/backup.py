@@ -17,7 +17,7 @@ KEYS = "The file contains no encryption keys: keep encryption_keys and secret_ke
 
 
 class Command(BaseCommand):
-    help = "Write the database to a file, with checksums; the keys of secrets are not included."
+    help = "Write the database to a file, with checksums. The keys of secrets are not included."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         if file.exists() and not options["replace"]:
-            raise CommandError(f"There is a file {file} already: name another, or add --replace.")
+            raise CommandError(f"{file} already exists: choose another name, or add --replace.")
         console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
         try:
             with Progress(console=console) as bars:

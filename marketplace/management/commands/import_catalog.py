@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.formats.descriptors import Renaming
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from marketplace.sources.catalog_import import Imported, import_loaded
@@ -85,17 +86,18 @@ def _summarize(imported: Imported) -> dict[str, Any]:
 
 def _print_summary(imported: Imported, console: Console) -> None:
     for defect in imported.defects:
-        console.print(f"[yellow]not loaded[/] {escape(str(defect))}")
+        done = "imported" if isinstance(defect, Renaming) else "not loaded"
+        console.print(f"[yellow]{done}[/] {escape(str(defect))}")
     registered, listings = imported.registered, imported.listings
     for name in registered.held:
-        console.print(f"[yellow]waits for a review[/] {escape(name)}")
+        console.print(f"[yellow]needs review[/] {escape(name)}")
     for slug in registered.unconfirmed:
         console.print(f"[yellow]not confirmed[/] {escape(slug)}")
     if registered.held:
-        console.print("An admin reviews them in the web, under Integrations, Review.")
+        console.print("An admin can review them on the website, under Integrations.")
     if registered.unconfirmed:
         console.print(
-            "Nothing is sent to them or started before an admin confirms them: in the web under "
+            "Pegboard does not contact or start them until an admin has confirmed them: under "
             "Integrations, or by POST /api/v1/integrations/SLUG/confirm."
         )
     console.print(
@@ -109,8 +111,9 @@ def _print_summary(imported: Imported, console: Console) -> None:
     )
     if listings.held:
         console.print(
-            f"{listings.held} listings are hidden from everybody but admins: review their texts in "
+            f"{listings.held} listings are hidden from everyone but admins: review their texts in "
             "the marketplace, under Held for review."
         )
     count = pending_embeddings().count()
-    console.print(f"{len(imported.defects)} defects; {count} vectors still to come")
+    lost = [defect for defect in imported.defects if not isinstance(defect, Renaming)]
+    console.print(f"{len(lost)} defects; {count} vectors pending")

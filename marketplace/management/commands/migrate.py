@@ -1,6 +1,6 @@
 """`manage.py migrate`, with a lock timeout, so that it never blocks a running Pegboard.
 
-A schema change waits for everybody who uses the table, and later requests queue behind it. So a
+A schema change waits for everyone who uses the table, and later requests queue behind it. So a
 migration that gets no lock within a second gives up, lets them pass, and tries again.
 It runs as the owner of the tables, and then sets the rights of the application's role.
 """

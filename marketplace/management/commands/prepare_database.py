@@ -27,8 +27,8 @@ _EXAMPLE = (
 
 class Command(BaseCommand):
     help = (
-        "Make the roles of DATABASE_URL and DATABASE_OWNER_URL and their database, as the "
-        "superuser of DATABASE_SUPERUSER_URL; existing tables change hands. It may be repeated."
+        "Create the roles of DATABASE_URL and DATABASE_OWNER_URL and their database, as the "
+        "superuser of DATABASE_SUPERUSER_URL; existing tables change hands. Safe to repeat."
     )
     requires_system_checks: list[str] = []  # the roles may not exist yet
     requires_migrations_checks = False
@@ -59,9 +59,9 @@ class Command(BaseCommand):
     def _prepare(self, app: LoginRole, owner: LoginRole, name: str) -> None:
         superuser = settings.DATABASE_SUPERUSER_URL
         if not superuser:
-            raise CommandError("DATABASE_SUPERUSER_URL is not set: name a superuser, or --print.")
+            raise CommandError("DATABASE_SUPERUSER_URL is not set: set it, or use --print.")
         if not (app.password and owner.password):
-            raise CommandError("DATABASE_URL and DATABASE_OWNER_URL need passwords to be set.")
+            raise CommandError("DATABASE_URL and DATABASE_OWNER_URL need passwords.")
         try:
             prepare_server(superuser, app=app, owner=owner, databases=[name])
         except psycopg.Error as problem:
@@ -81,6 +81,6 @@ def _statements(app: str, owner: str, name: str) -> Iterator[Statement]:
 
 def _parse_role(url: str, setting: str) -> tuple[LoginRole, str]:
     if not url:
-        raise CommandError(f"{setting} is not set: two roles are needed, as in {_EXAMPLE}.")
+        raise CommandError(f"{setting} is not set. Pegboard needs two roles, as in {_EXAMPLE}.")
     parts = dj_database_url.parse(url)
     return LoginRole(parts["USER"], parts["PASSWORD"]), parts["NAME"]

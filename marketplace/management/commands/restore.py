@@ -26,7 +26,7 @@ _REFUSED = (BackupDamagedError, CreateDatabaseDeniedError, RestoreRefusedError)
 
 
 class Command(BaseCommand):
-    help = "Restore a backup; a database that is in use is replaced in one step, and kept."
+    help = "Restore a backup. A database in use is replaced in one step, and kept."
     requires_system_checks: list[str] = []  # the tables may not exist yet
     requires_migrations_checks = False
 
@@ -77,7 +77,7 @@ def _describe(restored: RestoreResult) -> str:
             f"{restored.waited_seconds:.1f} s."
         )
     if restored.migrated:
-        lines.append(f"{len(restored.migrated)} migrations were run that the backup did not have.")
+        lines.append(f"{len(restored.migrated)} newer migrations were applied.")
     lines.append(
         f"{restored.secrets_readable} sealed secrets can be read, {restored.secrets_lost} cannot."
     )

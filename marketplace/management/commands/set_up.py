@@ -9,7 +9,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from catalog.embedding.shipped_model import is_prepared, prepare_model
+from catalog.embedding.configured_embedder import obvious_embedder_problem
+from catalog.embedding.shipped_model import is_prepared, prepare_float32_model, prepare_model
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.first_setup import (
     check_database,
@@ -22,9 +23,7 @@ from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 
 class Command(BaseCommand):
-    help = (
-        "Makes files and database ready; a new database gets the starter collection and an admin."
-    )
+    help = "Prepare files and database. A new database gets the starter collection and an admin."
     requires_system_checks: list[str] = []  # the tables may not exist yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -50,6 +49,10 @@ def _prepare_files(supervisor: Supervisor) -> None:
     if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
             prepare_model(root, trained=trained)
+    if problem := obvious_embedder_problem():
+        supervisor.say(f"Note: the chosen embedding model is not available. {problem}")
+    elif settings.PEGBOARD_EMBEDDER == "sentence-transformers":
+        prepare_float32_model(root, trained=trained)
     with supervisor.step("Static files"):
         collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
 

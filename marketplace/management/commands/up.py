@@ -34,13 +34,13 @@ _OWNER_VARIABLES = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
 
 
 class Command(BaseCommand):
-    help = "Starts Pegboard: database, queue, web and worker; Ctrl-C stops them all."
+    help = "Start Pegboard: database, queue, web server and worker. Ctrl-C stops them all."
     requires_system_checks: list[str] = []  # the database may not exist yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument(
-            "--host", default="127.0.0.1", help="0.0.0.0 to be reached from outside"
+            "--host", default="127.0.0.1", help="0.0.0.0 accepts connections from other machines"
         )
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
@@ -122,5 +122,5 @@ def _check_redis(url: str) -> str:
                 client.ping()
     except (redis.RedisError, ValueError) as problem:
         place = urlsplit(url).netloc.rpartition("@")[2] or url
-        raise CannotRun(f"Redis at {place} does not answer ({problem}).") from None
+        raise CannotRun(f"Redis at {place} does not respond ({problem}).") from None
     return url

@@ -1,10 +1,13 @@
-"""Backup and restore of the whole database."""
+"""Backup and restore of the whole database. Backups contain no keys, only their fingerprints."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -13,6 +16,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from acl.audit.recorder import record
 from acl.platform.redis_circuit import attempt
+from catalog.models import Secret
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError, known_keys
 from marketplace.operate.backups import postgres_programs
 from marketplace.operate.backups.backup_archive import check_archive, read_dump, write_archive
 from marketplace.operate.backups.database_swap import (
@@ -23,10 +28,10 @@ from marketplace.operate.backups.database_swap import (
     is_empty,
     swap_databases,
 )
-from marketplace.operate.backups.key_check import NO_KEY, missing_keys, secrets_by_key
 from marketplace.operate.roles.owner_role import as_owner
 
 Progress = Callable[[str, int, int], None]  # step, done, total
+NO_KEY = ""  # fingerprint of secrets that no known key opens
 
 
 def _ignore_progress(step: str, done: int, total: int) -> None:
@@ -197,3 +202,39 @@ def _clear_caches() -> None:
             redis.delete(key)
 
     attempt(forget, default=None)
+
+
+def secrets_by_key() -> dict[str, int]:
+    """Count secrets by the fingerprint of the key that opens them; "" if none does."""
+    keys, found = _keys_by_fingerprint(), Counter[str]()
+    for sealed in Secret.objects.order_by("pk").values_list("sealed", flat=True).iterator():
+        found[_find_key(bytes(sealed), keys)] += 1
+    return dict(sorted(found.items()))
+
+
+def missing_keys(needed: dict[str, int]) -> dict[str, int]:
+    """Return keys that are not configured here, with the number of secrets that need them."""
+    here = _keys_by_fingerprint()
+    return {name: count for name, count in needed.items() if name and name not in here}
+
+
+def _find_key(sealed: bytes, keys: dict[str, Fernet]) -> str:
+    for fingerprint, key in keys.items():
+        try:
+            key.decrypt(sealed)
+        except InvalidToken:
+            continue
+        return fingerprint
+    return NO_KEY
+
+
+def _keys_by_fingerprint() -> dict[str, Fernet]:
+    try:
+        return {_fingerprint(key): Fernet(key) for key in known_keys()}
+    except (SecretUnavailableError, ValueError):
+        return {}
+
+
+def _fingerprint(key: str) -> str:
+    """Hash a key of 32 random bytes, from which the hash reveals nothing."""
+    return hashlib.sha256(f"pegboard backup {key}".encode()).hexdigest()[:16]

@@ -8,6 +8,5 @@ __all__ = [
     "first_setup",
     "gunicorn_config",
     "pegboard_programs",
-    "server_passwords",
     "supervisor",
 ]

@@ -1,4 +1,7 @@
-"""The data folder: its layout and permissions, and a lock against a second Pegboard."""
+"""The data folder: layout, permissions, a lock against a second Pegboard, and passwords.
+
+The passwords of the embedded servers are in files that only their owner can read.
+"""
 
 import fcntl
 import hashlib
@@ -6,12 +9,16 @@ import os
 import re
 import secrets
 from pathlib import Path
+from urllib.parse import quote
 
 from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.roles.role_names import APP, OWNER
 
 # Socket paths are limited to 107 characters; our longest name in the folder has 20.
 # Other characters would need a different quoting in each URL.
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]{1,85}")
+_FILES = {APP: "database_password", OWNER: "database_owner_password"}
+_REDIS = "redis_password"
 
 
 def run_folder(data: Path) -> Path:
@@ -93,3 +100,43 @@ def read_or_create_key(data: Path, name: str) -> str:
         draft.write_text(secrets.token_urlsafe(50))
         draft.rename(file)
     return file.read_text().strip()
+
+
+def read_or_create_password(data: Path, role: str) -> str:
+    """Return the password of a database role; create it if missing."""
+    return read_or_create_key(data, _FILES[role])
+
+
+def read_or_create_redis_password(data: Path) -> str:
+    """Return the password of Redis; create it if missing."""
+    return read_or_create_key(data, _REDIS)
+
+
+def database_url(data: Path, database: str, role: str, password: str) -> str:
+    """Return a URL of the embedded Postgres."""
+    return f"postgresql://{role}:{password}@{quote(str(run_folder(data)), safe='')}/{database}"
+
+
+def redis_url(data: Path, password: str) -> str:
+    """Return the REDIS_URL of the embedded Redis."""
+    return f"unix://:{password}@{run_folder(data) / 'redis.sock'}"
+
+
+def known_database_url(data: Path, role: str) -> str:
+    """Return the database URL of a Pegboard that runs on the data folder.
+
+    The password is empty if there is none yet, or the data folder belongs to someone else.
+    """
+    return database_url(data, "pegboard", role, _read_password(data / _FILES[role]))
+
+
+def known_redis_url(data: Path) -> str:
+    """Return the Redis URL of a Pegboard that runs on the data folder."""
+    return redis_url(data, _read_password(data / _REDIS))
+
+
+def _read_password(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

@@ -27,9 +27,12 @@ from marketplace.operate.embedded.child_processes import (
     wait_for_leftovers,
     wait_until,
 )
-from marketplace.operate.embedded.data_folder import run_folder
+from marketplace.operate.embedded.data_folder import (
+    database_url,
+    read_or_create_password,
+    run_folder,
+)
 from marketplace.operate.embedded.server_account import ServerAccount, server_account
-from marketplace.operate.embedded.server_passwords import database_url, read_or_create_password
 from marketplace.operate.roles.role_names import APP, OWNER, TEMPLATE
 from marketplace.operate.roles.role_preparation import LoginRole, prepare_server
 

@@ -17,9 +17,12 @@ from marketplace.operate.embedded.child_processes import (
     wait_for_leftovers,
     wait_until,
 )
-from marketplace.operate.embedded.data_folder import run_folder
+from marketplace.operate.embedded.data_folder import (
+    read_or_create_redis_password,
+    redis_url,
+    run_folder,
+)
 from marketplace.operate.embedded.server_account import ServerAccount, server_account
-from marketplace.operate.embedded.server_passwords import read_or_create_redis_password, redis_url
 
 # No eviction: the queue is in here beside the cache. Cached values have a time to live.
 _SETTINGS = {
@@ -80,11 +83,6 @@ class EmbeddedRedis:
     def url(self) -> str:
         """The REDIS_URL of this server."""
         return redis_url(self._data, read_or_create_redis_password(self._data))
-
-    @property
-    def celery_url(self) -> str:
-        """The URL in Celery's notation."""
-        return f"redis+{self.url.replace('unix', 'socket', 1)}"
 
     def is_ready(self) -> bool:
         """Return True if the server accepts commands, which it does not while it loads its file."""

@@ -23,7 +23,7 @@ def check_database() -> None:
     except OperationalError as problem:
         place = f"{connection.settings_dict['HOST']}:{connection.settings_dict['PORT'] or 5432}"
         raise CannotRun(
-            f"the database at {place} does not answer ({str(problem).strip()})."
+            f"the database at {place} does not respond ({str(problem).strip()})."
         ) from None
 
 

@@ -29,11 +29,13 @@ def post_worker_init(worker: object) -> None:
     # Imported here, because the applications are loaded only now.
     from django.db import connections
 
-    from acl.platform.garbage_collection import settle
-    from catalog.embedding.configured_embedder import warm_embedder
+    from acl.platform.garbage_collection import freeze_loaded_objects
+    from catalog.embedding.configured_embedder import start_embedder
+    from discovery.select.common_abilities import warm_common_abilities
     from discovery.select.small_talk import warm_small_talk
 
-    warm_embedder()
+    start_embedder()
     warm_small_talk()
+    warm_common_abilities()
     connections.close_all()
-    settle()
+    freeze_loaded_objects()

@@ -1,11 +1,16 @@
 """Incremental receiving of an HTTP request: takes bytes, gives a complete request or a refusal.
 
 Without I/O: the caller owns socket and clock. Only the framing is parsed here (RFC 9112, 6).
-gunicorn's parser reads the request again and decides everything else.
+gunicorn's parser reads the request again and decides everything else. Refusals become problem
+documents (RFC 9457).
 """
 
+import json
 import re
 from dataclasses import dataclass, field
+from uuid import uuid4
+
+from gunicorn.http import errors
 
 # Limit of all header fields together; gunicorn limits each line to 4,094 bytes within it.
 MOST_HEAD_BYTES = 65_536
@@ -17,6 +22,36 @@ _END_OF_LINE, _END_OF_HEAD = b"\r\n", b"\r\n\r\n"
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}+(?: |\Z)")
 _LENGTH = re.compile(rb"[0-9]{1,12}")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_TYPE = "urn:pegboard:problem:"
+# Like acl.http.problems, which needs Django.
+_KINDS = {
+    400: ("invalid-input", "The request is not valid"),
+    403: ("not-allowed", "Not allowed"),
+    408: ("timeout", "The request was sent too slowly"),
+    411: ("length-required", "The body needs a Content-Length"),
+    413: ("too-large", "The body is too large"),
+    414: ("too-long", "The request line is too long"),
+    417: ("expectation-failed", "The expectation cannot be met"),
+    429: ("too-many-requests", "Too many requests"),
+    431: ("headers-too-large", "The header fields are too large"),
+    500: ("internal-error", "Something went wrong inside Pegboard"),
+    501: ("not-implemented", "The transfer coding is not supported"),
+    505: ("version-not-supported", "Only HTTP/1.0 and HTTP/1.1 are supported"),
+}
+# gunicorn's exceptions; subclasses come first.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (errors.LimitRequestLine, 414),
+    (errors.LimitRequestHeaders, 431),
+    (errors.InvalidHTTPVersion, 505),
+    (errors.ExpectationFailed, 417),
+    (errors.UnsupportedTransferCoding, 501),
+    (errors.ForbiddenProxyRequest, 403),
+    (errors.ConfigurationProblem, 500),
+    (errors.ParseException, 400),
+    (errors.InvalidChunkSize, 400),
+    (errors.ChunkMissingTerminator, 400),
+    (errors.InvalidChunkExtension, 400),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +135,7 @@ class Intake:
         if coded:
             raise Refusal(411, "The body needs a Content-Length.")
         if len(lengths) > 1 or not all(_LENGTH.fullmatch(length) for length in lengths):
-            raise Refusal(400, "The Content-Length is not one number.")
+            raise Refusal(400, "The Content-Length is not a single number.")
         self.body_bytes = int(lengths[0]) if lengths else 0
         if self.body_bytes > self.most_body:
             raise Refusal(413, f"The body is larger than {self.most_body} bytes.")
@@ -111,3 +146,37 @@ class Intake:
 def _parse_field(line: bytes) -> tuple[bytes, bytes]:
     name, _, value = line.partition(b":")
     return name.strip().lower(), value.strip()
+
+
+def to_refusal(error: Exception) -> Refusal:
+    """Map an exception of gunicorn's parser to a refusal; 500 for anything else."""
+    # No detail: gunicorn's texts repeat parts of the request.
+    if isinstance(error, Refusal):
+        return error
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    return Refusal(status, "")
+
+
+def build_response(refusal: Refusal, *, retry_after: int = 0) -> bytes:
+    """Build the whole response. The connection closes after it."""
+    kind, title = _KINDS[refusal.status]
+    request_id = uuid4().hex
+    body = json.dumps(
+        {
+            "type": _TYPE + kind,
+            "title": title,
+            "status": refusal.status,
+            "detail": refusal.detail or f"{title}.",
+            "request_id": request_id,
+        }
+    ).encode()
+    lines = [
+        f"HTTP/1.1 {refusal.status} {title}",
+        "Content-Type: application/problem+json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        f"X-Request-ID: {request_id}",
+        "X-Content-Type-Options: nosniff",
+        *([f"Retry-After: {retry_after}"] if retry_after else []),
+    ]
+    return "\r\n".join((*lines, "", "")).encode("ascii") + body

@@ -21,8 +21,13 @@ from django.conf import settings
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from marketplace.operate.embedded.fair_turns import FairQueue
-from marketplace.operate.embedded.intake import CONTINUE, Intake, Refusal
-from marketplace.operate.embedded.refusals import build_response, to_refusal
+from marketplace.operate.embedded.intake import (
+    CONTINUE,
+    Intake,
+    Refusal,
+    build_response,
+    to_refusal,
+)
 
 DEFAULT_MAX_BODY = 1_048_576
 # Connections from one address that may be sending at once; beyond, the oldest is closed.
@@ -194,7 +199,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             self.log.error("Error handling a request", exc_info=exc)
         else:
             address = addr[0] if isinstance(addr, tuple) else ""
-            self.log.warning("Refused a request of %s: %s", address, type(exc).__name__)
+            self.log.warning("Refused a request from %s: %s", address, type(exc).__name__)
         with suppress(OSError):
             client.sendall(build_response(refusal))
 
@@ -222,11 +227,11 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             self._refuse_overload(connection)
 
     def _refuse_overload(self, connection: Connection) -> None:
-        detail = "Too many requests of this caller run and wait already."
+        detail = "Too many requests from this caller are already running or waiting."
         self._refuse(connection, Refusal(429, detail), retry_after=5)
 
     def _refuse(self, connection: Connection, refusal: Refusal, *, retry_after: int = 0) -> None:
-        self.log.info("Refused a request of %s: %s", connection.peer, refusal.status)
+        self.log.info("Refused a request from %s: %s", connection.peer, refusal.status)
         self._forget(connection)
         with suppress(OSError):
             connection.sock.setblocking(False)

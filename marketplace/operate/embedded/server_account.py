@@ -28,7 +28,7 @@ class ServerAccount:
         uid = os.geteuid() if self.uid is None else self.uid
         gid = os.getegid() if self.gid is None else self.gid
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.is_symlink():  # somebody else may have put it into /tmp
+        if folder.is_symlink():  # someone else may have put it into /tmp
             raise CannotRun(f"{folder} is a symbolic link: remove it.")
         try:
             if folder.stat().st_uid != uid:
@@ -36,7 +36,7 @@ class ServerAccount:
                     os.chown(path, uid, gid, follow_symlinks=False)
             folder.chmod(0o700)
         except PermissionError:
-            raise CannotRun(f"{folder} belongs to somebody else: remove it.") from None
+            raise CannotRun(f"{folder} belongs to another account: remove it.") from None
         return folder
 
 
@@ -61,7 +61,7 @@ def server_account(*reached: Path) -> ServerAccount:
             return account
     raise CannotRun(
         f"Postgres does not run as root, and the account 'nobody' cannot reach {hidden}: "
-        "run Pegboard as an ordinary user, or move it to a folder that everyone may enter, as /srv."
+        "run Pegboard as an ordinary user, or move it to a folder that all may enter, such as /srv."
     )
 
 

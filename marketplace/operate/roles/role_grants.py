@@ -6,6 +6,7 @@ That covers tables that a migration has just created, or that were restored.
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import pglock
 import psycopg
 from django.conf import settings
 from django.db import connections, transaction
@@ -30,7 +31,7 @@ def grant_rights(alias: str = "default") -> None:
     if app in ("", connection.settings_dict["USER"]):
         return
     with transaction.atomic(using=alias), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        pglock.advisory(_LOCK, using=alias, xact=True).acquire()
         tables = _read_names(cursor, _OWNED, [["r", "p"]])
         log = [table for table in _AUDIT_TABLES if table in tables]
         if log and _may_use_audit_role(cursor):

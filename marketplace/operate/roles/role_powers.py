@@ -1,6 +1,13 @@
-"""Rights of the application's role that it does not need, if an operator set no roles apart."""
+"""Rights of the application's role that it does not need, if an operator set no roles apart.
 
-from django.db import connection
+`manage.py check --deploy` warns of each.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Tags, Warning, register
+from django.db import DatabaseError, connection
 
 _POWERS = """
 SELECT current_user, role.rolsuper, role.rolcreaterole, coalesce(entry.owned, false)
@@ -10,7 +17,7 @@ FROM pg_roles role LEFT JOIN LATERAL (
 ) entry ON true
 WHERE role.rolname = current_user
 """
-REMEDY = "Set roles apart with `manage.py prepare_database` (docs/running.md)."
+REMEDY = "Use separate roles: see `manage.py prepare_database` in docs/running.md."
 
 
 def list_excess_rights() -> list[str]:
@@ -26,3 +33,17 @@ def list_excess_rights() -> list[str]:
     if owns_log:
         rights.append(f"the role {role} owns the audit log, and can disable its protection")
     return rights
+
+
+@register(Tags.database, deploy=True)
+def check_database_role(
+    app_configs: Any, databases: Sequence[str] | None = None, **options: Any
+) -> list[CheckMessage]:
+    """Return a warning for each right of the application's role that its work does not need."""
+    try:
+        powers = list_excess_rights()
+    except DatabaseError:
+        return []  # other checks report an unreachable database
+    return [
+        Warning(f"In the database, {power}.", hint=REMEDY, id="pegboard.W001") for power in powers
+    ]

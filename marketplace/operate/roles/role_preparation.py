@@ -133,7 +133,7 @@ def _with_values(text: str, *values: str) -> sql.Composed:
     return sql.SQL(text).format(*map(sql.Literal, values))
 
 
-# Revoke memberships that somebody once granted to the application's role.
+# Revoke memberships that someone once granted to the application's role.
 _REVOKE_MEMBERSHIPS = """
 DO $$ DECLARE given record; BEGIN
   FOR given IN SELECT roleid::regrole AS role, member::regrole AS member FROM pg_auth_members

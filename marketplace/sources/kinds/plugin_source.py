@@ -16,14 +16,13 @@ from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path
 from catalog.formats.text_cleanup import clean_name
-from catalog.servers.net.guarded_fetch import Bounds
+from catalog.servers.net.guarded_requests import Bounds
 from catalog.servers.net.outgoing_errors import OutgoingError
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.models import Listing
 from marketplace.sources.kinds.plugin_parts import plugin_parts, unsupported_parts
-from marketplace.sources.repositories import archive_url
 from marketplace.sources.source_files import keep_formats, load_files, read_readme
-from marketplace.sources.source_location import resolve_allowed_path
+from marketplace.sources.source_location import archive_url, resolve_allowed_path
 from marketplace.sources.source_problem import SourceProblemError
 from marketplace.sources.source_reader import MB, Reading, parse_source_json
 

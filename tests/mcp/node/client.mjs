@@ -16,7 +16,7 @@ console.log(
     tools: (await client.listTools()).tools.map((tool) => tool.name),
     found: await call("get_tool", { name: "gmail__send_email" }),
     foreign: await call("get_tool", { name: "payroll__pay" }),
-    executed: await call("execute_tool", { name: "gmail__send_email", params: { to: "bob" } }),
+    executed: await call("execute_tool", { name: "gmail__send_email", arguments: { to: "bob" } }),
   }),
 );
 await client.close();

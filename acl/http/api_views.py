@@ -1,0 +1,63 @@
+"""Base classes of API views: for a named caller, and for admins."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from acl.http.request_callers import caller_of, installation_admin
+from acl.http.strict_serializer import StrictSerializer, Text
+from acl.models import ApiKey
+from acl.rights.caller import Caller
+
+
+class CallerSerializer(StrictSerializer):
+    """Caller named in a request: a person, one of their groups, and one of its spaces."""
+
+    user = Text(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        help_text="The user's name. Without it the key's owner, or the person logged in.",
+    )
+    group = Text(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        help_text="The group's name. A key acts in its own group only.",
+    )
+    space = Text(
+        max_length=60,
+        required=False,
+        allow_blank=True,
+        help_text="The space's slug; without it the group's root.",
+    )
+
+
+class CallerView(APIView):
+    """Base view for a caller named in the query or the body."""
+
+    required_scope: str | dict[str, str] = ApiKey.Scope.DISCOVER
+
+    def read_parameters(
+        self, request: Request, data: Any, serializer_class: type[CallerSerializer]
+    ) -> tuple[Caller, dict[str, Any]]:
+        """Return the caller and the other validated parameters."""
+        serializer = serializer_class(data=data)
+        serializer.is_valid(raise_exception=True)
+        others = dict(serializer.validated_data)
+        named: dict[str, Any] = {
+            name: others.pop(name, None) or None for name in ("user", "group", "space")
+        }
+        return caller_of(request, **named), others
+
+
+class AdminView(APIView):
+    """Base view for admins: in a session, or with an admin's own key."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse everyone else before anything is read."""
+        super().initial(request, *args, **kwargs)
+        installation_admin(request)

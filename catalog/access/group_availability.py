@@ -1,0 +1,50 @@
+"""Availability in groups: in how many of the groups that a caller knows they may use a tool."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from acl.actor.chain import CredentialKind
+from acl.actor.request_context import current_chain
+from acl.platform.prepared_statements import rows_of
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog.querysets import TABLES
+
+
+def count_groups(caller: Caller, only: Iterable[int]) -> dict[int, int]:
+    """Return the number of groups by primary key, by two statements.
+
+    Only groups that the caller may know of count: their own, and of these only those that the key
+    of the request works in. A right within one space counts for its group.
+    """
+    wanted = list(only)
+    known = _known_groups(caller)
+    if not known:
+        return dict.fromkeys(wanted, 1)
+    everywhere = Caller(caller.user_id, known[0], None, tuple(known[1:]))
+    parameters = {**rights_parameters(everywhere), "only": wanted}
+    found = dict(rows_of(_count_sql(), parameters))
+    return {pk: found.get(pk, 1) for pk in wanted}
+
+
+def _known_groups(caller: Caller) -> list[int]:
+    credential = current_chain().credential
+    key = credential.id if credential.kind == CredentialKind.KEY else None
+    return [pk for (pk,) in rows_of(_KNOWN, {"user": caller.user_id, "key": key})]
+
+
+@cache
+def _count_sql() -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=True)}
+SELECT id, groups FROM usable WHERE id = ANY (%(only)s::bigint[])
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+_KNOWN = """
+SELECT mine.group_id FROM auth_user_groups mine
+WHERE mine.user_id = %(user)s::bigint AND (%(key)s::bigint IS NULL OR EXISTS (
+  SELECT FROM acl_apikey k WHERE k.id = %(key)s::bigint AND (k.all_groups OR EXISTS (
+    SELECT FROM acl_apikey_groups g WHERE g.apikey_id = k.id AND g.group_id = mine.group_id))))
+ORDER BY mine.group_id
+"""

@@ -1,0 +1,3 @@
+"""Life cycle of runtime capabilities: proposed, tried, approved, promoted, retired."""
+
+__all__ = ["expiry", "runtime_state"]

@@ -1,0 +1,95 @@
+"""Facts of readiness, as columns of the statements that read rights."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from acl.rights.approvers import who_approves_calls_of
+from catalog.readiness.approval_policy import asks_first_sql, policy_parameters
+from catalog.readiness.obstacles import Obstacle, obstacle_sql
+from catalog.readiness.readiness import Readiness, ToolReadiness
+
+# Names of the columns, in order.
+COLUMNS = ("asks_first", "obstacle", "runs_here", "failing_since", "for_staff")
+# The mode of a row `c` in statements that show few of the usable rows: a set, not a join.
+MODE_OF_ROW = "(CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 1) THEN 1 ELSE 2 END)"
+_own_tools: list[str] = []
+
+
+def facts_sql(
+    *, mode: str, capability: str = "c", integration: str = "i", user: str = "%(user)s::bigint"
+) -> str:
+    """Return the columns, over a row of capabilities joined with its integration.
+
+    `mode` is that of the rights; `user` is the person whose own secrets and accounts count.
+    """
+    asks_first = asks_first_sql(mode=mode, capability=capability, integration=integration)
+    obstacle = obstacle_sql(integration=integration, user=user)
+    runs_here = runs_here_sql(capability, integration)
+    return (
+        f"{asks_first} AS asks_first, CASE WHEN {capability}.available THEN {obstacle}"
+        f" ELSE {int(Obstacle.NOT_AVAILABLE)} END AS obstacle, {runs_here} AS runs_here,"
+        f" {integration}.failing_since, {for_staff_sql(user)} AS for_staff"
+    )
+
+
+def runs_here_sql(capability: str, integration: str) -> str:
+    """Return true where Pegboard carries out the call; otherwise it only describes the tool."""
+    return _RUNS_HERE.format(c=capability, i=integration)
+
+
+def for_staff_sql(user: str) -> str:
+    """Return true where the person may open the admin pages: once for the statement, not by row."""
+    return f"COALESCE((SELECT is_staff FROM auth_user WHERE id = {user}), false)"  # noqa: S608
+
+
+def facts_parameters() -> dict[str, Any]:
+    """Return the parameters of `facts_sql` beside those of the rights."""
+    return {**policy_parameters(), "own_tools": _own_tools}
+
+
+def readiness_from(values: Sequence[Any]) -> ToolReadiness:
+    """Return the readiness from the columns of one row."""
+    return make_readiness(*values)
+
+
+def make_readiness(
+    asks_first: bool,
+    obstacle: int,
+    runs_here: bool,
+    failing_since: datetime | None,
+    for_staff: bool,
+) -> ToolReadiness:
+    """Return the readiness from the values of the columns."""
+    return ToolReadiness(
+        bool(asks_first),
+        Obstacle(obstacle),
+        bool(runs_here),
+        failing_since,
+        for_staff=bool(for_staff),
+    )
+
+
+def tell_approvers(
+    found: Sequence[ToolReadiness], user_id: int, *, alone: bool = False
+) -> list[ToolReadiness]:
+    """Return them with who may approve the user's calls.
+
+    It is the same for all tools: one statement if any of them asks first, otherwise none. `alone`
+    as in `who_approves_calls_of`.
+    """
+    if not any(one.state is Readiness.ASKS_FIRST for one in found):
+        return list(found)
+    who = who_approves_calls_of(user_id, alone=alone)
+    return [replace(one, approver=who) for one in found]
+
+
+def register_own_tools(names: Sequence[str]) -> None:
+    """Register the built-in tools that Pegboard answers itself."""
+    _own_tools[:] = names
+
+
+# A server runs a tool, Pegboard returns a skill or answers itself; all else is described only.
+_RUNS_HERE = """({c}.kind = 'skill' OR ({i}.kind = 'mcp' AND {i}.transport <> '')
+    OR ({i}.kind = 'builtin' AND {c}.full_name = ANY (%(own_tools)s::text[])))"""

@@ -1,0 +1,87 @@
+"""Obstacles: what keeps an integration from carrying out a caller's calls.
+
+The SQL decides, in the statement that reads rights. Everything that shows, filters or runs a tool
+reads this one expression.
+"""
+
+from enum import IntEnum
+
+
+class Obstacle(IntEnum):
+    """The first thing in the way. The numbers are those that the SQL returns."""
+
+    NONE = 0
+    NOT_CONFIRMED = 1
+    NOT_CONNECTED = 2
+    OWN_SECRET = 3
+    SHARED_SECRET = 4
+    OWN_ACCOUNT = 5
+    SHARED_ACCOUNT = 6
+    NOT_ALLOWED = 7
+    FAILING = 8
+    NOT_AVAILABLE = 9  # of the tool itself, whatever its integration says
+
+    @property
+    def mended_by_caller(self) -> bool:
+        """Return True if the caller can remove it, by a secret or an account of their own."""
+        return self in {Obstacle.OWN_SECRET, Obstacle.OWN_ACCOUNT}
+
+
+# Server problems that only an admin can solve; retrying does not help.
+NEEDING_ADMIN = ("not_allowed", "files_changed")
+NEEDING_SIGN_IN = ("sign_in_needed",)
+
+
+def obstacle_sql(*, integration: str, user: str) -> str:
+    """Return the obstacle's number as an expression over a row of integrations.
+
+    `user` is the person whose own secrets and accounts count, as SQL; NULL counts shared ones only.
+    """
+    return _OBSTACLE.format(
+        i=integration,
+        user=user,
+        needing_admin=", ".join(f"'{reason}'" for reason in NEEDING_ADMIN),
+        needing_sign_in=", ".join(f"'{reason}'" for reason in NEEDING_SIGN_IN),
+        **{each.name.lower(): int(each) for each in Obstacle},
+    )
+
+
+def can_run_sql(*, integration: str, user: str) -> str:
+    """Return true where a call can be sent. A failing server may have recovered: it is tried."""
+    tried = f"{int(Obstacle.NONE)}, {int(Obstacle.FAILING)}"
+    return f"({obstacle_sql(integration=integration, user=user)}) IN ({tried})"
+
+
+# The order is that of a call's own checks, and cheap ones come first: most integrations need
+# neither secrets nor accounts. Personal values replace shared ones if the integration allows them.
+# A token is for one address only. EXISTS lets the planner hash a subquery that many rows ask.
+_OBSTACLE = """CASE
+  WHEN {i}.connection = 'disconnected' THEN {not_connected}
+  WHEN {i}.transport = '' THEN {none}
+  WHEN {i}.unconfirmed THEN {not_confirmed}
+  WHEN cardinality({i}.required_secrets) > 0 AND EXISTS (
+    SELECT FROM unnest({i}.required_secrets) needed (name) WHERE NOT EXISTS (
+      SELECT FROM catalog_secret own
+      WHERE own.integration_id = {i}.id AND own.name = needed.name
+        AND (own.user_id IS NULL OR ({i}.own_secrets AND own.user_id = {user}))))
+    THEN CASE WHEN {i}.own_secrets THEN {own_secret} ELSE {shared_secret} END
+  WHEN {i}.problem IN ({needing_admin}) THEN {not_allowed}
+  WHEN {i}.transport <> 'stdio' AND CASE
+      WHEN {i}.own_secrets AND EXISTS (SELECT FROM catalog_oauthconnection own
+          WHERE own.integration_id = {i}.id AND own.user_id = {user})
+        THEN EXISTS (SELECT FROM catalog_oauthconnection own
+          WHERE own.integration_id = {i}.id AND own.user_id = {user}
+            AND (own.problem <> '' OR own.endpoint <> {i}.endpoint))
+      WHEN {i}.own_secrets AND EXISTS (SELECT FROM catalog_secret own
+          WHERE own.integration_id = {i}.id AND own.user_id = {user}) THEN false
+      WHEN {i}.problem IN ({needing_sign_in}) THEN true
+      WHEN EXISTS (SELECT FROM catalog_oauthconnection shared
+          WHERE shared.integration_id = {i}.id AND shared.user_id IS NULL)
+        THEN EXISTS (SELECT FROM catalog_oauthconnection shared
+          WHERE shared.integration_id = {i}.id AND shared.user_id IS NULL
+            AND (shared.problem <> '' OR shared.endpoint <> {i}.endpoint))
+      ELSE {i}.own_secrets AND EXISTS (SELECT FROM catalog_oauthconnection other
+          WHERE other.integration_id = {i}.id) END
+    THEN CASE WHEN {i}.own_secrets THEN {own_account} ELSE {shared_account} END
+  WHEN {i}.connection = 'failing' THEN {failing}
+  ELSE {none} END"""

@@ -1,0 +1,131 @@
+"""Readiness of a tool: one of six states, each with its sentence."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.utils import timezone
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from acl.rights.approvers import WhoApproves
+from catalog.readiness.obstacles import Obstacle
+
+_A_MINUTE = timedelta(minutes=1)
+
+
+class Readiness(StrEnum):
+    """The outcome of a call at this moment."""
+
+    READY = "ready"
+    ASKS_FIRST = "asks_first"
+    NEEDS_YOU = "needs_you"
+    NEEDS_ADMIN = "needs_admin"
+    FAILING = "failing"
+    DESCRIBED_ONLY = "described_only"
+
+
+LABELS = {
+    Readiness.READY: gettext_lazy("Ready"),
+    Readiness.ASKS_FIRST: gettext_lazy("Asks first"),
+    Readiness.NEEDS_YOU: gettext_lazy("Needs you"),
+    Readiness.NEEDS_ADMIN: gettext_lazy("Needs an admin"),
+    Readiness.FAILING: gettext_lazy("Failing"),
+    Readiness.DESCRIBED_ONLY: gettext_lazy("Described only"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReadiness:
+    """The facts of one caller and tool, from which the state and its sentence follow."""
+
+    asks_first: bool = False
+    obstacle: Obstacle = Obstacle.NONE
+    runs_here: bool = True  # False: the application that asked carries out the call
+    failing_since: datetime | None = None
+    approver: WhoApproves = WhoApproves.ADMIN
+    for_staff: bool = False  # the caller may open the admin pages
+
+    @property
+    def state(self) -> Readiness:
+        """Return the state. What stops a call comes before what delays it."""
+        if self.obstacle is Obstacle.FAILING:
+            return Readiness.FAILING
+        if self.obstacle is not Obstacle.NONE:
+            mended = self.obstacle.mended_by_caller
+            return Readiness.NEEDS_YOU if mended else Readiness.NEEDS_ADMIN
+        if self.asks_first:
+            return Readiness.ASKS_FIRST
+        return Readiness.READY if self.runs_here else Readiness.DESCRIBED_ONLY
+
+    @property
+    def is_offered(self) -> bool:
+        """Return True if a call would be carried out, now or after an approval."""
+        return self.state not in {Readiness.NEEDS_YOU, Readiness.NEEDS_ADMIN, Readiness.FAILING}
+
+    @property
+    def runs_unasked(self) -> bool:
+        """Return True if a call is carried out at once, by Pegboard or by who asked."""
+        return self.is_offered and not self.asks_first
+
+    @property
+    def is_failing(self) -> bool:
+        """Return True if its server failed when it was last asked."""
+        return self.obstacle is Obstacle.FAILING
+
+    @property
+    def is_tried(self) -> bool:
+        """Return True if a call is sent at least: a failing server may have recovered."""
+        return self.is_offered or self.state is Readiness.FAILING
+
+    @property
+    def reason(self) -> str:
+        """Return why it is not simply ready, or ""."""
+        return "" if self.state is Readiness.READY else self.sentence
+
+    @property
+    def label(self) -> str:
+        """Return the state for a badge."""
+        return str(LABELS[self.state])
+
+    @property
+    def sentence(self) -> str:
+        """Return the reason in one sentence."""
+        if self.obstacle is Obstacle.FAILING:
+            return self._failing()
+        if self.obstacle is not Obstacle.NONE:
+            return str(_OBSTACLES[self.obstacle])
+        if self.asks_first:
+            return self._asking()
+        return str(_STATES[self.state])
+
+    def _asking(self) -> str:
+        approved = self.approver.of_each_call
+        return approved if self.runs_here else f"{approved} {_CARRIED_OUT}"
+
+    def _failing(self) -> str:
+        if self.failing_since is None or timezone.now() - self.failing_since < _A_MINUTE:
+            return _("Its server is failing.")
+        return _("Its server has been failing for %(time)s.") % {
+            "time": timesince(self.failing_since, depth=1)
+        }
+
+
+_STATES = {
+    Readiness.READY: gettext_lazy("It runs without asking."),
+    Readiness.DESCRIBED_ONLY: gettext_lazy(
+        "Pegboard only describes it: your application carries out its calls."
+    ),
+}
+_CARRIED_OUT = gettext_lazy("Your application carries it out.")
+_OBSTACLES = {
+    Obstacle.NOT_CONFIRMED: gettext_lazy("It was imported, and an admin must confirm it first."),
+    Obstacle.NOT_CONNECTED: gettext_lazy("Its server is not connected. An admin can connect it."),
+    Obstacle.OWN_SECRET: gettext_lazy("It needs a secret of yours."),
+    Obstacle.SHARED_SECRET: gettext_lazy("It needs a secret that an admin must set."),
+    Obstacle.OWN_ACCOUNT: gettext_lazy("It needs you to connect your account."),
+    Obstacle.SHARED_ACCOUNT: gettext_lazy("It needs an account that an admin must connect."),
+    Obstacle.NOT_ALLOWED: gettext_lazy("Pegboard may not start it. An admin can change that."),
+    Obstacle.NOT_AVAILABLE: gettext_lazy("It is not available at the moment."),
+}

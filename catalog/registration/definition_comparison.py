@@ -1,0 +1,277 @@
+"""Comparison of a server's definitions with the approved ones.
+
+New and changed texts wait in a `Definition`, so that none of them enters the catalogue. Meanwhile
+the approved capability is quarantined.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from acl.audit.recorder import record
+from catalog.formats.descriptors import Defect
+from catalog.locks import lock_catalog, lock_definitions
+from catalog.models import Capability, Definition, Integration
+from catalog.models.integration import ReviewState
+from catalog.registration.definition_acceptance import (
+    accept_definitions,
+    clear_proposal,
+    enable_capabilities,
+)
+from catalog.registration.definition_review import list_waiting
+from catalog.trust.findings import Finding, read_findings, requires_review, worst_first
+from catalog.trust.fingerprint import digest_text
+from catalog.trust.gate import Origin, UnreviewedDefinition, examine
+from catalog.trust.impersonation import find_namesakes, find_shadows
+from catalog.trust.scanner import scan_definition
+from catalog.trust.tool_list import Offered, read_offer, reconstruct_definition
+
+Standing = Definition.Standing
+GONE = "The server no longer lists this tool."
+
+
+@dataclass(slots=True)
+class StoredDefinitions:
+    """The outcome of storing a server's tools, by name.
+
+    `waiting` lists all tools that need a review, including earlier ones, with their findings;
+    `about` are findings about the server itself.
+    """
+
+    approved: int = 0
+    unchanged: int = 0
+    new: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+    waiting: dict[str, list[Finding]] = field(default_factory=dict)
+    about: list[Finding] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+
+    @property
+    def needs_review(self) -> bool:
+        """Return True if an admin must review something first."""
+        return bool(self.waiting) or requires_review(self.about)
+
+    @property
+    def summary(self) -> str:
+        """Return an English sentence for the stored progress."""
+        stored, waiting = self.approved + self.unchanged, len(self.waiting)
+        parts = [f"{_count(stored, 'tool')} stored"]
+        if waiting:
+            parts.append(f"{waiting} awaiting review ({_join_first(self.waiting)})")
+        parts += [one.told.rstrip(".") for one in self.about]
+        if self.gone:
+            parts.append(f"{len(self.gone)} no longer listed")
+        if self.defects:
+            parts.append(f"{_count(len(self.defects), 'defect')} found")
+        return ", ".join(parts) + "."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@transaction.atomic
+def store_definitions(
+    *,
+    integration: Integration,
+    tools: Iterable[Mapping[str, Any]],
+    by: User | None,
+    complete: bool = True,
+) -> StoredDefinitions:
+    """Compare a `tools/list` answer with the pinned definitions, and store it.
+
+    With `by`, someone installs: harmless tools are approved by the first installation. Without
+    `by`, everything new or changed waits. `complete` means that the whole list was read, so missing
+    tools are gone.
+    """
+    lock_definitions(integration.pk)
+    report = StoredDefinitions()
+    offered, report.defects = read_offer(integration, tools)
+    known = _load_definitions(integration, offered)
+    first = by is not None and not any(row.approved_hash for row in known.values())
+    differing: dict[str, Offered] = {}
+    for name, one in offered.items():
+        row = known.get(name)
+        if row is not None and row.approved_hash == one.digest:
+            _mark_unchanged(row, report, by)
+        elif row is not None and row.proposed_hash == one.digest:
+            _mark_still_proposed(row)
+        else:
+            differing[name] = one
+    accepted = _propose(integration, known, differing, report, own=set(offered), first=first)
+    if complete:
+        gone = [row for name, row in known.items() if name not in offered]
+        _mark_gone(gone, report)
+    _settle(integration, report)
+    if not first:
+        _record_differences(integration, report, by)
+    report.approved = len(accept_definitions(integration, accepted, by))
+    if first:
+        report.about = find_namesakes(integration)
+    report.waiting = {row.name: _findings(row) for row in list_waiting(integration)}
+    return report
+
+
+def _load_definitions(
+    integration: Integration, offered: Mapping[str, Offered]
+) -> dict[str, Definition]:
+    """Return definitions by name, creating them for capabilities stored before pinning existed."""
+    found = Definition.objects.filter(integration=integration).exclude(name="")
+    rows = {row.name: row for row in found}
+    unpinned = Capability.objects.filter(
+        integration=integration, kind=Capability.Kind.TOOL, state=ReviewState.APPROVED
+    ).exclude(action__in=list(rows))
+    for capability in unpinned.order_by("pk"):
+        text = _approved_text(capability, offered.get(capability.action))
+        rows[capability.action] = Definition.objects.create(
+            integration=integration,
+            name=capability.action,
+            standing=Standing.APPROVED,
+            approved=text,
+            approved_hash=digest_text(text),
+            approved_at=timezone.now(),
+        )
+    return rows
+
+
+def _approved_text(capability: Capability, offered: Offered | None) -> str:
+    """Return the server's text if it reads as stored, otherwise a reconstructed one."""
+    read = offered.descriptor if offered else None
+    if offered and read and read.definition_hash == capability.definition_hash:
+        return offered.text
+    return reconstruct_definition(capability)
+
+
+def _mark_unchanged(row: Definition, report: StoredDefinitions, by: User | None) -> None:
+    """Handle a tool whose text is the approved one.
+
+    After a different text it waits again, unless someone has just installed this version.
+    """
+    if row.standing == Standing.APPROVED:
+        report.unchanged += 1
+        return
+    if row.standing == Standing.GONE or by:
+        clear_proposal(row)
+        report.unchanged += 1
+    elif row.standing == Standing.RETURNED or not row.proposed:
+        return  # it waits already, or an admin rejected exactly this
+    else:
+        row.standing = Standing.RETURNED
+    report.returned.append(row.name)
+    row.save()
+
+
+def _mark_still_proposed(row: Definition) -> None:
+    """Handle a tool whose text is waiting already."""
+    if row.standing in (Standing.RETURNED, Standing.GONE):
+        row.standing = Standing.CHANGED
+        row.save(update_fields=["standing", "changed_at"])
+
+
+def _propose(
+    integration: Integration,
+    known: Mapping[str, Definition],
+    differing: Mapping[str, Offered],
+    report: StoredDefinitions,
+    *,
+    own: set[str],
+    first: bool,
+) -> list[Definition]:
+    """Store new and changed tools for review; return the ones a first installation may use."""
+    shadows = find_shadows(
+        integration, {name: one.definition for name, one in differing.items()}, own
+    )
+    accepted = []
+    for name, one in differing.items():
+        row = _store_proposal(integration, known.get(name), one, shadows[name])
+        if row is None:
+            continue
+        is_new = not row.approved_hash
+        (report.new if is_new else report.changed).append(name)
+        if first and is_new and not requires_review(_findings(row)):
+            accepted.append(row)
+    return accepted
+
+
+def _store_proposal(
+    integration: Integration, row: Definition | None, offered: Offered, shadows: list[Finding]
+) -> Definition | None:
+    """Store a proposed text; return None for an unreadable tool that nobody has."""
+    if offered.descriptor is None and (row is None or not row.approved_hash):
+        return None
+    row = row or Definition(integration=integration, name=offered.name)
+    row.standing = Standing.CHANGED if row.approved_hash else Standing.NEW
+    row.proposed, row.proposed_hash = offered.text, offered.digest
+    row.origin, row.source = Definition.Origin.SERVER, ""
+    row.findings = [finding.as_json() for finding in _examine(offered, shadows)]
+    faults = "; ".join(f"{one.field} {one.reason}" for one in offered.defects)
+    row.problem = "" if offered.descriptor else faults[:500]
+    row.save()
+    return row
+
+
+def _examine(offered: Offered, shadows: list[Finding]) -> list[Finding]:
+    noticed = [*offered.findings, *shadows]
+    if offered.descriptor is None:
+        return worst_first([*noticed, *scan_definition(offered.definition)])
+    return examine(
+        UnreviewedDefinition(offered.descriptor, Origin.SERVER, offered.definition, noticed)
+    )
+
+
+def _mark_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
+    """Mark approved tools as gone, so that they can return, and delete the others."""
+    for row in rows:
+        if row.origin != Definition.Origin.SERVER:
+            continue  # declared by another source; the server need not list it
+        if not row.approved_hash:
+            row.delete()
+        elif row.standing == Standing.APPROVED:
+            row.standing = Standing.GONE
+            row.save(update_fields=["standing", "changed_at"])
+            report.gone.append(row.name)
+
+
+def _settle(integration: Integration, report: StoredDefinitions) -> None:
+    """Quarantine capabilities whose definitions differ, and re-enable returned ones."""
+    rows = Definition.objects.filter(integration=integration)
+    rows = rows.exclude(approved_hash="").exclude(name="")
+    standing: dict[str, list[str]] = {}
+    for name, stands in rows.values_list("name", "standing"):
+        standing.setdefault(stands, []).append(name)
+    kept_out = (*Definition.WAITING, Standing.REJECTED)
+    out = [name for each in kept_out for name in standing.get(each, [])]
+    tools = Capability.objects.filter(integration=integration)
+    quarantined = tools.filter(action__in=out).exclude(state=ReviewState.QUARANTINED)
+    gone = tools.filter(action__in=standing.get(Standing.GONE, []), available=True)
+    if quarantined.exists() or gone.exists():
+        lock_catalog()
+        quarantined.update(state=ReviewState.QUARANTINED)
+        gone.update(available=False, unavailable_reason=GONE)
+    if report.returned:
+        back = [name for name in report.returned if name in standing.get(Standing.APPROVED, [])]
+        enable_capabilities(integration, back)
+
+
+def _record_differences(
+    integration: Integration, report: StoredDefinitions, by: User | None
+) -> None:
+    kinds = ("new", "changed", "gone", "returned")
+    details = {kind: names[:50] for kind in kinds if (names := getattr(report, kind))}
+    if details:
+        record(by=by, action="definition.differs", target=integration.slug, details=details)
+
+
+def _findings(row: Definition) -> list[Finding]:
+    return read_findings(row.findings)
+
+
+def _join_first(names: Iterable[str]) -> str:
+    first = [name or "its own description" for name in names]
+    return ", ".join(first[:5]) + (" …" if len(first) > 5 else "")

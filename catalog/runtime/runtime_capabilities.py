@@ -1,0 +1,247 @@
+"""Creating, replacing and retiring capabilities at runtime.
+
+Each group has an integration for each kind, restricted and granted to this group only. So rights,
+readiness, selection and holders treat these capabilities like all others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.audit.recorder import record
+from acl.platform.clock import database_now
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, IntegrationKind, Loaded
+from catalog.formats.runtime import normalize_runtime
+from catalog.lifecycle.runtime_state import (
+    IS_OVER,
+    LIVE,
+    NOT_OVER,
+    State,
+    expire,
+    is_shared,
+    move,
+    retire,
+)
+from catalog.locks import lock_catalog
+from catalog.models import Capability, Definition, Integration, RuntimeCapability
+from catalog.registration.register import register
+from catalog.trust.gate import Origin
+
+MOST_PER_GROUP = 500
+USUAL_LIFE = timedelta(days=30)
+# Fields of a request, as the reader of manifests calls them in its defects.
+_FIELDS = {
+    "displayName": "display_name",
+    "inputSchema": "input_schema",
+    "requiredTools": "required_tools",
+    "hasSideEffects": "has_side_effects",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The integration of a group's capabilities of one kind."""
+
+    suffix: str
+    kind: IntegrationKind
+    title: str
+
+
+_PLACES = {
+    "skill": _Place("skills", "skill", "Skills"),
+    "voice": _Place("voices", "voice", "Voice providers"),
+    # `builtin` is for what Pegboard itself answers.
+    "emergent-tool": _Place("tools", "extension", "Tools"),
+}
+
+
+class RefusedDefinitionError(Exception):
+    """A field of the definition is not valid."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+class ConflictError(Exception):
+    """The name is taken, the group has too many, or others use the capability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Owner and group of a capability to create, and the key that asks."""
+
+    owner: User
+    group: Group
+    key_id: int | None
+
+
+@transaction.atomic
+def create_capability(
+    *, maker: Maker, kind: str, name: str, fields: Mapping[str, Any], expires_at: datetime | None
+) -> RuntimeCapability:
+    """Store a new capability of the group as far as it passes the gate."""
+    loaded = _read(maker.group, kind, {**fields, "kind": kind, "name": name})
+    one = loaded.capabilities[0]
+    namesakes = RuntimeCapability.objects.filter(full_name=one.full_name)
+    # Before the catalogue write lock: `retire` takes the lock on definitions, which comes first.
+    for over in namesakes.filter(IS_OVER, state__in=LIVE):
+        expire(over)
+    lock_catalog()
+    if (row := namesakes.first()) is not None:
+        _check_free(row)
+    if _count_live(maker.group) >= MOST_PER_GROUP:
+        raise ConflictError(f"The group has {MOST_PER_GROUP} of them: retire some first.")
+    integration = _register(maker.owner, maker.group, loaded)
+    row, _ = RuntimeCapability.objects.update_or_create(
+        full_name=one.full_name,
+        defaults={
+            "integration": integration,
+            "name": one.action,
+            "group": maker.group,
+            "owner": maker.owner,
+            "key_id": maker.key_id,
+            "state": State.PROPOSED,
+            "expires_at": expires_at or database_now() + USUAL_LIFE,
+        },
+    )
+    _record("capability.propose", maker.owner, row, one)
+    return row
+
+
+@transaction.atomic
+def replace_capability(
+    *,
+    owner: int,
+    groups: tuple[int, ...],
+    full_name: str,
+    fields: Mapping[str, Any],
+    expires_at: datetime | None,
+) -> RuntimeCapability:
+    """Replace the definition of one's own capability; the same one again changes nothing.
+
+    A new definition is proposed again. One that others use cannot be replaced: they were given
+    the approved text.
+    """
+    lock_catalog()
+    own = _usable_own(owner, groups)
+    row = own.select_for_update(of=("self",)).get(full_name=full_name)
+    kind = kind_of(row.integration)
+    loaded = _read(row.group, kind, {**fields, "kind": kind, "name": row.name})
+    one = loaded.capabilities[0]
+    end = row.expires_at if row.expires_at is None else expires_at or row.expires_at
+    if _is_stored(row, one):
+        if end == row.expires_at:
+            return row
+        RuntimeCapability.objects.filter(pk=row.pk).update(expires_at=end, changed_at=Now())
+    else:
+        _check_unshared(row)
+        _register(row.owner, row.group, loaded)
+        move(row, State.PROPOSED, expires_at=end)
+    _record("capability.replace", row.owner, row, one)
+    row.refresh_from_db()
+    return row
+
+
+@transaction.atomic
+def retire_capability(*, owner: int, groups: tuple[int, ...], full_name: str) -> None:
+    """Retire one's own capability."""
+    # Not locked: `retire` takes the lock on definitions first, and compares.
+    row = _usable_own(owner, groups).get(full_name=full_name)
+    if not retire(by=row.owner, row=row):
+        raise RuntimeCapability.DoesNotExist
+
+
+def _usable_own(owner: int, groups: tuple[int, ...]) -> QuerySet[RuntimeCapability]:
+    rows = RuntimeCapability.objects.select_related("integration", "group", "owner")
+    return rows.filter(NOT_OVER, owner=owner, group__in=groups, state__in=LIVE)
+
+
+def _read(group: Group, kind: str, fields: Mapping[str, Any]) -> Loaded:
+    """Read a definition into the group's integration. Any defect refuses it."""
+    place = _PLACES[kind]
+    slug = f"team{group.pk}-{place.suffix}"
+    loaded = normalize_runtime(dict(fields), integration=slug)
+    for defect in loaded.defects:
+        raise RefusedDefinitionError(_FIELDS.get(defect.field, defect.field), defect.reason)
+    described = IntegrationDescriptor(
+        slug=slug,
+        kind=place.kind,
+        title=f"{place.title} of {group.name}"[:200],
+        description="Made at runtime by members of the group.",
+        source_ref={"format": "runtime", "group": group.pk},
+    )
+    return replace(loaded, integrations=(described,))
+
+
+def _register(by: User | None, group: Group, loaded: Loaded) -> Integration:
+    """Pass the definition through the gate; return its integration."""
+    described = loaded.integrations[0]
+    is_new = not Integration.objects.filter(slug=described.slug).exists()
+    report = register(
+        loaded,
+        by=by,
+        source=described.slug,
+        origin=Origin.RUNTIME,
+        came_from=f"runtime:{group.pk}",
+        # Later an admin may have revoked this grant: only a new integration gets it.
+        group=group if is_new else None,
+    )
+    for defect in report.defects:
+        # What is held for review is stored as proposed; everything else was left out.
+        if defect.field != "review":
+            raise RefusedDefinitionError(_FIELDS.get(defect.field, defect.field), defect.reason)
+    integration = Integration.objects.get(slug=described.slug)
+    if is_new:
+        # In the same transaction: open groups never see it.
+        Integration.objects.filter(pk=integration.pk).update(restricted=True)
+    return integration
+
+
+def _check_free(row: RuntimeCapability) -> None:
+    """Raise ConflictError unless the row was retired and its name may be used again."""
+    if row.state != State.RETIRED:
+        raise ConflictError("Your group has a capability of this name: choose another.")
+    if row.withdrawn:
+        raise ConflictError("An admin retired the capability of this name: choose another.")
+    if is_shared(row):
+        raise ConflictError("Rights of other groups name this capability: choose another name.")
+
+
+def _check_unshared(row: RuntimeCapability) -> None:
+    if row.state == State.PROMOTED or is_shared(row):
+        raise ConflictError(
+            "Others use it as it was approved: create one of another name, or ask an admin to"
+            " retire this one."
+        )
+
+
+def _is_stored(row: RuntimeCapability, one: Descriptor) -> bool:
+    """Return True if the last definition sent is this one, in use or waiting or rejected."""
+    at = Q(integration=row.integration_id)
+    pending = (*Definition.WAITING, Definition.Standing.REJECTED)
+    waiting = Definition.objects.filter(at, name=row.name, standing__in=pending).first()
+    if waiting is not None:
+        return waiting.proposed_hash == one.definition_hash
+    stored = Capability.objects.filter(at, identifier=one.identifier, available=True)
+    return stored.filter(definition_hash=one.definition_hash).exists()
+
+
+def _count_live(group: Group) -> int:
+    return RuntimeCapability.objects.filter(group=group, state__in=LIVE).count()
+
+
+def kind_of(integration: Integration) -> str:
+    """Return the kind of the runtime capabilities in this integration."""
+    return next(kind for kind, place in _PLACES.items() if place.kind == integration.kind)
+
+
+def _record(action: str, by: User | None, row: RuntimeCapability, one: Descriptor) -> None:
+    details = {"group": row.group.name, "definition": one.definition_hash}
+    record(by=by, action=action, target=row.full_name, details=details)

@@ -1,0 +1,111 @@
+"""Meta-tools that explore the catalogue: browse categories, search, read and call a tool."""
+
+from discovery.metatools.metatool import KIND, OFFSET, MetaTool, limit, text
+
+LIST_CATEGORIES = MetaTool(
+    name="list_categories",
+    title="List categories",
+    description=(
+        "List the categories of tools that this user has, each with how many it holds and some of "
+        "their names. Call it first when you do not know what there is."
+    ),
+)
+BROWSE_CATEGORY = MetaTool(
+    name="browse_category",
+    title="Browse a category",
+    description=(
+        "List the tools of one category, a line each, a page at a time. Call it when a category "
+        "fits the task and you do not know the tool yet."
+    ),
+    parameters={
+        "category": text("A name from list_categories.", 60),
+        "limit": limit(default=20, most=50),
+        "offset": OFFSET,
+    },
+    required=("category",),
+)
+
+
+SEARCH_TOOLS = MetaTool(
+    name="search_tools",
+    title="Search tools",
+    description=(
+        "Search all tools by what you want to do; the best match comes first. Call it when you "
+        "know the task and not the tool, and again in other words before you give up."
+    ),
+    parameters={
+        "query": {"type": "string", "description": "The task, in a few words."},
+        "kind": KIND,
+        "limit": limit(default=10, most=25),
+        "offset": OFFSET,
+    },
+    required=("query",),
+)
+# Offered in every turn, so each word of it costs tokens every time.
+DISCOVER_CAPABILITIES = MetaTool(
+    name="discover_capabilities",
+    title="Discover capabilities",
+    description="Find more tools, skills, channels by task, before saying that you cannot.",
+    parameters={"query": {"type": "string"}, "kind": KIND},
+    required=("query",),
+)
+
+
+FULL_NAME = "Full name, as listed or found."
+GET_TOOL = MetaTool(
+    name="get_tool",
+    title="Get a tool",
+    description=(
+        "Get what one tool is for and the schema of its arguments. Call it before execute_tool, "
+        "once for each tool."
+    ),
+    parameters={
+        "name": text(FULL_NAME, 200),
+        "detail": {
+            "type": "string",
+            "enum": ["micro_schema", "compact_schema", "full_schema"],
+            "default": "full_schema",
+            "description": "How much of the schema.",
+        },
+    },
+    required=("name",),
+)
+EXECUTE_TOOL = MetaTool(
+    name="execute_tool",
+    title="Execute a tool",
+    description=(
+        "Run a tool by its full name, with arguments that fit its schema. Call it after get_tool. "
+        "Some tools wait for a person: the status says so, and nothing has been done yet."
+    ),
+    parameters={
+        "name": text(FULL_NAME, 200),
+        "arguments": {"type": "object", "default": {}, "description": "The tool's arguments."},
+    },
+    required=("name",),
+    scope="execute",
+    side_effect="write",
+)
+GET_CALL = MetaTool(
+    name="get_call",
+    title="Get what came of a call",
+    description=(
+        "Ask what came of a call that was waiting for a person or was still running, by the "
+        "call_id that it was answered with. It does not run anything again."
+    ),
+    parameters={
+        "call_id": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+            "description": "The call_id, as answered.",
+        },
+        "wait": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 20,
+            "default": 0,
+            "description": "Seconds to wait for its end.",
+        },
+    },
+    required=("call_id",),
+    scope="execute",
+)

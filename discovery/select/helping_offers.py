@@ -1,0 +1,102 @@
+"""Offers of help where nothing fits: what the caller could install, mend, or look for.
+
+The marketplace registers its own when the app loads: it imports discovery, and not the other way
+round. Every offer names only what the caller may see already.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Literal
+
+from django.utils.translation import gettext as _
+
+from acl.platform.answer_model import Answer, Shown
+from acl.platform.prepared_statements import rows_of
+from acl.rights.caller import Caller
+from acl.rights.rights_statement import rights_parameters, rights_sql
+from catalog import lexical
+from catalog.embedding.query_vectors import EmbeddedTexts
+from catalog.querysets import TABLES
+
+Kind = Literal["listing", "not_working", "discovery", "request"]
+DISCOVERY_TOOL = "tool_discovery__find"
+MOST_OF_EACH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HelpOffer(Answer):
+    """Something that could help where nothing fits."""
+
+    kind: Annotated[
+        Kind,
+        Shown(
+            "A listing of the marketplace, a tool of the caller's that does not work now, the "
+            "discovery tool, or a request to the admins."
+        ),
+    ]
+    name: Annotated[str, Shown("A listing's slug or a tool's full name; empty for a request.")]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """An unmet message. `background` is the nearness of common abilities."""
+
+    message: str
+    caller: Caller
+    embedded: EmbeddedTexts | None
+    background: tuple[float, ...] | None
+
+
+Provider = Callable[[Unmet], Sequence[HelpOffer]]
+_providers: list[Provider] = []
+
+
+def register_help(provider: Provider) -> None:
+    """Register the function that finds help elsewhere; it takes a fixed number of statements."""
+    _providers[:] = [provider]
+
+
+def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
+    """Return what could help, most useful first. `discovery` is True if the tool is at hand."""
+    offers = [offer for provider in _providers for offer in provider(unmet)]
+    offers += _not_working(unmet)
+    if discovery:
+        offers.append(
+            HelpOffer(
+                "discovery", DISCOVERY_TOOL, _("Look for a tool in other words with this one.")
+            )
+        )
+    return (*offers, HelpOffer("request", "", _("Ask an admin for a tool that does this.")))
+
+
+def _not_working(unmet: Unmet) -> list[HelpOffer]:
+    """Return the caller's own tools that would fit by name, but do not work at the moment."""
+    words = {word for word in lexical.words(unmet.message) if len(word) > 2}
+    parameters = {
+        **rights_parameters(unmet.caller, unavailable=True),
+        "words": [f"%{word.replace('_', '')}%" for word in sorted(words)],
+    }
+    rows = rows_of(_broken(united=unmet.caller.is_united), parameters)
+    return [
+        HelpOffer(
+            "not_working",
+            full_name,
+            _("%(tool)s may fit, but does not work at the moment.") % {"tool": title or full_name},
+        )
+        for full_name, title in rows
+    ]
+
+
+# Prepared, since planning a statement about rights takes longer than running it.
+@cache
+def _broken(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT c.full_name, c.display_name FROM catalog_capability c
+JOIN catalog_integration i ON i.id = c.integration_id
+WHERE c.id IN (SELECT id FROM usable) AND (NOT c.available OR i.connection = 'disconnected')
+  AND (c.action ILIKE ANY(%(words)s::text[]) OR c.display_name ILIKE ANY(%(words)s::text[]))
+ORDER BY c.full_name, c.id LIMIT {MOST_OF_EACH}
+"""  # noqa: S608 - constants only

@@ -1,0 +1,22 @@
+"""Languages of the pages: English, and each language that has a catalogue of messages."""
+
+from pathlib import Path
+
+from django.conf.locale import LANG_INFO
+from django.utils.translation import to_language
+
+ENGLISH = ("en", "English")
+
+
+def available_languages(catalogues: Path) -> list[tuple[str, str]]:
+    """Return (code, name in that language), English first.
+
+    A compiled catalogue `<locale>/LC_MESSAGES/django.mo` is all that a language needs.
+    """
+    found = sorted(path.parts[-3] for path in catalogues.glob("*/LC_MESSAGES/django.mo"))
+    return [ENGLISH, *((code, _own_name(code)) for code in map(to_language, found))]
+
+
+def _own_name(code: str) -> str:
+    info = LANG_INFO.get(code, LANG_INFO.get(code.split("-")[0], {}))
+    return str(info.get("name_local", code))

@@ -1,0 +1,114 @@
+"""Checks of values in settings. They return "" or an error message, such as "must be …".
+
+URLs may contain passwords, so messages repeat no part of them, and none of a key.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable
+from email.utils import parseaddr
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+MAIL_SCHEMES = {"smtp", "smtp+tls", "smtps"}
+
+
+def no_postgres_url(text: str) -> str:
+    """Return "" for postgresql://user:password@host:5432/name, else an error message."""
+    parts = _parts(text)
+    if parts and parts.scheme in {"postgresql", "postgres"} and len(parts.path) > 1:
+        return ""
+    return "must be like postgresql://user:password@host:5432/name"
+
+
+def no_redis_url(text: str) -> str:
+    """Return "" for redis://host:6379/0, rediss:// or unix:///path, else an error message."""
+    parts = _parts(text)
+    if parts and parts.scheme in {"redis", "rediss"} and parts.hostname:
+        return ""
+    if parts and parts.scheme == "unix" and len(parts.path) > 1:
+        return ""
+    return "must be like redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket"
+
+
+def no_web_url(text: str) -> str:
+    """Return "" for https://host/path or http://host/path, else an error message."""
+    parts = _parts(text)
+    if parts and parts.scheme in {"https", "http"} and parts.hostname:
+        return ""
+    return "must begin with https:// or http:// and a host"
+
+
+def no_anchor(text: str) -> str:
+    """Return "" for an absolute path, `syslog` or a web address, else an error message."""
+    if text == "syslog" or (text.startswith("/") and len(text) > 1) or not no_web_url(text):
+        return ""
+    return "must be the whole path of a file, syslog, or an address that begins with https://"
+
+
+def no_mail_url(text: str) -> str:
+    """Return "" for smtp://user:password@host:port, smtp+tls:// or smtps://, else an error."""
+    parts = _parts(text)
+    if parts and parts.scheme in MAIL_SCHEMES and parts.hostname and not parts.path.strip("/"):
+        return ""
+    return "must be like smtp+tls://user:password@host:587, smtps://host:465 or smtp://host:25"
+
+
+def no_sender(text: str) -> str:
+    """Return "" for an e-mail address with or without a name, else an error message."""
+    name, _, domain = parseaddr(text)[1].rpartition("@")
+    if name and domain and "\n" not in text:
+        return ""
+    return "must be like Pegboard <pegboard@example.com>"
+
+
+def _parts(text: str) -> SplitResult | None:
+    """Split a URL; None if it is invalid or its port is."""
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018 - it raises
+    except ValueError:
+        return None
+    return parts
+
+
+def hosts_with_ports(texts: Iterable[str]) -> tuple[tuple[str, int | None], ...]:
+    """Split `mcp.internal`, `10.0.0.5:8080` or `[::1]:8080`; port None means any port."""
+    return tuple(_split(text) for text in texts)
+
+
+def no_hosts(text: str) -> str:
+    """Return "" if `text` lists hosts or host:port, else an error message."""
+    try:
+        pairs = hosts_with_ports(part.strip() for part in text.split(",") if part.strip())
+    except ValueError:
+        pairs = (("", None),)
+    if all(host and not set(host) & set("/@*?# ") for host, _ in pairs):
+        return ""
+    return "must be like mcp.internal, 10.0.0.5:8080, [::1]:8080"
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    if any(sign in text for sign in "/@?#"):
+        raise ValueError(text)
+    parts = urlsplit(f"//{text}")
+    return parts.hostname or "", parts.port
+
+
+def no_encryption_keys(text: str) -> str:
+    """Return "" if `text` lists valid keys, else an error message."""
+    if all(_is_key(part.strip()) for part in text.split(",") if part.strip()):
+        return ""
+    return "must be keys of 32 bytes each, in URL-safe base64"
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(base64.b64decode(text, altchars=b"-_", validate=True)) == 32
+    except (binascii.Error, ValueError):
+        return False
+
+
+def no_file(text: str) -> str:
+    """Return "" if `text` is an existing file, else an error message."""
+    return "" if Path(text).is_file() else f"must be a file that exists, not {text}"

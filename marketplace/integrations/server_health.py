@@ -1,0 +1,139 @@
+"""Health of a server: its latest checks, a bar chart of them, problems, and checks on request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+
+from acl.audit.recorder import record
+from acl.platform.jobs.task_names import CHECK_INTEGRATION
+from acl.platform.jobs.task_queue import send_now
+from catalog.models import HealthCheck, Integration
+from catalog.servers.client.server_problems import WORDS, Reason
+
+WIDTH, HEIGHT = 480, 56
+_GAP = 2
+_CHECKS, _TABLE, _PROBLEMS = 60, 20, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar for one check, oldest on the left."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    well: bool
+    tooltip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The bars, the number of passed checks, and the longest duration in milliseconds."""
+
+    bars: tuple[Bar, ...]
+    well: int
+    longest: int
+
+    @property
+    def count(self) -> int:
+        """Number of checks."""
+        return len(self.bars)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A type of failure: its meaning and remedy, and the server's last output."""
+
+    title: str
+    words: str
+    last_words: str
+    times: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Health history: chart, latest checks, and problems."""
+
+    chart: Chart
+    checks: tuple[HealthCheck, ...]
+    problems: tuple[Problem, ...]
+    newest: int
+
+
+def health_of(integration: Integration) -> Health:
+    """Return the health history of its server."""
+    checks = list(integration.checks.order_by("-checked_at", "-pk")[:_CHECKS])
+    newest = checks[0].pk if checks else 0
+    return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks), newest)
+
+
+def check_now(*, by: User, integration: Integration) -> bool:
+    """Queue a health check. Return False if the queue is down or the integration unconfirmed."""
+    if integration.unconfirmed:
+        return False
+    sent = send_now(CHECK_INTEGRATION, integration.pk)
+    if sent:
+        record(by=by, action="integration.check", target=integration.slug)
+    return sent
+
+
+def chart_of(checks: Sequence[HealthCheck]) -> Chart:
+    """Build the chart from checks, newest first. Failures have the full height."""
+    longest = max((check.milliseconds or 0 for check in checks if not check.reason), default=0)
+    step = WIDTH / max(len(checks), 24)
+    bars = []
+    for number, check in enumerate(reversed(checks)):
+        height = HEIGHT if check.reason else _height(check.milliseconds or 0, longest)
+        bars.append(
+            Bar(
+                x=round(number * step, 1),
+                y=round(HEIGHT - height, 1),
+                width=round(step - _GAP, 1),
+                height=round(height, 1),
+                well=not check.reason,
+                tooltip=_tooltip(check),
+            )
+        )
+    return Chart(tuple(bars), sum(bar.well for bar in bars), longest)
+
+
+def _height(milliseconds: int, longest: int) -> float:
+    return max(4.0, 0.8 * HEIGHT * milliseconds / longest) if longest else 4.0
+
+
+def _tooltip(check: HealthCheck) -> str:
+    values = {
+        "time": date_format(localtime(check.checked_at), "j M, H:i"),
+        "reason": check.reason.replace("_", " "),
+        "number": f"{check.milliseconds or 0:,}",
+    }
+    if check.reason:
+        return _("%(time)s: %(reason)s") % values
+    if not check.milliseconds:
+        return _("%(time)s: passed") % values
+    return _("%(time)s: passed, %(number)s ms") % values
+
+
+def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
+    """Group failed checks by reason, latest first."""
+    by_reason: dict[str, list[HealthCheck]] = {}
+    for check in checks:
+        if check.reason:
+            by_reason.setdefault(check.reason, []).append(check)
+    return tuple(
+        Problem(
+            title=reason.replace("_", " ").capitalize(),
+            words=WORDS[Reason(reason)] if reason in set(Reason) else _("It could not be used."),
+            last_words=failed[0].last_words,
+            times=len(failed),
+            last_at=failed[0].checked_at,
+        )
+        for reason, failed in list(by_reason.items())[:_PROBLEMS]
+    )

@@ -1,0 +1,54 @@
+"""Samples of tools to label: `python -m tests.effects.sample` prints sources and ids by round.
+
+Each round takes 60 tools of servers without any label, one a server, and never looks at the
+classifier. `fresh.tsv` has their labels, written before the classifier was asked.
+"""
+
+import csv
+import random
+import sys
+from pathlib import Path
+
+from tests.effects.labelled import WITHOUT_SERVERS, definitions, labels
+
+SEEDS = {1: 15, 2: 16}
+SIZE = 60
+
+
+def fresh_rows() -> list[dict[str, str]]:
+    """Return the labelled rows of all rounds."""
+    with (Path(__file__).parent / "fresh.tsv").open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def samples() -> dict[int, list[tuple[str, str]]]:
+    """Return the sources and ids of each round, sorted."""
+    servers = _servers_without_labels()
+    found = {}
+    for number, seed in SEEDS.items():
+        generator = random.Random(seed)
+        chosen = generator.sample(sorted(servers), SIZE)
+        ids = [(server[0], generator.choice(servers.pop(server))) for server in chosen]
+        found[number] = sorted(ids)
+    return found
+
+
+def _servers_without_labels() -> dict[tuple[str, str], list[str]]:
+    found = definitions()
+    seen = {
+        (one.source, found[one.source, one.identifier].integration)
+        for name in ("labels.tsv", "categories.tsv")
+        for one in labels(name)
+    }
+    servers: dict[tuple[str, str], list[str]] = {}
+    for (source, identifier), one in sorted(found.items(), key=lambda item: item[0]):
+        server = (source, one.integration)
+        if source not in WITHOUT_SERVERS and one.kind == "tool" and server not in seen:
+            servers.setdefault(server, []).append(identifier)
+    return servers
+
+
+if __name__ == "__main__":
+    for number, chosen in samples().items():
+        for source, identifier in chosen:
+            sys.stdout.write(f"{number}\t{source}\t{identifier}\n")

@@ -1,0 +1,102 @@
+"""Evidence of labelled messages, for whether something fits. Needs no database."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acl.platform.strict_json import parse_json
+from catalog import lexical
+from catalog.embedding.embedder import Vectors, embed_documents
+from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.formats.loader import load_path
+from discovery.select.common_abilities import nearness_to, read_abilities
+from discovery.select.message import read
+from discovery.select.ranking.fusion import Evidence, MessageFeatures, judge
+from discovery.select.ranking.scales import scale_of
+from discovery.select.ranking.thresholds import cut, is_enough, margin
+
+PLACES = 10
+MESSAGES = Path(__file__).parent / "nothing_fits"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Result of a message: if anything fits, and if a right tool is among the sent.
+
+    `known` is True if a right tool is among the ten best, as without any threshold.
+    """
+
+    wanted: bool
+    part: str
+    fits: bool
+    sent: int
+    known: bool
+    right: bool
+
+
+@cache
+def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verdict]:
+    """Judge the messages of a set over its catalogue, once per process."""
+    capabilities = load_path(catalog).capabilities
+    vectors = embed_documents(embedder, [embedding_text(each) for each in capabilities])
+    documents = [lexical.document_vector(each) for each in capabilities]
+    abilities = _abilities(embedder)
+    identifiers = [each.identifier for each in capabilities]
+    scale = scale_of(embedder.name)
+    verdicts = []
+    for row in _rows(name):
+        texts = read(row["query"]).texts
+        embedded = embedder.embed(list(texts))
+        cosines = (vectors @ embedded.T).tolist()
+        queries = [lexical.query_vector(text) for text in texts]
+        features = MessageFeatures(tuple(lexical.max_score(query) for query in queries))
+        words = [tuple(_score(document, query) for query in queries) for document in documents]
+        evidence = [Evidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
+        scores = [one.score for one in judge(evidence, features, scale)]
+        fits = is_enough(
+            margin(cosines, nearness_to(abilities, embedded)), least=scale.least_margin
+        )
+        share = scale.share(len(texts) - 1)
+        verdicts.append(_verdict(row, identifiers, scores, fits=fits, share=share))
+    return verdicts
+
+
+@cache
+def _abilities(embedder: OnnxEmbedder) -> Vectors:
+    return embedder.embed(read_abilities())
+
+
+def _rows(name: str) -> Iterator[dict[str, Any]]:
+    for line in (MESSAGES / f"{name}.jsonl").read_text("utf-8").splitlines():
+        yield parse_json(line)
+
+
+def _score(document: dict[int, float], query: dict[int, float]) -> float:
+    return sum(weight * document.get(index, 0.0) for index, weight in query.items())
+
+
+def _verdict(
+    row: dict[str, Any],
+    identifiers: Sequence[str],
+    scores: Sequence[float],
+    *,
+    fits: bool,
+    share: float,
+) -> Verdict:
+    right = {*row["relevant"], *(o for each in row.get("alternatives", {}).values() for o in each)}
+    best = np.argsort(-np.array(scores), kind="stable")[:PLACES]
+    least = cut(scores, share=share) if fits else 2.0
+    sent = [identifiers[place] for place in best if scores[place] >= least]
+    return Verdict(
+        wanted=bool(row["relevant"]),
+        part=str(row["part"]),
+        fits=fits,
+        sent=len(sent),
+        known=any(identifiers[place] in right for place in best),
+        right=bool(right.intersection(sent)),
+    )

@@ -1,0 +1,25 @@
+"""Fixtures of readiness: a worker's connections in this process, and real servers by HTTP."""
+
+from collections.abc import Iterator
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django.fixtures import Settings
+
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.connection_policy import Policy
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import ConnectionPool
+from tests.mcp_client.evil_server import QUICK
+from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
+
+
+@pytest.fixture
+def connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    """The connections of a worker, in this process."""
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    policy = Policy(first_pause=0.01, longest_pause=0.05)
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK, policy=policy))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
+    yield loop
+    loop.stop()

@@ -1,0 +1,133 @@
+"""Links that mend a tool: each leads its reader to a page that they may open."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from catalog.models import Capability, Integration
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def group() -> Group:
+    return GroupFactory.create(name="Support")
+
+
+def test_own_secret_leads_to_my_connections(client: Client, group: Group) -> None:
+    tool = _tool(group, own_secrets=True, required_secrets=["TOKEN"])
+    client.force_login(UserFactory.create(groups=[group]))
+
+    answer = _ask(client, tool)
+
+    assert answer["mend_path"] == reverse("my-secret", args=["crm"])
+    assert client.get(answer["mend_path"]).status_code == 200
+
+
+def test_own_secret_of_a_tool_of_another_group_can_be_set_from_any_group(
+    client: Client, group: Group
+) -> None:
+    first = GroupFactory.create(name="Accounting")  # the page's own group: the first by name
+    _tool(group, own_secrets=True, required_secrets=["TOKEN"])
+    client.force_login(UserFactory.create(groups=[first, group]))
+
+    page = client.get(reverse("my-secret", args=["crm"]))
+
+    assert page.status_code == 200
+    assert "Crm" in client.get(reverse("my-secrets")).text
+
+
+def test_secret_page_of_a_tool_of_others_is_not_found(client: Client, group: Group) -> None:
+    _tool(group, own_secrets=True, required_secrets=["TOKEN"])
+    client.force_login(UserFactory.create(groups=[GroupFactory.create(name="Sales")]))
+
+    assert client.get(reverse("my-secret", args=["crm"])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("staff", "facts", "page"),
+    [
+        (True, {"required_secrets": ["TOKEN"]}, "/integrations/crm/"),
+        (True, {"unconfirmed": True}, "/integrations/crm/confirm/"),
+        (True, {"connection": "failing"}, "/integrations/crm/"),
+        (False, {"required_secrets": ["TOKEN"]}, "/tools/requests/?wish=crm__find"),
+        (False, {"unconfirmed": True}, "/tools/requests/?wish=crm__find"),
+        (False, {"connection": "failing"}, ""),
+    ],
+)
+def test_what_needs_an_admin_leads_to_the_page_that_the_reader_may_open(
+    client: Client, group: Group, staff: bool, facts: dict[str, Any], page: str
+) -> None:
+    tool = _tool(group, **facts)
+    client.force_login(UserFactory.create(groups=[group], is_staff=staff))
+
+    answer = _ask(client, tool)
+
+    path = answer.get("mend_path", "")
+    assert path.startswith(page)
+    assert bool(path) == bool(page)
+    assert not path or client.get(path).status_code == 200
+
+
+def test_request_for_an_admin_is_filled_in(client: Client, group: Group) -> None:
+    tool = _tool(group, required_secrets=["TOKEN"])
+    client.force_login(UserFactory.create(groups=[group]))
+
+    page = client.get(_ask(client, tool)["mend_path"])
+
+    assert "crm__find: It needs a secret that an admin must set.</textarea>" in page.text
+
+
+def test_pages_show_the_link(client: Client, group: Group) -> None:
+    tool = _tool(group, own_secrets=True, required_secrets=["TOKEN"])
+    client.force_login(UserFactory.create(groups=[group]))
+    link = f'href="{reverse("my-secret", args=["crm"])}"'
+
+    for page in ("my-tools", "tool", "tool-why"):
+        args = [] if page == "my-tools" else [tool.full_name]
+        assert link in client.get(reverse(page, args=args)).text, page
+
+
+def test_selection_tells_the_link(client: Client, group: Group) -> None:
+    tool = _tool(group, connection="failing")
+    client.force_login(UserFactory.create(groups=[group], is_staff=True))
+    body = {"message": tool.full_name}
+
+    answer = client.post("/api/v1/select", json.dumps(body), content_type="application/json")
+
+    assert [one["mend_path"] for one in answer.json()["selected"]] == ["/integrations/crm/"]
+
+
+def test_admin_who_explains_is_not_sent_to_the_secrets_of_someone_else(
+    client: Client, group: Group
+) -> None:
+    personal = _tool(group, own_secrets=True, required_secrets=["TOKEN"])
+    shared = _tool(group, slug="erp", required_secrets=["TOKEN"])
+    alice = UserFactory.create(username="alice", groups=[group])
+    client.force_login(UserFactory.create(username="admin", is_staff=True))
+
+    assert "/tools/connections/" not in _explained(client, alice, personal)
+    assert 'href="/integrations/erp/"' in _explained(client, alice, shared)
+
+
+def _explained(client: Client, user: User, tool: Capability) -> str:
+    asked = {"user": user.username, "capability": tool.full_name}
+    return client.get(reverse("access-explain"), asked).text
+
+
+def _tool(group: Group, slug: str = "crm", **facts: Any) -> Capability:
+    integration: Integration = IntegrationFactory.create(
+        slug=slug, title=slug.title(), kind="mcp", transport="http",
+        endpoint="https://crm.example/mcp", **{"connection": "connected", **facts},
+    )  # fmt: skip
+    give(integration, group)
+    return CapabilityFactory.create(integration=integration, action="find")
+
+
+def _ask(client: Client, tool: Capability) -> Any:
+    return client.get(f"/api/v1/capabilities/{tool.full_name}").json()

@@ -1,0 +1,1 @@
+"""Capabilities made at runtime, by REST with real keys."""

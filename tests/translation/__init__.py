@@ -1,0 +1,1 @@
+"""Translation: every text of the pages goes through a catalogue of messages."""

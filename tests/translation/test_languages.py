@@ -1,0 +1,84 @@
+"""A second language is a catalogue file: pages follow the reader, programs read English."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from django.template import engines
+from django.test import Client, override_settings
+from django.utils import translation
+
+from acl.rights.precedence import NO, PROPOSE, SPACE
+from catalog.access.rule_conflicts import RuleInWords, find_conflicts
+from marketplace.config.languages import available_languages
+
+PAGE, API = "/sign-in/", "/api/v1/capabilities"
+
+
+@pytest.fixture
+def german(tmp_path: Path) -> Path:
+    """A folder of catalogues with a German one of two messages."""
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "django.mo").write_bytes(
+        _catalogue({"Sign in": "Jetzt anmelden", SPACE.wins: "der nähere Raum gilt"})
+    )
+    return tmp_path
+
+
+def _catalogue(messages: dict[str, str]) -> bytes:
+    """Return a compiled catalogue, in the format that the GNU gettext manual describes."""
+    pairs = sorted({"": "Content-Type: text/plain; charset=UTF-8\n", **messages}.items())
+    keys = [key.encode() for key, _ in pairs]
+    texts = [text.encode() for _, text in pairs]
+    head, at = 28, 28 + 16 * len(pairs)
+    tables = []
+    for strings in (keys, texts):
+        for string in strings:
+            tables.append(struct.pack("<II", len(string), at))
+            at += len(string) + 1
+    counts = struct.pack("<7I", 0x950412DE, 0, len(pairs), head, head + 8 * len(pairs), 0, at)
+    return counts + b"".join(tables) + b"".join(s + b"\0" for s in keys + texts)
+
+
+def test_a_compiled_catalogue_is_all_that_a_language_needs(german: Path) -> None:
+    assert available_languages(german) == [("en", "English"), ("de", "Deutsch")]
+
+
+def test_without_catalogues_there_is_english(tmp_path: Path) -> None:
+    assert available_languages(tmp_path / "none") == [("en", "English")]
+
+
+def test_a_catalogue_translates(german: Path) -> None:
+    template = engines["django"].from_string("{% load i18n %}{% translate 'Sign in' %}")
+
+    with override_settings(LOCALE_PATHS=[german], LANGUAGES=available_languages(german)):
+        with translation.override("de"):
+            assert template.render() == "Jetzt anmelden"
+        with translation.override("en"):
+            assert template.render() == "Sign in"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("_plain_static")
+def test_pages_follow_the_browser_and_programs_read_english(german: Path, client: Client) -> None:
+    with override_settings(LOCALE_PATHS=[german], LANGUAGES=available_languages(german)):
+        page = client.get(PAGE, headers={"Accept-Language": "de-AT,en;q=0.5"})
+        english = client.get(PAGE, headers={"Accept-Language": "fr"})
+        answer = client.get(API, headers={"Accept-Language": "de"})
+
+    assert page["Content-Language"] == "de"
+    assert english["Content-Language"] == "en"
+    assert "Accept-Language" not in answer.get("Vary", "")
+    assert "Content-Language" not in answer
+
+
+def test_the_reason_of_a_conflict_is_translated(german: Path) -> None:
+    near = RuleInWords(PROPOSE, "Berlin", "mail", "integration")
+    deny = RuleInWords(NO, "Everything", "send mail", "capability", distance=1)
+
+    languages = override_settings(LOCALE_PATHS=[german], LANGUAGES=available_languages(german))
+    with languages, translation.override("de"):
+        (conflict,) = find_conflicts(near, deny)
+
+    assert ": der nähere Raum gilt, " in conflict.sentence
