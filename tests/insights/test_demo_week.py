@@ -41,8 +41,8 @@ def test_week_is_played_by_the_api_and_moved_to_its_days(live_server: LiveServer
     assert not played.filter(created_at__gt=now - timedelta(minutes=5)).exists()
     assert Called.objects.exists()
     assert Experience.objects.filter(created_at__gt=now - timedelta(minutes=5)).count() == 0
-    [alert, *_] = OutcomeAlert.objects.all()
-    assert alert.space_id is not None
+    # By bad luck a whole group's turns may go badly as well; the bad night is the space's own.
+    [alert] = OutcomeAlert.objects.exclude(space=None)
     assert alert.at < now - timedelta(hours=24)
     assert Outcome.objects.filter(at=alert.at).count() == 1
     assert not ApiKey.objects.filter(revoked_at=None).exists()
