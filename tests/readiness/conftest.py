@@ -18,7 +18,7 @@ from tests.pages.conftest import _folder_of_static_files, _plain_static_files  #
 def connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
     """The connections of a worker, in this process."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
-    policy = Policy(first_pause=0.01, longest_pause=0.05)
+    policy = Policy(first_pause=0)  # a server that is back is asked at once
     loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK, policy=policy))
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield loop
