@@ -522,6 +522,14 @@ SETTINGS = (
         300,
     ),
     Setting(
+        "PEGBOARD_MCP_TOOLS",
+        40,
+        "Tools that `/mcp` lists besides the meta-tools; who may use more gets those that fit. 0 "
+        "lists none.",
+        0,
+        500,
+    ),
+    Setting(
         "PEGBOARD_RESULT_BYTES",
         1_048_576,
         "Largest stored result of a tool, in bytes. Longer results are cut.",

@@ -29,6 +29,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path(r"^api/v1/", no_such_call),
     path("v0.1/", include("marketplace.listings.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
+    path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),
+    path("mcp/<slug:integration>", McpView.as_view(), name="mcp-integration"),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),

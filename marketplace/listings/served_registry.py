@@ -1,7 +1,8 @@
 """Pegboard's catalogue as an MCP registry: the integrations that a caller may use.
 
-Every entry has Pegboard's own MCP address. So each call is checked against the caller's rights, and
-no command, host, path or secret of the server behind it is disclosed.
+Every entry has an MCP address of Pegboard's own: `/mcp/<integration>`, or `/mcp` where Pegboard
+only describes the tools. So each call is checked against the caller's rights, and no command, host,
+path or secret of the server behind it is disclosed.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ class ServersPage:
 
 
 def list_servers(*, caller: Caller, address: str, wanted: ServersQuery) -> ServersPage:
-    """Return one page of servers, by name. `address` is the URL of Pegboard's MCP server."""
+    """Return one page of servers, by name. `address` is the URL of `/mcp`."""
     found = _usable(caller).filter(slug__gt=wanted.cursor)
     if wanted.search:
         found = found.filter(Q(slug__icontains=wanted.search) | Q(title__icontains=wanted.search))
@@ -99,11 +100,15 @@ def _server_entry(
         "title": row.title[:_MOST_DESCRIPTION],
         "description": short_description(row.description or row.title, _MOST_DESCRIPTION),
         "version": row.version or _UNKNOWN_VERSION,
-        "remotes": [{"type": "streamable-http", "url": address}],
+        "remotes": [{"type": "streamable-http", "url": _address_of(row, readiness, address)}],
     }
     official = {"status": "active", "publishedAt": published, "updatedAt": updated}
     own = _readiness_parts(row, readiness)
     return {"server": server, "_meta": {_META: official | {"isLatest": True}, _OWN_META: own}}
+
+
+def _address_of(row: Integration, readiness: IntegrationReadiness, address: str) -> str:
+    return f"{address}/{row.slug}" if readiness.readiness.runs_here else address
 
 
 def _readiness_parts(row: Integration, found: IntegrationReadiness) -> dict[str, Any]:

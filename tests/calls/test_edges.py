@@ -124,6 +124,30 @@ def test_result_comes_by_mcp_as_the_blocks_that_it_is(
     assert (crashed["isError"], crashed["structuredContent"]["status"]) == (True, "unknown")
 
 
+def test_direct_call_has_its_servers_answer_and_nothing_around_it(
+    people: People, tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(monkeypatch)
+    owner: dict[str, Any] = {"owner": people.alice, "acts_for_users": False}
+    client = client_with(new_key(people.support, "execute", **owner))
+
+    def sent(path: str, name: str) -> dict[str, Any]:
+        params = {"name": name, "arguments": HELLO}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result: dict[str, Any] = client.post(path, call, KIND).json()["result"]
+        return result
+
+    fine = tool()
+    for path, name in (("/mcp", fine.full_name), (f"/mcp/{fine.integration.slug}", "echo")):
+        answer = sent(path, name)
+
+        assert [block["text"].split(": ")[1] for block in answer["content"]] == ["hello"]
+        assert not answer["isError"]
+    crashed = sent("/mcp", tool("crash").full_name)
+    assert crashed["isError"]
+    assert "hello" not in crashed["content"][0]["text"]
+
+
 def test_model_asks_what_came_of_its_own_call_that_waited(people: People, tool: Tool) -> None:
     begun = call_meta_tool(
         caller=people.caller,

@@ -20,29 +20,38 @@ Params = Mapping[str, Any]
 NONE: Headers = MappingProxyType({})
 
 
-def ask(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
+def ask(
+    raw: str,
+    method: str,
+    params: Params | None = None,
+    headers: Headers = NONE,
+    path: str = "/mcp",
+) -> Any:
     """Send a request of the older protocol, with the version in a header."""
-    return send(
-        raw,
-        {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}},
-        headers,
-    )
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+    return send(raw, message, headers, path)
 
 
-def ask_modern(raw: str, method: str, params: Params | None = None, headers: Headers = NONE) -> Any:
+def ask_modern(
+    raw: str,
+    method: str,
+    params: Params | None = None,
+    headers: Headers = NONE,
+    path: str = "/mcp",
+) -> Any:
     """Send a request of the newer protocol: all in the message, and repeated in headers."""
     params = {**(params or {}), "_meta": ENVELOPE}
     named = {"Mcp-Name": params["name"]} if "name" in params else {}
     more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
-    return send(raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, more)
+    return send(raw, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, more, path)
 
 
-def send(raw: str, message: Any, headers: Headers = NONE) -> Any:
+def send(raw: str, message: Any, headers: Headers = NONE, path: str = "/mcp") -> Any:
     """Send any body."""
     body = message if isinstance(message, str) else json.dumps(message)
     own = {"Authorization": f"Bearer {raw}", "X-Request-ID": "story"} if raw else {}
     client = Client(headers={**own, **headers})
-    return client.post("/mcp", body, content_type="application/json")
+    return client.post(path, body, content_type="application/json")
 
 
 def call(raw: str, tool: str, /, **arguments: Any) -> Any:

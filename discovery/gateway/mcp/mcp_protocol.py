@@ -8,7 +8,6 @@ and sends it in a header. From 2026-07-28 on each request carries all it needs, 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.conf import settings
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
     MCP_PROTOCOL_VERSION_HEADER,
@@ -20,7 +19,6 @@ from mcp_types import (
     SERVER_INFO_META_KEY,
     DiscoverResult,
     EmptyResult,
-    Implementation,
     InitializeResult,
     JSONRPCRequest,
     Result,
@@ -36,20 +34,14 @@ from mcp_types.version import (
 )
 from pydantic import ValidationError
 
-from acl.rights.caller import Caller
-from discovery.gateway.mcp.mcp_tools import UnknownToolError, call_tool, list_tools
+from discovery.gateway.mcp.endpoints import Endpoint
+from discovery.gateway.mcp.mcp_tools import UnknownToolError
 
 Answer = tuple[int, dict[str, Any] | None]
-INSTRUCTIONS = (
-    "A catalogue of tools and skills, of which you see what your user may use. Look for what a "
-    "task needs with search_tools, read it with get_tool, run it with execute_tool."
-)
 ACCEPTED, OK = 202, 200
 
 
-def answer(
-    message: Any, headers: Mapping[str, str], principal: Any, caller: Callable[[], Caller]
-) -> Answer:
+def answer(message: Any, headers: Mapping[str, str], endpoint: Endpoint) -> Answer:
     """Return HTTP status and body; a notification gets no body."""
     if isinstance(message, dict) and "method" in message and "id" not in message:
         return ACCEPTED, None
@@ -61,7 +53,7 @@ def answer(
     version = _version(message, lowered)
     if isinstance(version, InboundLadderRejection):
         return _error(request.id, version.code, version.message, version.data)
-    return _Exchange(request, version, principal, caller).answer()
+    return _Exchange(request, version, endpoint).answer()
 
 
 def not_json(reason: str) -> Answer:
@@ -79,21 +71,18 @@ def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | Inbou
 
 
 class _Exchange:
-    """A request with its protocol version and sender."""
+    """A request with its protocol version, and the endpoint that it was sent to."""
 
-    def __init__(
-        self, request: JSONRPCRequest, version: str, principal: Any, caller: Callable[[], Caller]
-    ) -> None:
+    def __init__(self, request: JSONRPCRequest, version: str, endpoint: Endpoint) -> None:
         self._request = request
         self._version = version
         self._params = request.params or {}
-        self._principal = principal
-        self._caller = caller
+        self._endpoint = endpoint
         self._methods: dict[str, Callable[[], Result]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
             "server/discover": self._discover,
-            "tools/list": self._list_tools,
+            "tools/list": endpoint.list_tools,
             "tools/call": self._call_tool,
         }
 
@@ -119,7 +108,8 @@ class _Exchange:
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         written = serialize_server_result(self._request.method, self._version, dumped)
         if self._is_modern:
-            written["_meta"] = {SERVER_INFO_META_KEY: _server_info().model_dump(exclude_none=True)}
+            info = self._endpoint.info.model_dump(exclude_none=True)
+            written["_meta"] = {SERVER_INFO_META_KEY: info}
         return written
 
     def _error_answer(self, code: int, reason: str) -> Answer:
@@ -137,31 +127,24 @@ class _Exchange:
         return InitializeResult(
             protocol_version=asked if known else LATEST_HANDSHAKE_VERSION,
             capabilities=_capabilities(),
-            server_info=_server_info(),
-            instructions=INSTRUCTIONS,
+            server_info=self._endpoint.info,
+            instructions=self._endpoint.instructions,
         )
 
     def _discover(self) -> DiscoverResult:
         return DiscoverResult(
             supported_versions=[*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)],
             capabilities=_capabilities(),
-            instructions=INSTRUCTIONS,
+            instructions=self._endpoint.instructions,
         )
-
-    def _list_tools(self) -> Result:
-        return list_tools(self._principal)
 
     def _call_tool(self) -> Result:
         name, arguments = self._params["name"], self._params.get("arguments") or {}
-        return call_tool(self._principal, self._caller, name, arguments)
+        return self._endpoint.call_tool(name, arguments)
 
 
 def _capabilities() -> ServerCapabilities:
     return ServerCapabilities(tools=ToolsCapability())
-
-
-def _server_info() -> Implementation:
-    return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
 
 
 def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:

@@ -1,84 +1,42 @@
-"""Meta-tools as the MCP server lists and calls them."""
+"""Tools as the MCP server lists and calls them: the meta-tools, and the caller's own."""
 
 from collections.abc import Callable
 from typing import Any
 
-from mcp_types import (
-    CallToolResult,
-    ContentBlock,
-    ListToolsResult,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
-from pydantic import TypeAdapter, ValidationError
+from mcp_types import CallToolResult, Tool, ToolAnnotations
 
-from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
-from catalog.formats.descriptors import JSONObject
+from catalog.models import Capability
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from discovery.answer.formats.format_base import Tool as ShownTool
+from discovery.answer.formats.provider_formats import FORMATS
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.execution import NotFoundError
+from discovery.calls.execution import NeedsApprovalError, NotFoundError, execute
 from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.gateway.mcp.last_search import SEARCHES, remember_search
+from discovery.gateway.mcp.tool_results import refusal, result_of_answer, result_of_call
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
 
-FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
-COMMON_BLOCKS = frozenset({"text", "image", "resource"})  # content types of every version
-_BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
-LIST_TTL_MS = 60_000  # milliseconds: a key's scopes rarely change
+READINESS = "pegboard/readiness"  # in a tool's _meta
 
 
 class UnknownToolError(Exception):
     """The tool does not exist, or this key may not call it."""
 
-
-def list_tools(principal: Any) -> ListToolsResult:
-    """List the tools that the principal may call; the list must not be cached for others."""
-    tools = [_list_entry(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
-    return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(hint or f"Unknown tool: {name[:80]}")
 
 
-def call_tool(
-    principal: Any, caller: Callable[[], Caller], name: str, arguments: dict[str, Any]
-) -> CallToolResult:
-    """Call a meta-tool. Errors are returned as results, for the model to read."""
-    tool = META_TOOLS.get(name)
-    if tool is None or not may_call(principal, tool):
-        raise UnknownToolError(f"Unknown tool: {name[:80]}")
-    try:
-        result = call_meta_tool(caller=caller(), name=name, arguments=arguments)
-    except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
-        return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
-    blocks, result = _split_blocks(result)
-    text = write_json(result, ensure_ascii=False)
-    return CallToolResult(
-        content=[TextContent(text=text), *blocks],
-        structured_content=result,
-        is_error=result.get("status") in FAILED,
-    )
+def meta_tools(principal: Any) -> list[Tool]:
+    """Return the meta-tools that the principal may call."""
+    return [describe_meta_tool(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
 
 
-def _split_blocks(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
-    """Separate the content blocks of a called tool from the rest of the answer.
-
-    An image must not be sent as text. Content with unknown block types stays in the answer.
-    """
-    result = answer.get("result")
-    if not isinstance(result, dict) or not isinstance(result.get("content"), list):
-        return [], answer
-    if any(block.get("type") not in COMMON_BLOCKS for block in result["content"]):
-        return [], answer
-    try:
-        blocks = _BLOCKS.validate_python(result["content"])
-    except ValidationError:
-        return [], answer
-    rest = {name: part for name, part in result.items() if name != "content"}
-    return blocks, {**answer, "result": rest}
-
-
-def _list_entry(tool: MetaTool) -> Tool:
+def describe_meta_tool(tool: MetaTool) -> Tool:
+    """Return a meta-tool as MCP lists it."""
     return Tool(
         name=tool.name,
         title=tool.title,
@@ -90,3 +48,49 @@ def _list_entry(tool: MetaTool) -> Tool:
             open_world_hint=tool.side_effect != "read",
         ),
     )
+
+
+def describe_tool(row: Capability, name: str) -> Tool:
+    """Return a capability with its readiness as MCP lists it, under `name`."""
+    readiness = row.readiness  # type: ignore[attr-defined]
+    shown = ShownTool(
+        name=name,
+        title=ReviewedText(row.display_name),
+        description=ReviewedText(row.description),
+        input_schema=ReviewedSchema(row.input_schema) if row.input_schema else None,
+        side_effect=row.side_effect,
+    )
+    [rendered] = FORMATS["mcp"].render([shown])
+    output = row.output_schema
+    if isinstance(output, dict) and output.get("type") == "object":
+        rendered["outputSchema"] = ReviewedSchema(output)
+    return Tool.model_validate({**rendered, "_meta": {READINESS: readiness.state.value}})
+
+
+def call_meta(
+    principal: Any, caller: Callable[[], Caller], name: str, arguments: dict[str, Any]
+) -> CallToolResult:
+    """Call a meta-tool. Errors are returned as results, for the model to read."""
+    if not may_call(principal, META_TOOLS[name]):
+        raise UnknownToolError(name)
+    asked = caller()
+    try:
+        answer = call_meta_tool(caller=asked, name=name, arguments=arguments)
+    except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
+        return refusal(str(refused))
+    if name in SEARCHES:
+        remember_search(principal, asked, answer)
+    return result_of_answer(answer)
+
+
+def call_tool(caller: Caller, full_name: str, arguments: dict[str, Any]) -> CallToolResult:
+    """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
+
+    Raises UnknownToolError alike for unknown names and for other people's tools.
+    """
+    try:
+        return result_of_call(execute(caller=caller, full_name=full_name, arguments=arguments))
+    except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
+        return refusal(str(refused))
+    except NotFoundError as unknown:
+        raise UnknownToolError(full_name, str(unknown)) from None

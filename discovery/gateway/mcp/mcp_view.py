@@ -1,11 +1,11 @@
-"""The MCP endpoint `/mcp`: streamable HTTP without streams and sessions.
+"""The MCP addresses: `/mcp`, `/mcp/space/<space>` and `/mcp/<integration>`; streamable HTTP without
+streams and sessions.
 
 Messages are independent, so any process can answer, and there is no session id to steal. Web pages
 of other origins are refused.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -19,6 +19,9 @@ from rest_framework.views import APIView
 from acl.http.request_callers import caller_of
 from acl.rights.caller import Caller
 from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS
+
+if TYPE_CHECKING:
+    from discovery.gateway.mcp.endpoints import Endpoint
 
 
 class McpView(APIView):
@@ -34,8 +37,8 @@ class McpView(APIView):
             raise PermissionDenied("Requests from pages of this origin are not answered.")
         super().initial(request, *args, **kwargs)
 
-    def post(self, request: Request) -> Response:
-        """Answer one message."""
+    def post(self, request: Request, integration: str = "", space: str = "") -> Response:
+        """Answer one message. Unknown integrations and those of others are 404 alike."""
         # Imported on the first request: the SDK takes 50 MB of memory.
         from discovery.gateway.mcp import mcp_protocol
 
@@ -45,9 +48,8 @@ class McpView(APIView):
             message = request.data
         except ParseError as problem:
             return _answer(mcp_protocol.not_json(str(problem.detail)))
-        return _answer(
-            mcp_protocol.answer(message, request.headers, request.user, _caller(request))
-        )
+        endpoint = _endpoint(request, integration, space)
+        return _answer(mcp_protocol.answer(message, request.headers, endpoint))
 
 
 def has_allowed_origin(request: Request) -> bool:
@@ -65,9 +67,25 @@ def _matches_trusted(origin: str, trusted: str) -> bool:
     return asked.scheme == allowed.scheme and is_same_domain(asked.netloc, allowed.netloc)
 
 
-def _caller(request: Request) -> Callable[[], Caller]:
-    """Return a function that finds the caller when needed: handshakes need none."""
-    return lambda: caller_of(request)
+def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
+    """Return what the address serves; `?group=` names the group where several have the space."""
+    from discovery.gateway.mcp.endpoints import (
+        CatalogEndpoint,
+        IntegrationEndpoint,
+        find_integration,
+    )
+
+    def caller() -> Caller:
+        group = request.query_params.get("group")
+        return caller_of(request, group=group or None, space=space or None)
+
+    if not integration:
+        return CatalogEndpoint(request.user, caller)  # which finds it when needed
+    asked = caller()
+    found = find_integration(asked, integration)
+    if found is None:
+        raise Http404
+    return IntegrationEndpoint(request.user, asked, found)
 
 
 def _answer(answer: tuple[int, dict[str, Any] | None]) -> Response:

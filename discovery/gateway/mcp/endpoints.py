@@ -1,0 +1,142 @@
+"""MCP servers by address: the caller's whole catalogue, also in a space, or one integration."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db.models import Q
+from mcp_types import CallToolResult, Implementation, ListToolsResult, Tool
+
+from acl.http.scopes import has_scope
+from acl.models import ApiKey
+from acl.rights.caller import Caller
+from acl.rights.caller_lookup import CallerMissing
+from catalog.models import Capability, Integration
+from discovery.gateway.mcp.last_search import last_found
+from discovery.gateway.mcp.mcp_tools import (
+    UnknownToolError,
+    call_meta,
+    call_tool,
+    describe_meta_tool,
+    describe_tool,
+    meta_tools,
+)
+from discovery.gateway.mcp.runnable_tools import (
+    listed_tools,
+    runnable_tools,
+    tools_of_integration,
+)
+from discovery.metatools.all_metatools import META_TOOLS
+
+# Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
+LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
+_EXECUTE = ApiKey.Scope.EXECUTE
+_GET_CALL = META_TOOLS["get_call"]
+
+
+class Endpoint(Protocol):
+    """An MCP server as one address presents it."""
+
+    @property
+    def info(self) -> Implementation: ...
+
+    @property
+    def instructions(self) -> str: ...
+
+    def list_tools(self) -> ListToolsResult:
+        """List the tools that the principal may call; the list must not be cached for others."""
+
+    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool, listed or not. Raises UnknownToolError."""
+
+
+class CatalogEndpoint:
+    """The meta-tools, and as many of the caller's own tools as a client takes at once."""
+
+    instructions = (
+        "A catalogue of tools and skills, of which you see what your user may use. Look for what a "
+        "task needs with search_tools, read it with get_tool, run it with execute_tool. Every tool "
+        "found can also be called directly by its name, listed or not."
+    )
+
+    def __init__(self, principal: Any, caller: Callable[[], Caller]) -> None:
+        self._principal, self._caller = principal, caller
+        self._executes = has_scope(principal, _EXECUTE)
+
+    @property
+    def info(self) -> Implementation:
+        return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
+
+    def list_tools(self) -> ListToolsResult:
+        own, are_all = self._own_tools()
+        return ListToolsResult(
+            tools=[*meta_tools(self._principal), *own],
+            ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
+            cache_scope="private",
+        )
+
+    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        if name in META_TOOLS:
+            return call_meta(self._principal, self._caller, name, arguments)
+        if not self._executes:
+            raise UnknownToolError(name)
+        return call_tool(self._caller(), name, arguments)
+
+    def _own_tools(self) -> tuple[list[Tool], bool]:
+        """Return the caller's tools and whether those are all; none for a key without a person."""
+        if not self._executes or not settings.PEGBOARD_MCP_TOOLS:
+            return [], True
+        try:
+            caller = self._caller()
+        except CallerMissing:
+            return [], True
+        rows, are_all = listed_tools(caller, last_found(self._principal, caller))
+        names = (row for row in rows if row.full_name not in META_TOOLS)
+        return [describe_tool(row, row.full_name) for row in names], are_all
+
+
+class IntegrationEndpoint:
+    """An integration under its own name, limited to what the caller may use."""
+
+    def __init__(self, principal: Any, caller: Caller, integration: Integration) -> None:
+        self._principal, self._caller, self._integration = principal, caller, integration
+
+    @property
+    def info(self) -> Implementation:
+        row = self._integration
+        version = row.version or settings.PEGBOARD_VERSION
+        return Implementation(name=row.slug, title=row.title, version=version)
+
+    @property
+    def instructions(self) -> str:
+        return (
+            f"The tools of {self._integration.title} that your user may use, through Pegboard. A "
+            "call that a person must approve is answered at once: ask for its result with get_call."
+        )
+
+    def list_tools(self) -> ListToolsResult:
+        rows = tools_of_integration(self._caller, self._integration.slug)
+        tools = [describe_tool(row, row.action) for row in rows]
+        if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
+            tools.append(describe_meta_tool(_GET_CALL))
+        tools = tools if has_scope(self._principal, _EXECUTE) else []
+        return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
+
+    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        if not has_scope(self._principal, _EXECUTE):
+            raise UnknownToolError(name)
+        own = self._tools().filter(Q(action=name) | Q(full_name=name))
+        if full_name := own.order_by("pk").values_list("full_name", flat=True).first():
+            return call_tool(self._caller, full_name, arguments)
+        if name == _GET_CALL.name:
+            return call_meta(self._principal, lambda: self._caller, name, arguments)
+        raise UnknownToolError(name)
+
+    def _tools(self) -> Any:
+        return runnable_tools(self._caller).filter(integration=self._integration)
+
+
+def find_integration(caller: Caller, slug: str) -> Integration | None:
+    """Return the integration if the caller may use one of its tools, else None."""
+    usable = Capability.objects.usable_by(caller).filter(integration__slug=slug)
+    return Integration.objects.filter(pk__in=usable.values("integration_id")).first()

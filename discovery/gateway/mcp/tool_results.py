@@ -1,0 +1,83 @@
+"""Results of calls in MCP's types. An image is an image, and not a text that describes one."""
+
+from typing import Any
+
+from mcp_types import CallToolResult, ContentBlock, TextContent
+from pydantic import TypeAdapter, ValidationError
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from discovery.calls.call_view import Execution
+
+FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
+COMMON_BLOCKS = frozenset({"text", "image", "resource"})  # content types of every version
+_BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
+_CUT = "The rest was too long and is not passed on."
+
+
+def refusal(reason: str) -> CallToolResult:
+    """Return a refused call as a result, for the model to read."""
+    return CallToolResult(content=[TextContent(text=reason)], is_error=True)
+
+
+def result_of_answer(answer: JSONObject) -> CallToolResult:
+    """Return a meta-tool's answer, as text and structured; a called tool's content beside it."""
+    blocks, rest = _split_blocks(answer)
+    return CallToolResult(
+        content=[TextContent(text=write_json(rest, ensure_ascii=False)), *blocks],
+        structured_content=rest,
+        is_error=rest.get("status") in FAILED,
+    )
+
+
+def result_of_call(done: Execution) -> CallToolResult:
+    """Return a tool's own result as its server gave it; otherwise why there is none (yet)."""
+    if done.status == "client_executes":
+        return result_of_answer(done.as_answer())
+    if done.content is not None:
+        return CallToolResult(content=_noted([TextContent(text=done.content)], done))
+    if done.result is None:
+        return refusal(_why_not(done))
+    blocks = _read_blocks(done.result.get("content"))
+    return CallToolResult(
+        content=_noted(blocks or [TextContent(text=write_json(done.result))], done),
+        structured_content=done.result.get("structured"),
+        is_error=done.status in FAILED,
+    )
+
+
+def _why_not(done: Execution) -> str:
+    later = f" Ask for its result with get_call and call_id {done.call_id}."
+    return f"{done.message}{later if done.is_waiting else ''}"
+
+
+def _noted(blocks: list[ContentBlock], done: Execution) -> list[ContentBlock]:
+    """Add to the content that it was cut, and the approver's note."""
+    notes = [_CUT] if done.truncated else []
+    if done.note:
+        notes.append(f"Note of the person who approved it: {done.note}")
+    return [*blocks, *(TextContent(text=note) for note in notes)]
+
+
+def _split_blocks(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
+    """Separate the content blocks of a called tool from the rest of the answer."""
+    result = answer.get("result")
+    if not isinstance(result, dict):
+        return [], answer
+    blocks = _read_blocks(result.get("content"))
+    if blocks is None:
+        return [], answer
+    rest = {name: part for name, part in result.items() if name != "content"}
+    return blocks, {**answer, "result": rest}
+
+
+def _read_blocks(content: Any) -> list[ContentBlock] | None:
+    """Return the content blocks, or None if some type is not known to every version."""
+    if not isinstance(content, list):
+        return None
+    if any(block.get("type") not in COMMON_BLOCKS for block in content):
+        return None
+    try:
+        return _BLOCKS.validate_python(content)
+    except ValidationError:
+        return None

@@ -1,0 +1,249 @@
+"""MCP servers by address: the whole catalogue, a space, or one integration (G1)."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from acl.accounts.spaces import create_space, ensure_root
+from acl.rights.caller import Caller
+from catalog.access.rules import add_rule
+from catalog.models import Capability, Integration, Rule
+from discovery.metatools.all_metatools import META_TOOLS
+from discovery.models import Call
+from tests.access.people import People
+from tests.api.conftest import client_with, new_key
+from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
+from tests.mcp.asking import ask, ask_modern, call, error
+from tests.mcp.conftest import key_of
+
+SCHEMA = {"type": "object", "properties": {"pr": {"type": "integer"}}, "required": ["pr"]}
+
+
+@pytest.fixture
+def hub(people: People) -> Integration:
+    """A server of support, with two tools, of which one asks first."""
+    hub = IntegrationFactory.create(
+        slug="hub", title="Code hub", transport="http", connection="connected", version="2.1.0"
+    )
+    give(hub, people.support)
+    merge = {"side_effect": "delete", "input_schema": SCHEMA}
+    CapabilityFactory.create(integration=hub, action="merge", **merge)
+    output = {"type": "object", "properties": {"text": {"type": "string"}}}
+    CapabilityFactory.create(
+        integration=hub,
+        action="read.file",
+        full_name="hub__read_file",
+        output_schema=output,
+        input_schema=SCHEMA,
+    )
+    return hub
+
+
+def names_at(key: str, path: str = "/mcp") -> list[str]:
+    listed = ask(key, "tools/list", path=path).json()["result"]["tools"]
+    return [tool["name"] for tool in listed]
+
+
+def own_names(key: str, path: str = "/mcp") -> list[str]:
+    return [name for name in names_at(key, path) if name not in META_TOOLS]
+
+
+def test_client_that_cannot_search_sees_all_its_tools(hub: Integration, key: str) -> None:
+    names = names_at(key)
+
+    # What Pegboard only describes (gmail, wiki) is found by the meta-tools, and listed by none.
+    assert names == [*META_TOOLS, "hub__merge", "hub__read_file"]
+
+
+def test_list_of_an_integration_is_its_servers_own(hub: Integration, key: str) -> None:
+    listed = ask(key, "tools/list", path="/mcp/hub").json()["result"]["tools"]
+    merge, read, follow = listed
+
+    assert (merge["name"], read["name"], follow["name"]) == ("merge", "read.file", "get_call")
+    assert merge["inputSchema"] == SCHEMA
+    assert merge["annotations"] == {"readOnlyHint": False, "destructiveHint": True}
+    assert merge["_meta"] == {"pegboard/readiness": "asks_first"}
+    assert read["outputSchema"]["properties"] == {"text": {"type": "string"}}
+    begun = ask_modern(key, "server/discover", path="/mcp/hub").json()["result"]
+    info = begun["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert (info["name"], info["title"], info["version"]) == ("hub", "Code hub", "2.1.0")
+    assert "search_tools" not in begun["instructions"]
+
+
+def test_address_of_what_is_not_yours_is_that_of_nothing(people: People, hub: Integration) -> None:
+    charlie: dict[str, Any] = {"acts_for_users": False, "owner": people.charlie}
+    stranger = new_key(people.finance, "discover", "execute", **charlie)
+    answers = [
+        (way(stranger, method, path=path).status_code, way(stranger, method, path=path).content)
+        for path in ("/mcp/hub", "/mcp/no-such-thing")
+        for way in (ask, ask_modern)
+        for method in ("ping", "tools/list", "server/discover")
+    ]
+
+    assert {status for status, _ in answers} == {404}
+    assert answers[:6] == [(s, b.replace(b"no-such-thing", b"hub")) for s, b in answers[6:]]
+    assert own_names(stranger) == []
+
+
+def test_lost_right_is_gone_from_lists_and_calls(
+    people: People, hub: Integration, key: str
+) -> None:
+    assert own_names(key) == ["hub__merge", "hub__read_file"]
+
+    take_away(hub, people.support)
+
+    assert own_names(key) == []
+    assert ask(key, "tools/list", path="/mcp/hub").status_code == 404
+    assert error(ask(key, "tools/call", {"name": "hub__merge", "arguments": {}})) == (200, -32602)
+
+
+def test_direct_call_goes_through_the_same_door(hub: Integration, key: str) -> None:
+    wrong = call(key, "hub__merge", pr="seven")
+    waits = call(key, "hub__merge", pr=7)
+    again = ask(key, "tools/call", {"name": "merge", "arguments": {"pr": 8}}, path="/mcp/hub")
+    one, two = Call.objects.order_by("created_at")
+    state = call(key, "get_call", call_id=str(one.pk))
+
+    assert wrong["isError"]
+    assert wrong["content"][0]["text"].startswith("pr: ")
+    assert (one.full_name, one.arguments, one.state) == (
+        "hub__merge",
+        {"pr": 7},
+        "waiting_approval",
+    )
+    assert (two.full_name, two.arguments, two.state) == (
+        "hub__merge",
+        {"pr": 8},
+        "waiting_approval",
+    )
+    assert waits["isError"]
+    assert f"get_call and call_id {one.pk}" in waits["content"][0]["text"]
+    assert again.json()["result"]["isError"]
+    assert state["structuredContent"]["status"] == "approval_needed"
+
+
+def test_tool_that_needs_its_user_says_so_and_is_not_offered_among_others(
+    hub: Integration, key: str
+) -> None:
+    Integration.objects.filter(pk=hub.pk).update(required_secrets=["TOKEN"], own_secrets=True)
+
+    assert own_names(key) == []
+    assert names_at(key, "/mcp/hub")[:2] == ["merge", "read.file"]
+    assert "TOKEN" in call(key, "hub__read_file", pr=1)["content"][0]["text"]
+
+
+def test_key_that_may_not_execute_is_offered_no_tool_of_its_own(
+    people: People, hub: Integration
+) -> None:
+    raw = key_of(people, "discover")
+
+    assert own_names(raw) == names_at(raw, "/mcp/hub") == []
+    for path, name in (("/mcp", "hub__merge"), ("/mcp/hub", "merge")):
+        refused = ask(raw, "tools/call", {"name": name, "arguments": {"pr": 1}}, path=path)
+        assert refused.json()["error"]["message"] == f"Unknown tool: {name}"
+    assert not Call.objects.exists()
+
+
+def test_space_has_its_own_list(people: People, hub: Integration, key: str) -> None:
+    space = create_space(
+        by=None, group=people.support, parent=ensure_root(people.support), name="Night shift"
+    )
+    merge = Capability.objects.get(full_name="hub__merge")
+    add_rule(by=None, space=space, capability=merge, effect=Rule.Effect.DENY)
+
+    assert own_names(key, f"/mcp/space/{space.slug}") == ["hub__read_file"]
+    assert own_names(key) == ["hub__merge", "hub__read_file"]
+    assert ask(key, "tools/list", path="/mcp/space/no-such-space").status_code == 403
+
+
+def _many(people: People, count: int) -> None:
+    shop = IntegrationFactory.create(slug="shop", transport="http", connection="connected")
+    give(shop, people.support)
+    for number in range(count):
+        CapabilityFactory.create(
+            integration=shop,
+            action=f"buy_{number}",
+            description=f"Buy the article of kind {number}.",
+            vector=[0, 1, number / 10],
+        )
+
+
+def _called(caller: Caller, full_name: str) -> None:
+    Call.objects.create(
+        user_id=caller.user_id,
+        group_id=caller.group_id,
+        capability=Capability.objects.get(full_name=full_name),
+        full_name=full_name,
+        way="server",
+        state="failed",
+        ended_at="2026-01-01T00:00:00Z",
+    )
+
+
+def test_long_list_becomes_what_was_used_and_what_was_found(
+    people: People, hub: Integration, key: str, settings: Settings
+) -> None:
+    settings.PEGBOARD_MCP_TOOLS = 3
+    _many(people, 5)
+    nothing_yet = own_names(key)
+    _called(people.caller, "shop__buy_4")
+    used = own_names(key)
+    found = call(key, "search_tools", query="merge")["structuredContent"]["tools"]
+    adapted = ask_modern(key, "tools/list").json()["result"]
+
+    assert nothing_yet == []
+    assert used == ["shop__buy_4"]
+    best = next(row["name"] for row in found if row["name"].startswith(("hub", "shop")))
+    names = [tool["name"] for tool in adapted["tools"]][len(META_TOOLS) :]
+    assert best in names
+    assert len(names) <= 3
+    assert adapted["ttlMs"] == 5_000
+    assert not call(key, "get_tool", name="shop__buy_1")["isError"]
+    assert "shop__buy_1" not in names  # and yet it can be called
+    Call.objects.all().delete()
+    call(key, "shop__buy_1")
+    assert Call.objects.get().full_name == "shop__buy_1"
+
+
+def test_what_others_found_or_use_is_no_reason_to_list(
+    people: People, hub: Integration, key: str, settings: Settings
+) -> None:
+    settings.PEGBOARD_MCP_TOOLS = 1
+    _many(people, 3)
+    take_away(hub, people.support)
+    _called(people.stranger, "shop__buy_2")
+    _called(people.caller, "hub__merge")
+
+    assert own_names(key) == []  # another group's calls, and a tool that is no longer hers
+
+
+def test_list_takes_few_statements_however_many_tools(
+    people: People, hub: Integration, key: str, settings: Settings
+) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            ask(key, "tools/list")
+        return len(captured)
+
+    ask(key, "tools/list")
+    few = statements()
+    _many(people, 20)
+    more = statements()
+    settings.PEGBOARD_MCP_TOOLS = 10
+    _called(people.caller, "shop__buy_4")
+
+    assert more == few <= 7
+    assert statements() <= few + 1
+
+
+def test_registry_names_the_address_of_each_server(hub: Integration, key: str) -> None:
+    entries = client_with(key).get("/v0.1/servers").json()["servers"]
+    remotes = {entry["server"]["name"]: entry["server"]["remotes"][0]["url"] for entry in entries}
+
+    assert remotes["pegboard/hub"] == f"http://testserver{reverse('mcp-integration', args=['hub'])}"
+    # Only described: its calls are carried out by who asked, so nothing is served at its address.
+    assert remotes["pegboard/gmail"] == "http://testserver/mcp"
