@@ -160,6 +160,21 @@ usable AS MATERIALIZED (
   WHERE decided.verdict > 0
 )
 """
+# In any space: the groups' root spaces, and each space that could add to the answer of the one
+# above it. A space without a rule that allows adds nothing.
+_IN_ANY_SPACE = """
+each AS MATERIALIZED (
+  SELECT g.id AS group_id, NULL::bigint AS space_id FROM unnest(%(groups)s::bigint[]) AS g (id)
+  UNION ALL
+  SELECT s.group_id, s.id FROM acl_space s
+  WHERE s.group_id = ANY (%(groups)s::bigint[])
+    AND s.id IN (SELECT space_id FROM {rule} WHERE effect > 0)
+),
+usable AS MATERIALIZED (
+  SELECT DISTINCT answer.id
+  FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id FROM usable) answer
+)
+"""
 _ONE = {
     "user": "%(user)s::bigint",
     "group": "%(group)s::bigint",
@@ -212,11 +227,7 @@ def rights_sql(
     it was and how far away, for those who explain an answer. `kept_out` asks instead for what the
     caller could use if it were not in quarantine: to say of a name that it waits, never to use it.
     """
-    names = {
-        **_PRECEDENCE,
-        **names_in(tables),
-        "permissions": PERMISSIONS.format(**names_in(tables)),
-        "ended_ids": ended_sql(tables),
+    names = _parts(tables) | {
         "named": ", r.id AS rule_id, path.distance" if named else "",
         "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
     }
@@ -225,6 +236,25 @@ def rights_sql(
         return answer.format(**_ONE, **names)
     rules = _RULES.format(**_OF_THE_SPACE, **names)
     return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names)
+
+
+def reachable_sql(tables: RightsTables) -> str:
+    """Return the common table expressions that end in `usable (id)`, of all groups and spaces.
+
+    For what belongs to a person and to no space, such as their secrets; never to use a tool.
+    """
+    names = _parts(tables) | {"named": "", "usable_at_all": USABLE_AT_ALL}
+    answer = f"{_RULES.rstrip()},{_VERDICTS}".format(**_EACH, **names)
+    return _IN_ANY_SPACE.format(answer=answer, rule=tables.rule)
+
+
+def _parts(tables: RightsTables) -> dict[str, str]:
+    return {
+        **_PRECEDENCE,
+        **names_in(tables),
+        "permissions": PERMISSIONS.format(**names_in(tables)),
+        "ended_ids": ended_sql(tables),
+    }
 
 
 def ended_sql(tables: RightsTables) -> str:
@@ -265,11 +295,17 @@ class UsableQuerySet(models.QuerySet):
 
     def usable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
         """Only what `caller` may use."""
-        return self.filter(pk__in=self._usable(caller, unavailable=unavailable))
-
-    def _usable(self, caller: Caller, *, unavailable: bool) -> RawSQL:
-        """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         rights = rights_sql(self.rights_tables(), united=caller.is_united)
+        return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
+
+    def reachable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
+        """Only what `caller` may use in any space of the groups, for what is theirs everywhere."""
+        rights = reachable_sql(self.rights_tables())
+        return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
+
+    @staticmethod
+    def _usable(rights: str, caller: Caller, *, unavailable: bool) -> RawSQL:
+        """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         # The names in it are our own.
         statement = f"WITH RECURSIVE {rights} SELECT id FROM usable"  # noqa: S608
         parameters = rights_parameters(caller, unavailable=unavailable)

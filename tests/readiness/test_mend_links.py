@@ -8,8 +8,16 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from catalog.models import Capability, Integration
-from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from acl.models import Space
+from catalog.models import Capability, Integration, Rule
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    UserFactory,
+    give,
+    lay_down,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +121,69 @@ def test_admin_who_explains_is_not_sent_to_the_secrets_of_someone_else(
 
     assert "/tools/connections/" not in _explained(client, alice, personal)
     assert 'href="/integrations/erp/"' in _explained(client, alice, shared)
+
+
+OWN = {"own_secrets": True, "required_secrets": ["TOKEN"]}
+REQUEST, SECRET = 'name="wish"', 'name="value"'
+CHECK = 'action="/integrations/{}/check/"'
+OWN_SIGN_IN = 'action="/tools/connections/{}/sign-in/"'
+# The facts, and what mends them on the page: for a caller, and for one who is an admin.
+MEANS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "own-secret": (OWN, SECRET, SECRET),
+    "own-account": ({"own_secrets": True, "problem": "sign_in_needed"}, OWN_SIGN_IN, OWN_SIGN_IN),
+    "secret": ({"required_secrets": ["TOKEN"]}, REQUEST, SECRET),
+    "account": ({"problem": "sign_in_needed"}, REQUEST, 'action="/integrations/{}/sign-in/"'),
+    "unconfirmed": ({"unconfirmed": True}, REQUEST, 'name="confirmed"'),
+    "disconnected": ({"connection": "disconnected"}, REQUEST, CHECK),
+    "not-allowed": ({"problem": "not_allowed"}, REQUEST, CHECK),
+    "changed-files": ({"problem": "files_changed"}, REQUEST, CHECK),
+    "failing": ({"connection": "failing"}, "", CHECK),
+}
+
+
+@pytest.mark.parametrize("staff", [False, True])
+@pytest.mark.parametrize("way", ["grant", "rule of a sub-space", "second group"])
+def test_each_link_leads_its_caller_to_the_means(
+    client: Client, group: Group, staff: bool, way: str
+) -> None:
+    more = [GroupFactory.create(name="Accounting")] if way == "second group" else []
+    client.force_login(UserFactory.create(groups=[*more, group], is_staff=staff))
+
+    for slug, (facts, for_member, for_staff) in MEANS.items():
+        tool, asked = _reach(group, way, slug=slug, **facts)
+        answer = client.get(f"/api/v1/capabilities/{tool.full_name}", asked).json()
+        path, means = answer.get("mend_path", ""), for_staff if staff else for_member
+        assert bool(path) == bool(means), slug
+        page = client.get(path or "/tools/")
+        assert page.status_code == 200, slug
+        assert means.format(slug) in page.text, slug
+
+
+def _reach(group: Group, way: str, **facts: Any) -> tuple[Capability, dict[str, str]]:
+    """Create a tool that the group reaches this way only; return how to ask for it."""
+    if way != "rule of a sub-space":
+        return _tool(group, **facts), {"group": group.name}
+    tool = _tool(GroupFactory.create(), **facts)
+    root = Space.objects.get(group=group, parent=None)
+    team, _ = Space.objects.get_or_create(group=group, parent=root, name="Team", slug="team")
+    lay_down(Rule.Effect.ALLOW, tool, team, group=group)
+    return tool, {"group": group.name, "space": team.slug}
+
+
+def test_connections_list_what_only_a_sub_space_allows(client: Client, group: Group) -> None:
+    _reach(group, "rule of a sub-space", **OWN)
+    client.force_login(UserFactory.create(groups=[group]))
+
+    assert reverse("my-secret", args=["crm"]) in client.get(reverse("my-secrets")).text
+
+
+def test_secret_of_a_sub_space_stays_hidden_from_others(client: Client, group: Group) -> None:
+    tool, _ = _reach(group, "rule of a sub-space", **OWN)
+    inner = Space.objects.get(slug="team")
+    lay_down(Rule.Effect.DENY, tool, inner, group=group)
+    client.force_login(UserFactory.create(groups=[group]))
+
+    assert client.get(reverse("my-secret", args=["crm"])).status_code == 404
 
 
 def _explained(client: Client, user: User, tool: Capability) -> str:

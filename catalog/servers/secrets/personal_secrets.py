@@ -21,7 +21,7 @@ class PersonalSecrets:
 
 
 def list_my_secrets(*, caller: Caller, user: User) -> list[PersonalSecrets]:
-    """List the caller's usable integrations that accept personal secrets."""
+    """List the integrations that accept personal secrets, of any space the caller works in."""
     rows = _allowed(caller).order_by("title", "pk")
     return [_personal_secrets(row, user) for row in rows]
 
@@ -37,5 +37,7 @@ def _personal_secrets(row: Integration, user: User) -> PersonalSecrets:
 
 
 def _allowed(caller: Caller) -> "QuerySet[Integration]":
-    usable = Capability.objects.usable_by(caller, unavailable=True)
-    return Integration.objects.filter(own_secrets=True, pk__in=usable.values("integration"))
+    # A secret belongs to the person and to no space, and the pages know no spaces. So the link
+    # from a tool that only the rule of a space allows leads here, too.
+    reachable = Capability.objects.reachable_by(caller, unavailable=True)
+    return Integration.objects.filter(own_secrets=True, pk__in=reachable.values("integration"))
