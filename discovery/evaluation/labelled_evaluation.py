@@ -5,7 +5,7 @@ it.
 """
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,13 @@ from catalog.formats.descriptors import Loaded
 from catalog.formats.loader import load_path
 from catalog.registration.register import register_for_measuring
 from catalog.registration.scratch_catalog import scratch_catalog
-from discovery.evaluation.labelled_sets import BadSet, EntryFlags, read_flags, read_queries
+from discovery.evaluation.labelled_sets import (
+    BadSet,
+    EntryFlags,
+    read_flags,
+    read_ids,
+    read_queries,
+)
 from discovery.evaluation.scores import Labelled, average, score_ranking, score_selection
 from discovery.models import Experience
 from discovery.select.selection import Asked, Selection
@@ -48,7 +54,7 @@ def evaluate(*, folder: Path, limit: int | None = None, progress: Progress) -> E
         caller = _create_caller(loaded)
         embed_pending(progress=lambda done, total: progress("Embedding", done, total))
         answers = _ask(queries, caller, progress)
-    return _report(len(loaded.capabilities), queries, answers)
+    return _report(len(loaded.capabilities), queries, answers, read_ids(folder))
 
 
 def _apply_flags(loaded: Loaded, flags: dict[str, EntryFlags]) -> Loaded:
@@ -78,7 +84,10 @@ def _ask(queries: Sequence[Labelled], caller: Caller, progress: Progress) -> lis
 
 
 def _report(
-    capabilities: int, queries: Sequence[Labelled], answers: Sequence[Selection]
+    capabilities: int,
+    queries: Sequence[Labelled],
+    answers: Sequence[Selection],
+    ids: Mapping[str, str],
 ) -> Evaluation:
     pairs = list(zip(queries, answers, strict=True))
     splits = sorted({labelled.split for labelled in queries} - {""})
@@ -91,7 +100,8 @@ def _report(
         ranking={name: _ranking(part) for name, part in chosen.items()},
         selection={name: _selection(part) for name, part in chosen.items()},
         milliseconds=_times(answers),
-        run={labelled.qid: list(answer.ranking) for labelled, answer in pairs},
+        # An outside scorer compares them with the file's.
+        run={query.qid: [ids.get(one, one) for one in answer.ranking] for query, answer in pairs},
     )
 
 

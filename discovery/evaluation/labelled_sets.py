@@ -7,6 +7,7 @@ from typing import Any
 
 from acl.platform.strict_json import parse_json
 from catalog.formats.descriptors import Kind
+from catalog.formats.text_cleanup import clean_name
 from discovery.evaluation.scores import Labelled
 
 
@@ -23,6 +24,17 @@ class EntryFlags:
     pinned: bool = False
 
 
+def stored_id(raw: object) -> str:
+    """Return the id as the loader stores it: on one line, without doubled blanks."""
+    return clean_name(str(raw)).text
+
+
+def read_ids(folder: Path) -> dict[str, str]:
+    """Return the ids of the catalogue as the file has them, by the stored id."""
+    rows = _read_lines(folder / "catalog.jsonl")
+    return {stored_id(row["id"]): str(row["id"]) for _, row in rows if "id" in row}
+
+
 def read_queries(folder: Path, limit: int | None = None) -> list[Labelled]:
     """Return the messages in the file's order, at most `limit`."""
     rows = [_labelled(row, place) for place, row in _read_lines(folder / "queries.jsonl")]
@@ -34,7 +46,7 @@ def read_queries(folder: Path, limit: int | None = None) -> list[Labelled]:
 def read_flags(folder: Path) -> dict[str, EntryFlags]:
     """Return the flags of each entry by its id."""
     return {
-        str(row["id"]): EntryFlags(
+        stored_id(row["id"]): EntryFlags(
             row.get("kind", "tool"), bool(row.get("core")), bool(row.get("pinned"))
         )
         for _, row in _read_lines(folder / "catalog.jsonl")
@@ -66,11 +78,14 @@ def _labelled(row: dict[str, Any], place: str) -> Labelled:
         return Labelled(
             qid=str(row["qid"]),
             query=str(row["query"]),
-            relevant=tuple(row["relevant"]),
+            relevant=tuple(map(stored_id, row["relevant"])),
             history=tuple(row.get("history") or ()),
             split=row.get("split") or "",
             part=row.get("part") or "",
-            alternatives={key: tuple(ids) for key, ids in (row.get("alternatives") or {}).items()},
+            alternatives={
+                stored_id(key): tuple(map(stored_id, ids))
+                for key, ids in (row.get("alternatives") or {}).items()
+            },
         )
     except KeyError as missing:
         raise BadSet(f"{place}: {missing.args[0]} is missing") from missing

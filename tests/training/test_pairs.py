@@ -1,12 +1,14 @@
 """Training pairs: messages with right and wrong tools."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from discovery.evaluation.labelled_sets import BadSet, read_queries
+from catalog.formats.loader import load_path
+from discovery.evaluation.labelled_sets import BadSet, read_ids, read_queries
 from discovery.evaluation.training.pairs import (
     LONGEST_JOINED,
     REQUESTS,
@@ -110,3 +112,16 @@ def test_messages_of_our_own_are_well_formed(folder: Path) -> None:
 
     assert len({row.qid for row in rows}) == len({row.query.lower() for row in rows}) == len(rows)
     assert all(len(row.relevant) == 1 and 2 <= len(row.query.split()) < 120 for row in rows)
+
+
+def test_ids_are_compared_as_the_loader_stores_them(tmp_path: Path) -> None:
+    line = {"id": "get  weather", "name": "get_weather", "server": "sky", "description": "Weather."}
+    (tmp_path / "catalog.jsonl").write_text(json.dumps(line), "utf-8")
+    asked = {"qid": "1", "query": "will it rain?", "relevant": ["get  weather"]}
+    (tmp_path / "queries.jsonl").write_text(json.dumps(asked), "utf-8")
+
+    (stored,) = load_path(tmp_path / "catalog.jsonl").capabilities
+
+    (labelled,) = read_queries(tmp_path)
+    assert labelled.relevant == (stored.identifier,) == ("get weather",)
+    assert read_ids(tmp_path) == {"get weather": "get  weather"}

@@ -18,6 +18,7 @@ from catalog.embedding.embedder import Embedder, embed_documents
 from catalog.embedding.embedding_text import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
+from discovery.evaluation.labelled_sets import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
 from discovery.select.clauses import split
 from discovery.select.glossary import add_english
@@ -79,7 +80,7 @@ def read_questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> It
             cosines[seen],
             words[seen],
             tuple(lexical.max_score(query) for query in queries),
-            np.isin(identifiers[seen], row["relevant"]),
+            np.isin(identifiers[seen], [stored_id(each) for each in row["relevant"]]),
             len(row["relevant"]),
             seen,
         )
