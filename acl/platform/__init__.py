@@ -13,6 +13,7 @@ __all__ = [
     "heartbeat",
     "jobs",
     "mail",
+    "ordered_json",
     "prepared_statements",
     "redis_circuit",
     "stored_json",

@@ -122,7 +122,10 @@ def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
 @cache
 def columns_of(model: type[Model], table: str) -> str:
     """Return the model's columns as SQL, in the order that `made` expects."""
-    return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
+    compiler = model._default_manager.all().query.get_compiler(DEFAULT_DB_ALIAS)
+    fields = [(field, f"{table}.{field.column}") for field in model._meta.concrete_fields]
+    # Some fields are read in another type, as in the ORM's own statements.
+    return ", ".join(field.select_format(compiler, sql, ())[0] for field, sql in fields)
 
 
 def made(model: type[Row], values: Sequence[Any]) -> Row:

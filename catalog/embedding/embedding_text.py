@@ -47,7 +47,23 @@ def embedding_text(capability: Describable) -> str:
     One reading per line: name first, description first, then one line per example.
     `embed_documents` averages the lines' vectors, which is more stable than any single one.
     """
-    name = signature(capability)
+    return _readings(capability, parameter_names(capability.input_schema))
+
+
+def text_without_order(capability: Describable) -> str:
+    """Return the embedded text with sorted parameters, for its hash.
+
+    Order alone is no reason to embed again: some servers list their parameters in another order
+    each time, and rows of earlier releases have jsonb's. All names of a list that is cut count,
+    since the order decides which of them are embedded.
+    """
+    names = sorted(parameter_names(capability.input_schema), key=_place_in_jsonb)
+    whole = ", ".join(names)
+    return _readings(capability, names) + (f"\n{whole}" if len(whole) > LONGEST_LIST else "")
+
+
+def _readings(capability: Describable, parameters: Sequence[str]) -> str:
+    name = signature(capability, parameters)
     description = truncate(capability.description, LONGEST_DESCRIPTION)
     start = truncate(description, LONGEST_START).rstrip(". ")
     examples = (
@@ -57,10 +73,10 @@ def embedding_text(capability: Describable) -> str:
     return "\n".join((*readings, *filter(None, examples)))
 
 
-def signature(capability: Describable) -> str:
+def signature(capability: Describable, parameters: Sequence[str]) -> str:
     """Return the action and parameters: `send email (to, subject)`."""
-    parameters = _join_names(parameter_names(capability.input_schema))
-    return truncate(_name(capability), LONGEST_NAME) + (f" ({parameters})" if parameters else "")
+    names = _join_names(parameters)
+    return truncate(_name(capability), LONGEST_NAME) + (f" ({names})" if names else "")
 
 
 def context_suffix(capability: Describable) -> str:
@@ -84,13 +100,9 @@ def integration_slug(capability: Describable) -> str:
 
 
 def parameter_names(schema: Mapping[str, Any] | None) -> list[str]:
-    """Return the names of top-level properties, in the order of jsonb.
-
-    A file has an order of its own, and the text of a stored capability must not depend on it.
-    """
+    """Return the names of top-level properties, in their author's order."""
     properties = (schema or {}).get("properties")
-    names = map(str, properties) if isinstance(properties, Mapping) else ()
-    return sorted(names, key=_place_in_jsonb)
+    return list(map(str, properties)) if isinstance(properties, Mapping) else []
 
 
 def _place_in_jsonb(name: str) -> tuple[int, bytes]:

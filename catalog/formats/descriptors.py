@@ -153,6 +153,11 @@ def _column_value(value: Any) -> Any:
     return dict(value) if isinstance(value, dict) else value
 
 
+def ordered_json(value: Any, *, ascii_only: bool = False) -> str:
+    """Serialize a value without spaces, in the order of its source."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only, allow_nan=False)
+
+
 def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """Serialize equal values to equal texts: sorted keys, no spaces, 1.0 written as 1."""
     return json.dumps(

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
+from acl.platform.ordered_json import OrderedJSONField, is_storable_as_jsonb
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
@@ -68,8 +69,8 @@ class Capability(models.Model):
         default=False, help_text="Worked out from name and description, not declared."
     )
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
-    input_schema = StoredJSONField(null=True, blank=True)
-    output_schema = StoredJSONField(null=True, blank=True)
+    input_schema = OrderedJSONField(null=True, blank=True)
+    output_schema = OrderedJSONField(null=True, blank=True)
     content = models.TextField(blank=True, help_text="A skill's Markdown.")
     examples = StoredJSONField(default=list, blank=True)
     required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
@@ -126,6 +127,10 @@ class Capability(models.Model):
         verbose_name_plural = "capabilities"
         ordering = ["full_name"]
         permissions = [("use_capability", "Can use the capability")]
+        constraints = [
+            is_storable_as_jsonb("input_schema", name="input_schema_is_plain"),
+            is_storable_as_jsonb("output_schema", name="output_schema_is_plain"),
+        ]
         indexes = [
             models.Index(
                 fields=["id"], condition=Q(core=True) | Q(pinned=True), name="catalog_always"

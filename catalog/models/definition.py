@@ -11,8 +11,9 @@ from catalog.models.integration import Integration
 class Definition(models.Model):
     """The definition of a capability, or, without a name, of the integration itself.
 
-    Both texts are canonical JSON. Servers' tools are stored exactly as listed, other origins as
-    descriptors. `Capability` holds the cleaned form of the approved text only.
+    Both texts are JSON in the order of the source; their digests are of canonical JSON. Servers'
+    tools are stored exactly as listed, other origins as descriptors. `Capability` holds the
+    cleaned form of the approved text only.
     """
 
     class Standing(models.TextChoices):

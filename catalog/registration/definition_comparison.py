@@ -4,7 +4,7 @@ New and changed texts wait in a `Definition`, so that none of them enters the ca
 the approved capability is quarantined.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,9 @@ from catalog.registration.definition_acceptance import (
     enable_capabilities,
 )
 from catalog.registration.definition_review import list_waiting
+from catalog.registration.parameter_order import restore_order
 from catalog.trust.findings import Finding, read_findings, requires_review, worst_first
-from catalog.trust.fingerprint import digest_text
+from catalog.trust.fingerprint import digest_definition, parse_definition
 from catalog.trust.gate import Origin, UnreviewedDefinition, examine
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
@@ -96,14 +97,18 @@ def store_definitions(
     known = _load_definitions(integration, offered)
     first = by is not None and not any(row.approved_hash for row in known.values())
     differing: dict[str, Offered] = {}
+    unordered: list[tuple[Definition, Offered]] = []
     for name, one in offered.items():
         row = known.get(name)
         if row is not None and row.approved_hash == one.digest:
             _mark_unchanged(row, report, by)
+            if row.approved != one.text and row.approved == one.canonical_text:
+                unordered.append((row, one))
         elif row is not None and row.proposed_hash == one.digest:
             _mark_still_proposed(row)
         else:
             differing[name] = one
+    _restore_order(unordered)
     accepted = _propose(integration, known, differing, report, own=set(offered), first=first)
     if complete:
         gone = [row for name, row in known.items() if name not in offered]
@@ -134,7 +139,7 @@ def _load_definitions(
             name=capability.action,
             standing=Standing.APPROVED,
             approved=text,
-            approved_hash=digest_text(text),
+            approved_hash=digest_definition(parse_definition(text)),
             approved_at=timezone.now(),
         )
     return rows
@@ -165,6 +170,17 @@ def _mark_unchanged(row: Definition, report: StoredDefinitions, by: User | None)
         row.standing = Standing.RETURNED
     report.returned.append(row.name)
     row.save()
+
+
+def _restore_order(rows: Sequence[tuple[Definition, Offered]]) -> None:
+    """Give texts that an earlier release stored with sorted keys the server's order.
+
+    Once only, since some servers list their parameters in another order each time.
+    """
+    for row, offered in rows:
+        row.approved = offered.text
+        row.save(update_fields=["approved"])
+    restore_order(one.descriptor for _, one in rows if one.descriptor)
 
 
 def _mark_still_proposed(row: Definition) -> None:

@@ -6,7 +6,7 @@ from pgvector import SparseVector
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.effects.classifier import assess
-from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.embedding_text import text_without_order
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import Capability
@@ -64,8 +64,8 @@ def compute_fingerprint(capability: Capability) -> str:
 
 
 def compute_text_hash(capability: Capability) -> str:
-    """Return the hash of the embedded text."""
-    return _digest(embedding_text(capability))
+    """Return the hash of the embedded text, whatever the order of its parameters."""
+    return _digest(text_without_order(capability))
 
 
 def compute_lexical_terms(capability: Capability) -> SparseVector:

@@ -29,6 +29,7 @@ from catalog.registration.admission import (
 )
 from catalog.registration.category_assignment import assign_categories
 from catalog.registration.descriptor_rows import file_of, store_capabilities, store_integrations
+from catalog.registration.parameter_order import restore_order
 from catalog.tasks import send_embeddings
 from catalog.trust.gate import (
     HeldDefinition,
@@ -239,6 +240,7 @@ def _review_and_store(
     verdict = review_descriptors(descriptors, integrations, origin=terms.origin)
     before = len(report.defects)
     _store(verdict.passed, integrations, report, terms)
+    restore_order(descriptors)
     hold(verdict.held, integrations)
     settle(verdict, stored=len(report.defects) == before)
     report.held += [one.descriptor.full_name for one in verdict.held]

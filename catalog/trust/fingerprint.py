@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.formats.descriptors import JSONObject, canonical_json, ordered_json
 
 # Everything a model or a policy sees; the rest of a server's answer is ignored.
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -21,8 +21,18 @@ def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
 
 
 def serialize_definition(definition: Mapping[str, Any]) -> str:
-    """Serialize equal definitions equally, in ASCII, so that any column keeps it unchanged."""
+    """Serialize a definition in its source's order, in ASCII, so that any column keeps it."""
+    return ordered_json(dict(definition), ascii_only=True)
+
+
+def canonical_definition(definition: Mapping[str, Any]) -> str:
+    """Serialize equal definitions equally, whatever the order of their keys."""
     return canonical_json(dict(definition), ascii_only=True)
+
+
+def digest_definition(definition: Mapping[str, Any]) -> str:
+    """Return the digest of a definition. The order of keys does not change it."""
+    return digest_text(canonical_definition(definition))
 
 
 def parse_definition(text: str) -> JSONObject:
@@ -32,5 +42,5 @@ def parse_definition(text: str) -> JSONObject:
 
 
 def digest_text(text: str) -> str:
-    """Return the digest of a serialized definition."""
+    """Return the digest of a text, such as a canonical definition."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ from django.db import connection
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.models import Definition
 from catalog.trust.findings import Finding, Severity, requires_review, worst_first
-from catalog.trust.fingerprint import digest_text, serialize_definition
+from catalog.trust.fingerprint import digest_definition, digest_text
 from catalog.trust.scanner import scan_definition
 from catalog.trust.stored_definition import (
     INTEGRATION_TEXTS,
@@ -160,7 +160,7 @@ def digest_of_definition(definition: UnreviewedDefinition) -> str:
     """Return the digest that an approval is bound to."""
     if definition.said is None:
         return definition.descriptor.definition_hash
-    return digest_text(serialize_definition(definition.said))
+    return digest_definition(definition.said)
 
 
 def admit_for_measuring(descriptors: Sequence[Descriptor]) -> list[ReviewedDefinition]:

@@ -14,6 +14,7 @@ from catalog.formats.descriptors import (
     JSONObject,
     canonical_json,
     from_columns,
+    ordered_json,
 )
 from catalog.models import Capability
 
@@ -45,11 +46,11 @@ INTEGRATION_TEXTS = ("title", "description", "publisher", "version", "licence", 
 
 
 def write_descriptor(descriptor: Descriptor) -> str:
-    """Serialize a descriptor completely."""
+    """Serialize a descriptor completely, in its source's order."""
     values = asdict(descriptor)
     texts = {name: values.pop(field) for field, name in _FIELD_NAMES.items()}
     present = {name: value for name, value in texts.items() if value not in (None, "", [], (), {})}
-    return canonical_json({**present, "name": texts["name"], "descriptor": values}, ascii_only=True)
+    return ordered_json({**present, "name": texts["name"], "descriptor": values}, ascii_only=True)
 
 
 def is_descriptor(definition: JSONObject) -> bool:

@@ -18,6 +18,8 @@ from catalog.formats.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
 from catalog.trust.fingerprint import (
+    canonical_definition,
+    digest_definition,
     digest_text,
     parse_definition,
     pinned_part,
@@ -39,6 +41,11 @@ class Offered:
     descriptor: Descriptor | None
     defects: tuple[Defect, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def canonical_text(self) -> str:
+        """Return the definition with sorted keys, as earlier releases stored it."""
+        return canonical_definition(self.definition)
 
     @property
     def definition(self) -> JSONObject:
@@ -83,7 +90,7 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     text = serialize_definition(definition)
     if len(text) > LARGEST:
         reason = f"has {len(text):,} bytes; the limit is {LARGEST:,}"
-        return _unreadable_tool(integration, name, digest_text(text), reason)
+        return _unreadable_tool(integration, name, digest_definition(definition), reason)
     loaded = normalize_tools([definition], integration=integration)
     descriptor = next(iter(loaded.capabilities), None)
     of_tool = name[:80] or "a tool without a name"
@@ -94,7 +101,7 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     # Unreadable and too long for its column: report it without a row.
     if descriptor is None and len(name) > DEFAULT_LIMITS.name:
         name = ""
-    return Offered(name, text, digest_text(text), descriptor, defects)
+    return Offered(name, text, digest_definition(definition), descriptor, defects)
 
 
 def digest_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -105,7 +112,7 @@ def digest_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         if not isinstance(name, str):
             continue
         deep = is_deeper(tool, DEFAULT_LIMITS.json_depth)
-        digest = "" if deep else digest_text(serialize_definition(pinned_part(tool)))
+        digest = "" if deep else digest_definition(pinned_part(tool))
         name = name.strip()
         digests[name] = digest if digests.get(name, digest) == digest else ""
     return digests

@@ -19,15 +19,16 @@ class Parameter:
 
 
 def list_parameters(schema: dict[str, Any] | None) -> list[Parameter]:
-    """Return up to 60 parameters, required ones first; malformed parts are skipped."""
-    # jsonb does not keep the order of properties, but an array keeps that of `required`.
+    """Return up to 60 parameters in the author's order; malformed parts are skipped."""
     properties = (schema or {}).get("properties")
     if not isinstance(properties, dict):
         return []
     required = (schema or {}).get("required")
     needed = required if isinstance(required, list) else []
     first = [name for name in needed if isinstance(name, str) and name in properties]
-    names = list(dict.fromkeys([*first, *properties]))[:_MOST]
+    # Only where there are too many, required ones take the places of others.
+    shown = set(list(dict.fromkeys([*first, *properties]))[:_MOST])
+    names = [name for name in properties if name in shown]
     return [_parameter(name, properties[name], required=name in first) for name in names]
 
 

@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
-from catalog.trust.fingerprint import digest_text, pinned_part, serialize_definition
+from catalog.trust.fingerprint import (
+    canonical_definition,
+    digest_definition,
+    digest_text,
+    pinned_part,
+)
 
 
 def compare_tools(
@@ -15,7 +20,7 @@ def compare_tools(
     found = []
     for name in sorted({*before, *offered}):
         old, new = before.get(name), offered.get(name)
-        if old == new or (old and new and serialize_definition(old) == serialize_definition(new)):
+        if old == new or (old and new and digest_definition(old) == digest_definition(new)):
             continue
         what = "added" if old is None else "removed" if new is None else "changed"
         found.append(
@@ -32,7 +37,7 @@ def compare_tools(
 
 def tools_digest(tools: Iterable[Mapping[str, Any]]) -> str:
     """Return the digest to which the approval of a list of tools is bound."""
-    parts = sorted(serialize_definition(pinned_part(tool)) for tool in tools)
+    parts = sorted(canonical_definition(pinned_part(tool)) for tool in tools)
     return digest_text("\n".join(parts))
 
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from catalog.embedding.vector_batches import chunks
 from catalog.formats.descriptors import JSONObject
 from catalog.trust.findings import requires_review
-from catalog.trust.fingerprint import digest_text, serialize_definition
+from catalog.trust.fingerprint import digest_definition
 from catalog.trust.gate import examine_listing
 from catalog.trust.stored_definition import PLAIN_VERSION
 from marketplace.models import Listing, ListingFile, ListingVersion
@@ -38,7 +38,7 @@ def scan_listings(rows: Iterable[Listing]) -> list[Listing]:
     rows = list(rows)
     scanned = []
     for row, texts in zip(rows, _texts_of(rows), strict=True):
-        digest = digest_text(serialize_definition(texts))
+        digest = digest_definition(texts)
         if row.review != Review.UNSCANNED and row.texts_digest == digest:
             continue
         findings = examine_listing(texts)
@@ -68,7 +68,7 @@ def scan_stored_listings() -> int:
 
 def digest_of_listing(row: Listing) -> str:
     """Return what a decision about the listing is bound to."""
-    return digest_text(serialize_definition(next(_texts_of([row]))))
+    return digest_definition(next(_texts_of([row])))
 
 
 def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:

@@ -18,7 +18,7 @@ from acl.platform.jobs.job_rows import overdue
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.embedding_jobs import maintained_models
-from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.embedding_text import embedding_text, text_without_order
 from catalog.embedding.vector_batches import VectorTable, chunks
 from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import EmbeddingModel
@@ -151,7 +151,8 @@ def listing_text(listing: Listing) -> str:
 
 def listing_hash(listing: Listing) -> str:
     """Return the digest of the text to embed."""
-    return hashlib.sha256(listing_text(listing).encode()).hexdigest()
+    text = text_without_order(describe_as_capability(listing))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def listing_terms(listing: Listing) -> SparseVector:

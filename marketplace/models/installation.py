@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from acl.models import Space
 from acl.platform.jobs.job_rows import JobRow
+from acl.platform.ordered_json import OrderedJSONField, is_storable_as_jsonb
 from acl.platform.stored_json import StoredJSONField
 from catalog.models import Integration
 
@@ -76,7 +77,7 @@ class Installation(JobRow):
     )
     place = models.CharField(max_length=36, blank=True, help_text="The folder of its package.")
     package = StoredJSONField(default=dict, blank=True, help_text="How the package was installed.")
-    tools = StoredJSONField(default=list, blank=True, help_text="What the server says it has.")
+    tools = OrderedJSONField(default=list, blank=True, help_text="What the server says it has.")
     changes = StoredJSONField(
         default=list, blank=True, help_text="How that differs from what is installed."
     )
@@ -94,6 +95,7 @@ class Installation(JobRow):
         ordering = ["-created_at", "-pk"]
         permissions = [("install_stdio", "Can install servers that run programs on this machine")]
         constraints = [
+            is_storable_as_jsonb("tools", name="tools_are_plain"),
             models.UniqueConstraint(
                 fields=["integration"],
                 condition=models.Q(

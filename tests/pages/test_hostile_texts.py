@@ -94,7 +94,12 @@ def test_a_schema_with_things_in_the_wrong_place_is_still_shown(schema: dict) ->
     assert [parameter.name for parameter in list_parameters(schema)] in ([], ["a"])
 
 
-def test_parameters_that_are_needed_come_first() -> None:
-    schema = {"properties": {"cc": {}, "to": {}}, "required": ["to"]}
+def test_parameters_keep_their_order_and_needed_ones_their_places() -> None:
+    many: dict[str, dict] = {f"cc{number}": {} for number in range(100)}
 
-    assert [parameter.name for parameter in list_parameters(schema)] == ["to", "cc"]
+    assert [one.name for one in list_parameters({"properties": {"cc": {}, "to": {}}})] == [
+        "cc",
+        "to",
+    ]
+    listed = list_parameters({"properties": {**many, "to": {}}, "required": ["to"]})
+    assert [one.name for one in listed] == [*list(many)[:59], "to"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.embedding_text import embedding_text, text_without_order
 from tests.ranking.conftest import Tool
 
 
@@ -13,9 +13,9 @@ def test_text_has_name_parameters_description_and_use_cases() -> None:
     text = embedding_text(tool)
 
     assert text.splitlines() == [
-        "send email (subject, to address): Sends a mail to someone. "
+        "send email (to address, subject): Sends a mail to someone. "
         "[gmail, communication, mail, notify, gmail login]",
-        "Sends a mail to someone: send email (subject, to address)",
+        "Sends a mail to someone: send email (to address, subject)",
     ]
 
 
@@ -62,14 +62,22 @@ def test_schema_that_is_no_object_has_no_parameters() -> None:
     assert text.startswith("send email:")
 
 
-def test_text_does_not_depend_on_the_order_of_keys() -> None:
+def test_text_keeps_the_order_of_parameters_and_its_hash_does_not() -> None:
     names = ("subject", "to", "cc", "été", "body")
+    tools = [
+        Tool(input_schema={"properties": {key: {} for key in order}})
+        for order in (names, names[::-1])
+    ]
 
-    texts = {
-        embedding_text(Tool(input_schema={"properties": {key: {} for key in order}}))
-        for order in (names, names[::-1], sorted(names))
-    }
-
-    (text,) = texts
-    # By length in bytes, then by name: as jsonb returns keys.
+    assert embedding_text(tools[0]).startswith("send email (subject, to, cc, été, body):")
+    (text,) = {text_without_order(each) for each in tools}
+    # By length in bytes, then by name: as jsonb returned keys, so that earlier hashes stay valid.
     assert text.startswith("send email (cc, to, body, été, subject):")
+
+
+def test_hash_covers_the_names_that_a_cut_leaves_out() -> None:
+    few: dict[str, dict] = {f"a_long_name_of_parameter_{number}": {} for number in range(10)}
+
+    tools = [Tool(input_schema={"properties": few | {last * 40: {}}}) for last in "xy"]
+
+    assert len({text_without_order(each) for each in tools}) == 2

@@ -46,7 +46,7 @@ def test_three_tiers_come_as_data_and_as_text(client: Client) -> None:
     assert [one["count"] for one in answer["tier0"]["categories"]] == [1, 1, 1]
     line = answer["tier1"]["text"].splitlines()[1]
     assert line.startswith("1. gmail__send_email (tool). Send an email to one")
-    assert line.endswith("Params: to, when, urgency")
+    assert line.endswith("Params: to, urgency, when")
     assert answer["tier1"]["capabilities"][0]["shown"]
     assert "Input schema: {" in answer["tier2"]["text"]
     assert "Required secrets: MAIL_KEY\nExamples:\n- mail the team" in answer["tier2"]["text"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from catalog.formats.descriptors import canonical_json
+from catalog.formats.descriptors import ordered_json
 from catalog.lookups.detail_levels import schema_at, short_description
 from discovery.answer.formats.format_base import shorten
 from discovery.answer.tiers.line_tier import TierMatch, join_names, join_parameters, kind_of
@@ -104,8 +104,8 @@ def _arguments(match: TierMatch) -> Iterator[tuple[str, str]]:
 
 
 def to_one_line(value: Any) -> str:
-    """Return the value as JSON without line breaks of any kind."""
-    return canonical_json(value).translate(_LINE_ENDS)
+    """Return the value as JSON in its order, without line breaks of any kind."""
+    return ordered_json(value).translate(_LINE_ENDS)
 
 
 def _with_needs(match: TierMatch, detail: Detail, budget: int) -> Detail:
