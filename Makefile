@@ -118,6 +118,7 @@ first-steps:
 
 bench: install-tests
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.cost
 
 soak: install-tests
 	$(BIN)/python -m tests.soak

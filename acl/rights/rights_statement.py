@@ -111,7 +111,13 @@ exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their o
   FROM (SELECT id, rank, false AS granted FROM capability_rule
         UNION ALL SELECT id, NULL, true FROM capability_grant) x GROUP BY id
 ),
-decided AS (
+{decided},
+usable AS MATERIALIZED (
+  SELECT id, tokens, always, {mode} AS mode
+  FROM decided
+)
+"""
+_DECIDED = """decided AS (
   SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned AS always, 2 AS verdict FROM {capability} c
   WHERE c.integration_id = ANY (ARRAY(SELECT id FROM live WHERE verdict = 2))
     AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
@@ -125,10 +131,26 @@ decided AS (
   CROSS JOIN LATERAL (
     SELECT {verdict_of_exception} AS verdict) v
   WHERE v.verdict > 0 AND {usable_at_all}
-),
-usable AS MATERIALIZED (
-  SELECT id, tokens, always, {mode} AS mode
-  FROM decided
+)"""
+# The same for the few ids in `asked`, which a statement that knows them puts before.
+_DECIDED_AMONG = """decided AS (
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned AS always, v.verdict
+  FROM asked JOIN {capability} c ON c.id = asked.id JOIN live l ON l.id = c.integration_id
+  LEFT JOIN exception x ON x.id = c.id
+  CROSS JOIN LATERAL (
+    SELECT {verdict_of_one} AS verdict) v
+  WHERE v.verdict > 0 AND {usable_at_all}
+)"""
+# All that decides `usable`, but for the rows of capabilities, whose changes the database counts.
+# Equal digests at one version of the catalogue mean equal answers, also after a time is over.
+_DIGEST = """
+rights_digest AS MATERIALIZED (
+  SELECT encode(sha256(convert_to(concat_ws(';',
+    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted), ',' ORDER BY id) FROM live), ''),
+    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted), ',' ORDER BY id)
+              FROM exception), ''),
+    COALESCE((SELECT string_agg(id::text, ',' ORDER BY id) FROM ended), '')
+  ), 'UTF8')), 'hex') AS digest
 )
 """
 # Several groups together: each answers for itself, by the same text, and the answers are united.
@@ -141,15 +163,18 @@ each AS MATERIALIZED (
   LEFT JOIN acl_space s ON s.id = %(space)s::bigint AND s.group_id = g.id
 ),
 {rules},
-together AS MATERIALIZED (
-  SELECT answer.id, min(answer.tokens) AS tokens, bool_or(answer.always) AS always,
-         max(answer.mode) AS mode,
-         (array_agg(each.group_id ORDER BY answer.mode DESC, each.place))[1] AS group_id,
-         count(*) AS groups
+answers AS MATERIALIZED (
+  SELECT each.group_id, each.place, answer.*
   FROM each CROSS JOIN LATERAL (
-    WITH RECURSIVE {answer} SELECT id, tokens, always, mode FROM usable) answer
-  WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who)
-  GROUP BY answer.id
+    WITH RECURSIVE {answer} SELECT id, tokens, always, mode{digest_column} FROM usable{digest_row}
+  ) answer
+),
+together AS MATERIALIZED (
+  SELECT id, min(tokens) AS tokens, bool_or(always) AS always, max(mode) AS mode,
+         (array_agg(group_id ORDER BY mode DESC, place))[1] AS group_id, count(*) AS groups
+  FROM answers
+  WHERE id IS NOT NULL AND (%(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who))
+  GROUP BY id
 ),
 usable AS MATERIALIZED (
   SELECT t.id, t.tokens, t.always, LEAST(t.mode, decided.verdict) AS mode, t.group_id, t.groups
@@ -175,6 +200,20 @@ usable AS MATERIALIZED (
   FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id FROM usable) answer
 )
 """
+# An answer's digest stands among its rows, so that each group is asked once.
+_DIGEST_ROW = " UNION ALL SELECT NULL, NULL, NULL, NULL, digest FROM rights_digest"
+# The digests of all groups, and the rules of the space.
+_DIGEST_OF_ALL = """,
+rights_digest AS MATERIALIZED (
+  SELECT encode(sha256(convert_to(concat_ws(';', EXISTS (SELECT 1 FROM who),
+    COALESCE((SELECT string_agg(digest, ',' ORDER BY place) FROM answers WHERE id IS NULL), ''),
+    COALESCE((SELECT string_agg(concat_ws(':', id, rank), ',' ORDER BY id)
+              FROM capability_rule), ''),
+    COALESCE((SELECT string_agg(concat_ws(':', id, rank), ',' ORDER BY id)
+              FROM integration_rule), '')
+  ), 'UTF8')), 'hex') AS digest
+)
+"""
 _ONE = {
     "user": "%(user)s::bigint",
     "group": "%(group)s::bigint",
@@ -197,6 +236,9 @@ _PRECEDENCE = {
     "verdict_of_exception": verdict_sql(
         rank="LEAST(x.rank, l.rank)", granted="x.granted OR l.granted"
     ),
+    "verdict_of_one": verdict_sql(
+        rank="LEAST(x.rank, l.rank)", granted="COALESCE(x.granted, false) OR l.granted"
+    ),
     # Where no rule of the space says anything, it limits nothing.
     "verdict_of_space": verdict_sql(rank="LEAST(own.rank, whole.rank)", granted="true"),
     "live": LIVE,
@@ -218,7 +260,13 @@ _USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
 
 
 def rights_sql(
-    tables: RightsTables, *, united: bool = False, named: bool = False, kept_out: bool = False
+    tables: RightsTables,
+    *,
+    united: bool = False,
+    named: bool = False,
+    kept_out: bool = False,
+    among: bool = False,
+    digest: bool = False,
 ) -> str:
     """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
@@ -226,16 +274,24 @@ def rights_sql(
     `group_id` that gives each, and the number of `groups` that do. `named` adds to `hit` which rule
     it was and how far away, for those who explain an answer. `kept_out` asks instead for what the
     caller could use if it were not in quarantine: to say of a name that it waits, never to use it.
+    `among` limits `usable` to the ids of an expression `asked`, which stands before. `digest` adds
+    `rights_digest`: while it and the catalogue's version are the same, so is `usable`.
     """
     names = _parts(tables) | {
         "named": ", r.id AS rule_id, path.distance" if named else "",
         "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
     }
-    answer = f"{_RULES.rstrip()},{_VERDICTS}"
+    names["decided"] = (_DECIDED_AMONG if among else _DECIDED).format(**names)
+    answer = f"{_RULES.rstrip()},{_VERDICTS}" + (f",{_DIGEST}" if digest else "")
     if not united:
         return answer.format(**_ONE, **names)
-    rules = _RULES.format(**_OF_THE_SPACE, **names)
-    return _UNITED.format(rules=rules, answer=answer.format(**_EACH, **names), **names)
+    return _UNITED.format(
+        rules=_RULES.format(**_OF_THE_SPACE, **names),
+        answer=answer.format(**_EACH, **names),
+        digest_column=", NULL::text AS digest" if digest else "",
+        digest_row=_DIGEST_ROW if digest else "",
+        **names,
+    ) + (_DIGEST_OF_ALL if digest else "")
 
 
 def reachable_sql(tables: RightsTables) -> str:
@@ -244,6 +300,7 @@ def reachable_sql(tables: RightsTables) -> str:
     For what belongs to a person and to no space, such as their secrets; never to use a tool.
     """
     names = _parts(tables) | {"named": "", "usable_at_all": USABLE_AT_ALL}
+    names["decided"] = _DECIDED.format(**names)
     answer = f"{_RULES.rstrip()},{_VERDICTS}".format(**_EACH, **names)
     return _IN_ANY_SPACE.format(answer=answer, rule=tables.rule)
 

@@ -19,6 +19,7 @@ from catalog.models import (
     Embedding,
     EmbeddingModel,
     HealthCheck,
+    IndexVersion,
     LexicalVector,
     ManifestFile,
     OAuthClient,
@@ -171,4 +172,10 @@ class LexicalVectorAdmin(ReadOnlyAdmin):
 @admin.register(CatalogVersion)
 class CatalogVersionAdmin(ReadOnlyAdmin):
     list_display = ("number",)
+    ordering = ("pk",)
+
+
+@admin.register(IndexVersion)
+class IndexVersionAdmin(ReadOnlyAdmin):
+    list_display = ("pk", "number")
     ordering = ("pk",)

@@ -12,6 +12,7 @@ from catalog.models.catalog_version import CatalogVersion
 from catalog.models.definition import Definition
 from catalog.models.edge import Edge, Mention, Trait
 from catalog.models.health_check import HealthCheck
+from catalog.models.index_version import IndexVersion
 from catalog.models.integration import Integration
 from catalog.models.manifest_file import ManifestFile
 from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
@@ -32,6 +33,7 @@ __all__ = [
     "Embedding",
     "EmbeddingModel",
     "HealthCheck",
+    "IndexVersion",
     "Integration",
     "IntegrationGroupPermission",
     "IntegrationUserPermission",

@@ -1,10 +1,14 @@
 """Relations between capabilities, and the data they are computed from."""
 
+from typing import ClassVar
+
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 
+from acl.platform.database_triggers import Triggers
 from catalog.models.capability import Capability
+from catalog.models.index_version import count_index_change
 from catalog.models.preset import Preset
 
 
@@ -15,6 +19,8 @@ class Edge(models.Model):
     are computed per caller from `Trait`. An undirected edge stores the lower key as its source. An
     edge with a group holds for that group's callers only.
     """
+
+    triggers: ClassVar[Triggers] = (count_index_change("catalog_edge"),)
 
     class Kind(models.TextChoices):
         DEPENDS_ON = "DEPENDS_ON", "depends on"
@@ -110,6 +116,8 @@ class Mention(models.Model):
 
 class Trait(models.Model):
     """A trait shared by capabilities: `#tag`, or `kind:category`."""
+
+    triggers: ClassVar[Triggers] = (count_index_change("catalog_trait"),)
 
     capability = models.ForeignKey(
         Capability, models.CASCADE, related_name="traits", db_index=False

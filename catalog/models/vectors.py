@@ -4,11 +4,15 @@ An `Embedding` row is also the request to embed its capability: it is written in
 transaction and stays pending while `vector_hash` differs from `text_hash`.
 """
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import F, Q
 from pgvector.django import SparseVectorField, VectorField
 
+from acl.platform.database_triggers import Triggers
 from catalog.models.capability import Capability
+from catalog.models.index_version import count_index_change
 
 
 class EmbeddingModel(models.Model):
@@ -33,6 +37,10 @@ class EmbeddingModel(models.Model):
 
 class Embedding(models.Model):
     """A capability's vector by one model, or the request for it."""
+
+    triggers: ClassVar[Triggers] = (
+        count_index_change("catalog_embedding", "capability_id", "model_id", "vector"),
+    )
 
     capability = models.ForeignKey(Capability, models.CASCADE, related_name="embeddings")
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="embeddings")
@@ -61,6 +69,8 @@ class Embedding(models.Model):
 
 class LexicalVector(models.Model):
     """A capability's BM25 vector; see `catalog.lexical`."""
+
+    triggers: ClassVar[Triggers] = (count_index_change("catalog_lexicalvector"),)
 
     capability = models.OneToOneField(
         Capability, models.CASCADE, primary_key=True, related_name="lexical"

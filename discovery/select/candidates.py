@@ -6,37 +6,27 @@ once per connection, and returns the definitions too, since a second round trip 
 the bytes.
 """
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from django.conf import settings
-from pgvector import HalfVector, SparseVector, Vector
-
-from acl.platform.prepared_statements import BinaryValue, table_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
-from catalog.embedding.embedder import Vectors
+from acl.platform.prepared_statements import table_of
+from acl.rights.rights_statement import rights_sql
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
-from catalog.lexical import DIMENSIONS
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
-    COLUMNS,
-    MODE_OF_ROW,
-    facts_parameters,
-    facts_sql,
-    readiness_from,
-)
-from catalog.readiness.mend_links import MendLink, mend_link
-from catalog.readiness.readiness import ToolReadiness
-from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
+from discovery.select.candidate_query import CandidateQuery
+from discovery.select.candidate_rows import (
+    JOINED_ROWS,
+    MODEL,
+    Candidate,
+    Candidates,
+    RowReader,
+    columns_sql,
+    row_reader,
+)
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
 # Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
@@ -45,138 +35,18 @@ NEAREST, NEAREST_OF_SEVERAL = 40, 60
 # Relations are read only for the best of each arm, since only they can be selected, with a limit of
 # neighbours for each.
 FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
-_facts_of = attrgetter(*COLUMNS)
 
 
-class Candidate(NamedTuple):
-    """A competing capability, with cosines and word scores for the message and its clauses.
-
-    Each field is a column of the statement with the same name.
-    """
-
-    pk: int
-    identifier: str
-    full_name: str
-    kind: str
-    action: str
-    integration: str
-    display_name: ReviewedText
-    description: ReviewedText
-    category: str
-    tags: list[str]
-    schema: str | None  # JSON, parsed only if selected
-    side_effect: str
-    effect_flags: list[str]
-    core: bool
-    pinned: bool
-    tokens: int
-    fingerprint: str
-    asks_first: bool
-    obstacle: int
-    runs_here: bool
-    failing_since: datetime | None
-    for_staff: bool
-    cosines: list[float | None]
-    words: list[float]
-
-    @property
-    def readiness(self) -> ToolReadiness:
-        """Return what a call would do now."""
-        return readiness_from(_facts_of(self))
-
-    @property
-    def input_schema(self) -> ReviewedSchema | None:
-        """Return the JSON schema of the arguments."""
-        return ReviewedSchema(json.loads(self.schema)) if self.schema else None
-
-    @property
-    def mend(self) -> MendLink | None:
-        """Return the link that mends its readiness, or None."""
-        return mend_link(self.readiness, integration=self.integration, full_name=self.full_name)
+def find_candidates(query: CandidateQuery) -> Candidates:
+    """Find the best candidates by meaning and by words among what the caller may use."""
+    shape = (query.vector_count, len(query.words), query.use_graph, query.experiences)
+    statement = _statement(*shape, united=query.caller.is_united)
+    columns, rows = table_of(statement, query.parameters())
+    return _candidates(row_reader(columns), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The candidates, and the number and tokens of everything that the caller may use."""
-
-    found: list[Candidate]
-    usable: int
-    tokens: int
-    embedded: bool  # True if any candidate has a vector
-    # Dependencies and companions of the hits that are no hits themselves.
-    outside: list[Candidate]
-    links: list[Link]  # among all of these, by primary key
-    # Calls of these for the most similar messages, and the gains by earlier votes.
-    experiences: list[PastCall]
-    checked: VoteGains
-
-
-def find_candidates(
-    *,
-    caller: Caller,
-    model: str,
-    vectors: Vectors | None,
-    words: Sequence[dict[int, float]],
-    names: Iterable[str] = (),
-    kind: str = "",
-    unavailable: bool = False,
-    connected: bool = False,
-    use_graph: bool = False,
-    use_experience: bool = False,
-) -> Candidates:
-    """Find the best candidates by meaning and by words among what `caller` may use.
-
-    `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
-    `words` has a lexical query for the same texts. `names` are full names that the message contains
-    literally. `use_experience` needs vectors.
-    """
-    count = 0 if vectors is None else len(vectors)
-    most = settings.PEGBOARD_LEARNING_MOST if use_experience and count else 0
-    parameters = {
-        **rights_parameters(caller, unavailable=unavailable, kind=kind, connected=connected),
-        **facts_parameters(),
-        "model": model,
-        "names": list(names),
-        **{
-            f"v{i}": BinaryValue(Vector(vectors[i]).to_binary())
-            for i in range(count)
-            if vectors is not None
-        },
-        **{
-            f"t{i}": BinaryValue(SparseVector(query, DIMENSIONS).to_binary())
-            for i, query in enumerate(words)
-        },
-    }
-    if most and vectors is not None:
-        parameters["h0"] = BinaryValue(HalfVector(vectors[0]).to_binary())
-    shape = (count, len(words), use_graph, most)
-    columns, rows = table_of(_statement(*shape, united=caller.is_united), parameters)
-    return _candidates(_reader(columns), rows)
-
-
-class _Reader(NamedTuple):
-    """Readers of the parts of a row; None for parts that the statement does not have."""
-
-    key: int
-    totals: Callable[[Any], tuple[int, int | None]]
-    candidate: Callable[[Any], tuple[Any, ...]]
-    related: Callable[[Any], tuple[Any, ...]] | None
-    experiences: Callable[[Any], tuple[Any, ...]] | None
-
-
-@lru_cache(maxsize=32)
-def _reader(columns: tuple[str, ...]) -> _Reader:
-    """Return the reader for rows with these columns, whatever their order."""
-
-    def of(names: Sequence[str]) -> Any:
-        return itemgetter(*map(columns.index, names)) if names[0] in columns else None
-
-    key = columns.index("pk")
-    return _Reader(key, of(_TOTALS), of(Candidate._fields), of(_RELATIONS), of(memory.NAMES))
-
-
-def _candidates(reader: _Reader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
-    usable, tokens = reader.totals(rows[0]) if rows else (0, 0)
+def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
+    usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
     found: list[Candidate] = []
     outside: list[Candidate] = []
     links: list[Link] = []
@@ -222,11 +92,11 @@ def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, u
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
         rights=rights_sql(TABLES, united=united),
-        readiness=facts_sql(mode=MODE_OF_ROW),
+        model=MODEL,
+        columns=columns_sql(vectors, texts),
+        joined_rows=JOINED_ROWS,
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",
-        cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
-        words=", ".join(f"-(l.terms <#> %(t{i})s::sparsevec)" for i in range(texts)),
         called=memory.HITS if experiences else "",
         checked=memory.CHECKED if experiences else "",
         experiences=memory.COLUMNS if experiences else "",
@@ -269,7 +139,7 @@ _WORDED = """worded AS (
 )"""
 # The totals are joined first, so that there is a row even if nothing is found.
 _STATEMENT = """WITH RECURSIVE {rights},
-model AS MATERIALIZED (SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s::text),
+{model},
 {arms},
 named AS (
   SELECT c.id FROM catalog_capability c
@@ -280,19 +150,10 @@ hits AS MATERIALIZED (
   {called}
 ),
 totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
-SELECT totals.usable, totals.tokens AS usable_tokens, c.id AS pk, c.identifier, c.full_name, c.kind,
-       c.action, i.slug AS integration, c.display_name, c.description, c.category, c.tags,
-       c.input_schema::text AS schema, c.side_effect, c.effect_flags, c.core, c.pinned, c.tokens,
-       c.fingerprint, {readiness},
-       ARRAY[{cosines}]::float8[] AS cosines,
-       ARRAY[{words}]::float8[] AS words{related}{experiences}
+SELECT totals.usable, totals.tokens AS usable_tokens, {columns}{related}{experiences}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
-  JOIN catalog_integration i ON i.id = c.integration_id
-  LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
-  LEFT JOIN catalog_lexicalvector l ON l.capability_id = c.id{joined}) ON true
+  {joined_rows}{joined}) ON true
 """
-_TOTALS = ("usable", "usable_tokens")
-_RELATIONS = ("is_hit", "targets", "kinds", "weights", "names")
 _RELATED = """,
        c.id IN (SELECT id FROM hits) AS is_hit, link.targets, link.kinds, link.weights,
        counting.names"""

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from catalog.lexical import words
-from discovery.select.candidates import Candidate
+from discovery.select.candidate_rows import Candidate
 from discovery.select.ranking.competition import Needed, Ranked
 
 # Cosine from which "its description matches" is a fair statement.

@@ -21,9 +21,12 @@ from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.readiness.facts import tell_approvers
 from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
 from discovery.learning.turn_notes import Note, write_note
-from discovery.select.candidates import Candidate, Candidates, find_candidates
+from discovery.select.candidate_query import CandidateQuery
+from discovery.select.candidate_rows import Candidate, Candidates
+from discovery.select.candidates import find_candidates
 from discovery.select.common_abilities import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
+from discovery.select.indexed_candidates import find_by_index
 from discovery.select.message import MessageTexts, read
 from discovery.select.ranking.competition import (
     Needed,
@@ -134,7 +137,7 @@ def _embed(texts: Sequence[str]) -> tuple[EmbeddedTexts | None, str]:
 
 
 def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) -> Candidates:
-    return find_candidates(
+    query = CandidateQuery(
         caller=asked.caller,
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
@@ -146,6 +149,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
     )
+    return find_by_index(query) or find_candidates(query)
 
 
 def _note(

@@ -290,6 +290,14 @@ SETTINGS = (
         86_400,
     ),
     Setting(
+        "PEGBOARD_INDEX_MOST",
+        20_000,
+        "Most capabilities whose vectors, words and relations each web process keeps in memory, "
+        "2 kB each; a larger catalogue is ranked in Postgres. 0: always there.",
+        0,
+        200_000,
+    ),
+    Setting(
         "PEGBOARD_TOKENIZER",
         "",
         "Path of a tokenizer.json that counts tokens. Empty estimates four characters per token.",

@@ -85,3 +85,11 @@ def callers_of(world: World, random: Random) -> list[Caller]:
         for _ in range(4)
     ]
     return random.sample(insiders, min(12, len(insiders))) + strangers
+
+
+def united_callers(random: Random) -> list[Caller]:
+    """Return users who ask in several groups together, members or not, in any space or none."""
+    return [
+        Caller(random.choice(USERS), first, random.choice([None, None, *SPACES]), tuple(others))
+        for first, *others in (random.sample(GROUPS, random.choice([2, 3])) for _ in range(8))
+    ]

@@ -16,6 +16,7 @@ from acl.models import Space
 from acl.rights.caller import Caller
 from catalog.lookups.catalog_queries import list_names
 from catalog.models import Capability, Integration, Rule
+from discovery.select.candidate_query import CandidateQuery
 from tests.access.people import client_of
 from tests.access.worlds import (
     REVIEW,
@@ -31,6 +32,7 @@ from tests.access.worlds import (
 from tests.databases import as_superuser
 from tests.factories import give, take_away
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
+from tests.selection.indexed import EVERYWHERE, by_index, give_words, index_kept
 
 USERS, GROUPS, SPACES = (1, 2, 3), (1, 2), (1, 2, 3, 4)
 CALLERS = [
@@ -74,8 +76,11 @@ class ChangingRights(RuleBasedStateMachine):
         # Ids of new spaces must not collide with the world's.
         as_superuser("SELECT setval('acl_space_id_seq', nextval('acl_space_id_seq') + 100)")
         self.client: Client = client_of(Group.objects.get(pk=1))
+        self.index = index_kept()  # by the process, all along
+        self.index.__enter__()
 
     def teardown(self) -> None:
+        self.index.__exit__(None, None, None)
         transaction.set_rollback(True)
         self.transaction.__exit__(None, None, None)
 
@@ -214,6 +219,18 @@ class ChangingRights(RuleBasedStateMachine):
             assert explained(caller, known) == answers
         for pk in known:
             assert stored_holders(pk) == expected_holders(self.world, pk)
+
+    @invariant()
+    def candidates_by_the_index_equal_the_oracle(self) -> None:
+        give_words()
+        for caller in CALLERS if Capability.objects.exists() else ():
+            query = CandidateQuery(
+                caller=caller, model="none", vectors=None, words=[{EVERYWHERE: 1}]
+            )
+            found = by_index(query)
+            modes = {one.pk: "propose" if one.asks_first else "allow" for one in found.found}
+            assert modes == self.world.usable(caller)
+            assert found.usable == len(modes)
 
     @invariant()
     def the_api_equals_the_oracle(self) -> None:

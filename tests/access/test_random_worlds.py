@@ -7,24 +7,13 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.rights.caller import Caller
 from tests.access.random_worlds import (
     CAPABILITIES,
-    GROUPS,
-    SPACES,
-    USERS,
     callers_of,
     random_world,
+    united_callers,
 )
 from tests.access.worlds import decided, expected_holders, explained, store, stored_holders, usable
-
-
-def united_callers(random: Random) -> list[Caller]:
-    """Return users who ask in several groups together, members or not, in any space or none."""
-    return [
-        Caller(random.choice(USERS), first, random.choice([None, None, *SPACES]), tuple(others))
-        for first, *others in (random.sample(GROUPS, random.choice([2, 3])) for _ in range(8))
-    ]
 
 
 @pytest.mark.django_db

@@ -20,6 +20,7 @@ from acl.rights.caller import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Embedding, EmbeddingModel, LexicalVector
 from discovery.select import candidates
+from discovery.select.candidate_query import CandidateQuery
 from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
 from tests.databases import as_superuser
@@ -103,11 +104,13 @@ def plan_of(caller: Caller) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "table_of", explained)
         candidates.find_candidates(
-            caller=caller,
-            model="made-up",
-            vectors=np.ones((1, 384), dtype=np.float32),
-            words=[{7: 1.0, 1005: 2.0}],
-            use_experience=True,
+            CandidateQuery(
+                caller=caller,
+                model="made-up",
+                vectors=np.ones((1, 384), dtype=np.float32),
+                words=[{7: 1.0, 1005: 2.0}],
+                use_experience=True,
+            )
         )
     return list(nodes(plans[0]))
 

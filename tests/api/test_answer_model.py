@@ -8,7 +8,7 @@ import pytest
 from acl.http.answer_serializer import serializer_for
 from acl.platform.answer_model import SPREAD, Answer, Shown, fields_of, write_answer
 from discovery.answer.selection_answer import SelectAnswer
-from discovery.select.candidates import Candidate, _reader
+from discovery.select.candidate_rows import Candidate, row_reader
 from discovery.select.selection import Selected
 
 
@@ -71,8 +71,9 @@ def test_candidates_are_read_by_the_names_of_columns() -> None:
     columns = ("usable_tokens", "usable", *reversed(Candidate._fields))
     row = (700, 7, *reversed(range(len(Candidate._fields))))
 
-    reader = _reader(columns)
+    reader = row_reader(columns)
 
+    assert reader.totals is not None
     assert reader.totals(row) == (7, 700)
     assert reader.candidate(row) == tuple(range(len(Candidate._fields)))
     assert reader.related is None

@@ -146,7 +146,7 @@ OTHERS = {
     "catalog/servers/client/process_guard.py json.loads": "an argument of its parent",
     "discovery/answer/formats/legal_schema.py json.loads": OWN,
     "discovery/answer/all_tools.py json.loads": "a jsonb column, read as text",
-    "discovery/select/candidates.py json.loads": "a jsonb column, read as text",
+    "discovery/select/candidate_rows.py json.loads": "a jsonb column, read as text",
     "discovery/answer/tiers/tier_state.py json.loads": "a jsonb column, read as text",
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",

@@ -146,6 +146,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
     from catalog import lexical
     from catalog.models import EmbeddingModel
     from discovery.select import candidates
+    from discovery.select.candidate_query import CandidateQuery
     from tests.bench.selection import spread
     from tests.bench.world import THINGS
 
@@ -167,7 +168,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
             asks = caller if name == "with" else replace(caller, space_id=None)
             started = time.perf_counter()
             found = candidates.find_candidates(
-                caller=asks, model=model.name, vectors=vectors, words=words
+                CandidateQuery(caller=asks, model=model.name, vectors=vectors, words=words)
             )
             took = (time.perf_counter() - started) * 1000
             if place >= 10:

@@ -12,6 +12,7 @@ from catalog.models import EmbeddingModel
 from discovery.learning import experience_store
 from discovery.learning.experience_store import delete_expired
 from discovery.models import Experience, Turn
+from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidates import find_candidates
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
@@ -135,11 +136,13 @@ def test_nobody_outvotes_the_others_by_repeating_themselves(people: People) -> N
 
     said = embed_queries([MOON])
     candidates = find_candidates(
-        caller=people.caller,
-        model=said.model,
-        vectors=said.vectors,
-        words=[{}],
-        use_experience=True,
+        CandidateQuery(
+            caller=people.caller,
+            model=said.model,
+            vectors=said.vectors,
+            words=[{}],
+            use_experience=True,
+        )
     )
 
     votes = Counter(experience.capability for experience in candidates.experiences)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from catalog.readiness.obstacles import Obstacle
-from discovery.select.candidates import Candidate, Candidates
+from discovery.select.candidate_rows import Candidate, Candidates
 from discovery.select.ranking import answer_places, relation_gains
 from discovery.select.ranking.fusion import NAMED, Evidence, Judged, MessageFeatures, judge
 from discovery.select.ranking.own_evidence import needs_own_evidence

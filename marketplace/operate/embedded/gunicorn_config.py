@@ -25,16 +25,21 @@ accesslog = None  # the application logs requests
 
 
 def post_worker_init(worker: object) -> None:
-    """Load the embedding model before the first request, and exempt it from garbage collection."""
+    """Load the embedding model before the first request, and exempt it from garbage collection.
+
+    The candidate index is read at the first selection.
+    """
     # Imported here, because the applications are loaded only now.
     from django.db import connections
 
     from acl.platform.garbage_collection import freeze_loaded_objects
     from catalog.embedding.configured_embedder import start_embedder
+    from catalog.search_index.index_cache import index_cache
     from discovery.select.common_abilities import warm_common_abilities
     from discovery.select.small_talk import warm_small_talk
 
     start_embedder()
+    index_cache.enabled = True
     warm_small_talk()
     warm_common_abilities()
     connections.close_all()

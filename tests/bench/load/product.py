@@ -1,6 +1,7 @@
 """A complete Pegboard for a load: web, worker and connections on servers of its own."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +24,9 @@ class Product:
 
     def costing(self, load: Callable[[], Load]) -> Load:
         """Run a load; return it with the CPU time that the product used."""
-        before = self._cpu_seconds()
+        before = sum(self.cpu_by_process().values())
         done = load()
-        done.cpu_seconds = self._cpu_seconds() - before
+        done.cpu_seconds = sum(self.cpu_by_process().values()) - before
         return done
 
     def resident_megabytes(self) -> float:
@@ -40,14 +41,33 @@ class Product:
         roots = [psutil.Process(one.process.pid) for one in self._programs if one.process]
         return [each for root in roots for each in (root, *root.children(recursive=True))]
 
-    def _cpu_seconds(self) -> float:
+    def cpu_by_process(self) -> dict[str, float]:
+        """Return the CPU seconds used so far by Postgres, Redis, and each of our programs."""
+        spent: defaultdict[str, float] = defaultdict(float)
+        for name, process in (*self._started_before(), *self._by_program()):
+            spent[name] += _used(process)
+        return dict(spent)
+
+    def _started_before(self) -> Iterator[tuple[str, psutil.Process]]:
         own = psutil.Process()
         others = {each.pid for each in own.children(recursive=True)} | {own.pid}
-        servers = [
-            each for each in self._servers.children(recursive=True) if each.pid not in others
-        ]
         # Postgres's backends come and go: the parent's figures include those that ended.
-        return sum(_used(each) for each in (*servers, *self._own()))
+        for each in self._servers.children(recursive=True):
+            if each.pid not in others:
+                yield _name(each), each
+
+    def _by_program(self) -> Iterator[tuple[str, psutil.Process]]:
+        for one in self._programs:
+            if one.process:
+                root = psutil.Process(one.process.pid)
+                yield from ((one.name, each) for each in (root, *root.children(recursive=True)))
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return "Postgres" if "postgres" in process.name() else "Redis"
+    except psutil.Error:  # it has ended meanwhile
+        return "Postgres"
 
 
 def _used(process: psutil.Process) -> float:

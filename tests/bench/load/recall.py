@@ -9,6 +9,7 @@ from acl.rights.caller import Caller
 from catalog import lexical
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, Embedding, IntegrationGroupPermission
+from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidates import find_candidates
 
 NEAREST = 10
@@ -25,18 +26,14 @@ def recall(messages: Sequence[str]) -> float:
 
 def _of_one(message: str, caller: Caller) -> float:
     embedded = embed_queries([message])
-    candidates = find_candidates(
+    query = CandidateQuery(
         caller=caller,
         model=embedded.model,
         vectors=embedded.vectors,
         words=[lexical.query_vector(message)],
-        names=frozenset(),
-        kind="",
-        unavailable=False,
         connected=True,
-        use_graph=False,
-        use_experience=False,
     )
+    candidates = find_candidates(query)
     found = {each.pk for each in candidates.found}
     nearest = _nearest(embedded.model, embedded.vectors[0], caller)
     return len(found & nearest) / len(nearest)

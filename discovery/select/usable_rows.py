@@ -1,0 +1,126 @@
+"""Rows of an index that a caller may use, as they were at one version of rights and catalogue.
+
+Nobody is answered by them alone: the statement that reads candidates compares their digest with
+the rights of its own moment, and reads nothing that those do not allow.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from acl.platform.prepared_statements import rows_of
+from acl.rights.rights_statement import rights_sql
+from catalog.querysets import TABLES
+from catalog.search_index.index_version import LABEL_SQL, IndexLabel
+from catalog.search_index.relation_index import Mask
+from catalog.search_index.search_index import SearchIndex
+from catalog.search_index.word_index import Rows
+from discovery.select.candidate_query import CandidateQuery
+
+# Callers with the same rights share their rows: at 20,000 capabilities, 100 kB each.
+MOST_CALLERS, MOST_SETS = 10_000, 200
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableRows:
+    """Usable rows in order and as a mask, those that every selection has, and the totals."""
+
+    digest: str
+    rows: Rows
+    mask: Mask
+    always: tuple[int, ...]
+    tokens: int
+
+    @property
+    def count(self) -> int:
+        """Return their number."""
+        return len(self.rows)
+
+
+class _Remembered(Generic[Value]):
+    """The latest values by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Value | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def keep(self, key: Hashable, value: Value) -> None:
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+
+
+class UsableRowsCache:
+    """Rows by caller, for one index. Another index starts it anew."""
+
+    def __init__(self, index: SearchIndex) -> None:
+        self.index = index
+        self._digests: _Remembered[Hashable] = _Remembered(MOST_CALLERS)
+        self._sets: _Remembered[UsableRows] = _Remembered(MOST_SETS)
+
+    def at(self, query: CandidateQuery) -> UsableRows | None:
+        """Return what is known of the caller."""
+        digest = self._digests.get(_asking(query))
+        return None if digest is None else self._sets.get(digest)
+
+    def load(self, query: CandidateQuery) -> UsableRows | None:
+        """Read the rows in one statement; None if the index is of another version."""
+        statement = _statement(united=query.caller.is_united)
+        [(digest, *label, ids, always, tokens)] = rows_of(statement, query.rights(), binary=True)
+        if IndexLabel(*label) != self.index.label:
+            return None
+        rows = self.index.rows_of(np.frombuffer(ids or b"", ">i8").astype(np.int64))
+        core = self.index.rows_of(np.array(always, dtype=np.int64))
+        if rows is None or core is None:
+            return None
+        mask = np.zeros(len(self.index.ids), dtype=bool)
+        mask[rows] = True
+        found = UsableRows(digest, rows, mask, tuple(core.tolist()), int(tokens or 0))
+        return self._keep(query, found)
+
+    def _keep(self, query: CandidateQuery, found: UsableRows) -> UsableRows:
+        key = (found.digest, query.kind, query.unavailable)
+        found = self._sets.get(key) or found
+        self._sets.keep(key, found)
+        self._digests.keep(_asking(query), key)
+        return found
+
+
+def _asking(query: CandidateQuery) -> Hashable:
+    return query.caller, query.kind, query.unavailable, query.connected
+
+
+_caches: list[UsableRowsCache] = []
+
+
+def usable_rows_of(index: SearchIndex) -> UsableRowsCache:
+    """Return the cache for this index."""
+    for known in _caches:
+        if known.index is index:
+            return known
+    _caches[:] = [UsableRowsCache(index)]
+    return _caches[0]
+
+
+@cache
+def _statement(*, united: bool) -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, united=united, digest=True)}
+SELECT (SELECT digest FROM rights_digest), {LABEL_SQL},
+       (SELECT string_agg(int8send(id), ''::bytea ORDER BY id) FROM usable),
+       ARRAY(SELECT id FROM usable WHERE always ORDER BY id), (SELECT sum(tokens) FROM usable)
+"""  # noqa: S608 - constants only

@@ -1,0 +1,81 @@
+"""Selections by the index of a process, beside those by SQL alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from catalog.lexical import DIMENSIONS
+from catalog.search_index import index_cache as caching
+from discovery.select.candidate_query import CandidateQuery
+from discovery.select.candidate_rows import Candidates
+from discovery.select.candidates import find_candidates
+from discovery.select.indexed_candidates import find_by_index
+
+EVERYWHERE = 7  # a word that `give_words` puts into every capability
+
+
+@contextmanager
+def index_kept() -> Iterator[None]:
+    """Keep an index in this process, read again at once after each change."""
+    cache = caching.IndexCache()
+    cache.enabled = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(caching, "_TIMES_ITS_LOADING", 0)
+        patch.setattr("discovery.select.indexed_candidates.index_cache", cache)
+        yield
+
+
+def give_words() -> None:
+    """Give every capability one common word and one of its own, each with a weight of its own."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO catalog_lexicalvector (capability_id, terms)"
+            " SELECT id, ('{' || %s || ':' || 1 + id %% 97 * 0.01 || ',' || 1000 + id %% 5000 || ':0.5}/' || %s)"
+            "::sparsevec"
+            " FROM catalog_capability"
+            " ON CONFLICT (capability_id) DO NOTHING",
+            [EVERYWHERE + 1, DIMENSIONS],
+        )
+
+
+def by_index(query: CandidateQuery) -> Candidates:
+    """Find by the index, with another try after the first change that it meets."""
+    found = find_by_index(query) or find_by_index(query)
+    assert found is not None
+    return found
+
+
+def comparable(found: Candidates) -> dict[str, Any]:
+    """Return everything of an answer, in an order that does not depend on the way."""
+    return {
+        "found": _rows(found.found),
+        "outside": _rows(found.outside),
+        "totals": (found.usable, found.tokens, found.embedded),
+        "links": sorted(map(tuple, found.links)),
+        "experiences": sorted(map(tuple, map(astuple_or_tuple, found.experiences))),
+        "checked": found.checked,
+    }
+
+
+def astuple_or_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple) else astuple(value)
+
+
+def _rows(rows: list[Any]) -> list[Any]:
+    return sorted((tuple(row) for row in rows), key=lambda row: row[0])
+
+
+def assert_same_way(query: CandidateQuery) -> Candidates:
+    """Assert that both ways give the same candidates, and return them."""
+    found = by_index(query)
+    assert comparable(found) == comparable(find_candidates(query))
+    return found
+
+
+def unit(vector: Any) -> Any:
+    return np.asarray(vector, dtype=np.float32) / np.linalg.norm(vector)

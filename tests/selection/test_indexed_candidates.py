@@ -1,0 +1,302 @@
+"""Candidates by the index equal those by SQL alone, and follow every change at once."""
+
+from datetime import timedelta
+from random import Random
+from threading import Thread
+from time import monotonic
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext, override_settings
+from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acl.rights.caller import Caller
+from catalog.lexical import query_vector
+from catalog.models import (
+    Capability,
+    Edge,
+    Embedding,
+    EmbeddingModel,
+    IndexVersion,
+    RuntimeCapability,
+    Trait,
+)
+from discovery.select.candidate_query import CandidateQuery
+from discovery.select.candidates import find_candidates
+from discovery.select.indexed_candidates import find_by_index
+from tests.access.people import People, invite
+from tests.access.random_worlds import (
+    CAPABILITIES,
+    GROUPS,
+    callers_of,
+    random_world,
+    united_callers,
+)
+from tests.access.worlds import store
+from tests.factories import CapabilityFactory, give, take_away
+from tests.selection.conftest import Shop
+from tests.selection.indexed import (
+    EVERYWHERE,
+    assert_same_way,
+    by_index,
+    give_words,
+    index_kept,
+    unit,
+)
+
+MODEL = "made-up"
+MESSAGES = (
+    "send an email to the team and then look at my calendar",
+    "translate a text into German, please",
+    "cron__list",
+)
+
+
+def fill(random: Random) -> None:
+    """Give the world vectors, words, edges and traits."""
+    model = EmbeddingModel.objects.create(name=MODEL, dimension=8, active=True)
+    numbers = np.random.default_rng(random.randrange(2**32))
+    for pk in CAPABILITIES:
+        vector = unit(numbers.standard_normal(8)) if random.random() < 0.8 else None
+        Embedding.objects.create(capability_id=pk, model=model, text_hash="x", vector=vector)
+        Trait.objects.create(capability_id=pk, name="tool:other" if pk % 2 else "tool:mail")
+        for tag in random.sample(["#a", "#b", "#c", "#d"], 2):
+            Trait.objects.create(capability_id=pk, name=tag)
+    give_words()
+    for _ in range(25):
+        source, target = random.sample(CAPABILITIES, 2)
+        kind = random.choice(["DEPENDS_ON", "DECLARED", "COMPOSED_WITH"])
+        if kind == "COMPOSED_WITH" and source > target:
+            source, target = target, source
+        origin = random.choice(["admin", "metadata"])
+        Edge.objects.get_or_create(
+            source_id=source,
+            target_id=target,
+            kind=kind,
+            origin=origin,
+            group=Group.objects.filter(pk=random.choice([0, *GROUPS])).first()
+            if origin == "admin"
+            else None,
+            defaults={"weight": random.choice([0.0, 0.25, 0.5, 1.0])},
+        )
+
+
+def random_query(caller: Caller, random: Random) -> CandidateQuery:
+    numbers = np.random.default_rng(random.randrange(2**32))
+    texts = random.choice([1, 1, 2, 3])
+    words = [{EVERYWHERE: 1.0, 1000 + random.choice(CAPABILITIES): 2.0} for _ in range(texts)]
+    named = Capability.objects.get(pk=random.choice(CAPABILITIES)).full_name
+    return CandidateQuery(
+        caller=caller,
+        model=MODEL,
+        vectors=numbers.standard_normal((texts, 8)).astype(np.float32),
+        words=words,
+        names=random.choice([(), (named,), ("nobody__knows",)]),
+        kind=random.choice(["", "", "tool", "skill"]),
+        unavailable=random.random() < 0.3,
+        connected=random.random() < 0.3,
+        use_graph=random.random() < 0.8,
+        use_experience=random.random() < 0.3,
+    )
+
+
+@pytest.mark.django_db
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_both_ways_find_the_same_in_any_world(seed: int) -> None:
+    random = Random(seed)
+    world = random_world(random)
+
+    with transaction.atomic(), index_kept():
+        store(world)
+        fill(random)
+        for caller in [*callers_of(world, random)[:6], *united_callers(random)[:4]]:
+            found = assert_same_way(random_query(caller, random))
+            assert {one.pk for one in found.found} <= world.capabilities.keys()
+        transaction.set_rollback(True)
+
+
+def test_whole_selections_are_the_same(shop: Shop) -> None:
+    with index_kept():
+        for message in MESSAGES:
+            indexed = shop.ask(message)
+            assert find_by_index(query_of(shop.alice, message)) is not None
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("discovery.select.selector.find_by_index", lambda _: None)
+                assert _without_time(indexed) == _without_time(shop.ask(message))
+
+
+def _without_time(selection: object) -> dict[str, object]:
+    return {
+        name: getattr(selection, name)
+        for name in selection.__slots__  # type: ignore[attr-defined]
+        if name not in {"timings", "workings"}
+    }
+
+
+def query_of(caller: Caller, message: str) -> CandidateQuery:
+    from catalog.embedding.query_vectors import embed_queries
+
+    said = embed_queries([message])
+    return CandidateQuery(
+        caller=caller, model=said.model, vectors=said.vectors, words=[query_vector(message)]
+    )
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    people = invite()
+    give_words()
+    return people
+
+
+def asks(people: People) -> CandidateQuery:
+    return CandidateQuery(
+        caller=people.caller,
+        model=EmbeddingModel.objects.get(active=True).name,
+        vectors=np.ones((1, 3), dtype=np.float32),
+        words=[{EVERYWHERE: 1.0}],
+    )
+
+
+def names(query: CandidateQuery) -> set[str]:
+    return {one.full_name for one in by_index(query).found}
+
+
+def test_warm_selection_takes_one_statement_and_the_first_one_more(people: People) -> None:
+    query = asks(people)
+    with index_kept():
+        by_index(query)
+        with CaptureQueriesContext(connection) as warm:
+            find_by_index(query)
+        take_away(people.gmail, people.support)
+        with CaptureQueriesContext(connection) as after_a_revoke:
+            find_by_index(query)
+
+    assert len(warm) == 1
+    assert len(after_a_revoke) == 3  # it noticed, read the rights again, and the candidates
+
+
+def test_revoked_and_granted_tools_go_and_come_at_once(people: People) -> None:
+    query = asks(people)
+    with index_kept():
+        assert "gmail__send_email" in names(query)
+        take_away(people.gmail, people.support)
+        assert names(query) == {"wiki__read_page"}
+        give(people.payroll, people.support)
+        assert names(query) == {"wiki__read_page", "payroll__pay"}
+
+
+def test_tool_whose_time_is_over_goes_without_any_change(people: People) -> None:
+    life = RuntimeCapability.objects.create(
+        integration=people.gmail,
+        name="send_email",
+        full_name="gmail__send_email",
+        group=people.support,
+        expires_at=timezone.now() + timedelta(days=1),
+    )
+    query = asks(people)
+    with index_kept():
+        assert "gmail__send_email" in names(query)
+        # As if a day had passed: nothing that anybody counts has changed.
+        RuntimeCapability.objects.filter(pk=life.pk).update(expires_at=timezone.now())
+        assert "gmail__send_email" not in names(query)
+        assert by_index(query).usable == 2
+
+
+def test_new_tools_vectors_words_and_relations_count_at_once(people: People) -> None:
+    query = asks(people)
+    with index_kept():
+        names(query)
+        new = CapabilityFactory.create(integration=people.gmail, action="archive", vector=[1, 1, 1])
+        assert_same_way(query)
+        Embedding.objects.filter(capability=new).update(vector=[1, -1, 0])
+        assert_same_way(query)
+        Trait.objects.filter(capability=new).delete()
+        assert_same_way(query)
+        new.delete()
+        assert_same_way(query)
+
+
+def test_hidden_tools_leave_no_trace(people: People) -> None:
+    query = asks(people)
+    with index_kept():
+        before = assert_same_way(query)
+        CapabilityFactory.create(integration=people.payroll, action="archive", vector=[1, 1, 1])
+        after = assert_same_way(query)
+
+    assert before == after
+
+
+def test_larger_catalogue_is_left_to_sql(people: People) -> None:
+    with index_kept(), override_settings(PEGBOARD_INDEX_MOST=4):  # there are five
+        assert find_by_index(asks(people)) is None
+
+
+def test_catalogue_whose_changes_are_not_counted_is_left_to_sql(people: People) -> None:
+    IndexVersion.objects.all().delete()
+    with index_kept():
+        assert find_by_index(asks(people)) is None
+
+
+def test_processes_keep_no_index_unless_they_serve(people: People) -> None:
+    assert find_by_index(asks(people)) is None
+
+
+def test_selection_of_a_stranger_has_nothing(people: People) -> None:
+    with index_kept():
+        found = by_index(
+            CandidateQuery(
+                caller=Caller(people.charlie.pk, people.support.pk),
+                model=asks(people).model,
+                vectors=np.ones((1, 3), dtype=np.float32),
+                words=[{EVERYWHERE: 1.0}],
+            )
+        )
+
+    assert (found.found, found.usable, found.tokens) == ([], 0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_answer_has_what_was_revoked_before_it_was_asked() -> None:
+    people = invite()
+    give_words()
+    query = asks(people)
+    revoked: list[tuple[float, float]] = []  # from the commit until before the next grant
+    answers: list[tuple[float, float, bool]] = []
+    until = monotonic() + 1.0
+
+    def ask() -> None:
+        while monotonic() < until:
+            began = monotonic()
+            found = find_by_index(query)
+            if found is not None:
+                has = any(one.full_name == "gmail__send_email" for one in found.found)
+                answers.append((began, monotonic(), has))
+        connections.close_all()
+
+    with index_kept():
+        by_index(query)
+        threads = [Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while monotonic() < until:
+            take_away(people.gmail, people.support)
+            began = monotonic()
+            find_candidates(query)  # for as long as this takes
+            revoked.append((began, monotonic()))
+            give(people.gmail, people.support)
+        for thread in threads:
+            thread.join()
+
+    within = [
+        has
+        for began, ended, has in answers
+        if any(start <= began and ended <= end for start, end in revoked)
+    ]
+    assert not any(within)
+    assert any(has for _, _, has in answers)
