@@ -35,7 +35,8 @@ def give_words() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO catalog_lexicalvector (capability_id, terms)"
-            " SELECT id, ('{' || %s || ':' || 1 + id %% 97 * 0.01 || ',' || 1000 + id %% 5000 || ':0.5}/' || %s)"
+            " SELECT id, ('{' || %s || ':' || 1 + id %% 97 * 0.01 || ','"
+            " || 1000 + id %% 5000 || ':0.5}/' || %s)"
             "::sparsevec"
             " FROM catalog_capability"
             " ON CONFLICT (capability_id) DO NOTHING",
