@@ -17,6 +17,7 @@ from catalog.models import Capability, Definition, Embedding, Integration
 from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.parameter_order import restore_order
 from catalog.registration.register import register
+from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidates import find_candidates
 from marketplace.models import Installation
 from tests.api.conftest import new_key
@@ -120,9 +121,10 @@ def test_clients_get_the_order_over_every_door() -> None:
 
 
 def _found(caller: Caller) -> Any:
-    (one,) = find_candidates(
+    query = CandidateQuery(
         caller=caller, model="", vectors=None, words=[{}], names=["travel__book_flight"]
-    ).found
+    )
+    (one,) = find_candidates(query).found
     return one.input_schema
 
 
