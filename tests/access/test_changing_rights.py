@@ -30,6 +30,7 @@ from tests.access.worlds import (
     usable,
 )
 from tests.databases import as_superuser
+from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import give, take_away
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 from tests.selection.indexed import EVERYWHERE, by_index, give_words, index_kept
@@ -279,7 +280,7 @@ def test_after_each_change_everything_equals_the_oracle() -> None:
     run_state_machine_as_test(
         ChangingRights,
         settings=settings(
-            max_examples=10,
+            max_examples=EXAMPLES_OF_STORIES,
             stateful_step_count=15,
             deadline=None,
             suppress_health_check=list(HealthCheck),

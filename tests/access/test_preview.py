@@ -21,6 +21,7 @@ from catalog.models import Capability, Integration, IntegrationGroupPermission, 
 from tests.access.people import People
 from tests.access.random_worlds import random_target, random_world
 from tests.access.worlds import store, usable
+from tests.examples import EXAMPLES_OF_WORLDS
 from tests.factories import CapabilityFactory, UserFactory
 from tests.oracle import EFFECTS, GrantFacts, IntegrationFacts, RuleFacts, World
 
@@ -274,7 +275,7 @@ def expected(before: World, after: World) -> set[Difference]:
 
 
 @pytest.mark.django_db
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2 * EXAMPLES_OF_WORLDS, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_preview_equals_the_oracle_in_any_world(seed: int) -> None:
     random = Random(seed)

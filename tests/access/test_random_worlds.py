@@ -14,10 +14,11 @@ from tests.access.random_worlds import (
     united_callers,
 )
 from tests.access.worlds import decided, expected_holders, explained, store, stored_holders, usable
+from tests.examples import EXAMPLES_OF_WORLDS
 
 
 @pytest.mark.django_db
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES_OF_WORLDS, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_several_groups_answer_as_the_oracle_unites_them(seed: int) -> None:
     random = Random(seed)
@@ -33,7 +34,7 @@ def test_several_groups_answer_as_the_oracle_unites_them(seed: int) -> None:
 
 
 @pytest.mark.django_db
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES_OF_WORLDS, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
     random = Random(seed)
@@ -44,14 +45,14 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         store(world)
         answers = {caller: usable(caller) for caller in callers}
         said = {caller: explained(caller, CAPABILITIES) for caller in callers}
-        decisions = {caller: decided(caller, CAPABILITIES) for caller in callers}
+        # `explained` has asked Python for what decides, too: a few more by the facts alone.
+        decisions = {caller: decided(caller, CAPABILITIES) for caller in callers[::4]}
         held = {pk: stored_holders(pk) for pk in CAPABILITIES}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
-    assert (
-        said
-        == decisions
-        == {caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers}
-    )
+    assert said == {
+        caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers
+    }
+    assert decisions == {caller: said[caller] for caller in callers[::4]}
     assert held == {pk: expected_holders(world, pk) for pk in CAPABILITIES}

@@ -29,6 +29,7 @@ from acl.delegation import DelegationRefused
 from acl.delegation.key_holder import KeyHolder
 from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, Invitation, ServiceAccount
+from tests.examples import EXAMPLES_OF_WORLDS
 
 SCOPES = ["select", "discover", "execute", "admin"]
 PERMISSIONS = ["act_for_others", "install_stdio", "change_user"]
@@ -260,7 +261,7 @@ def implied_by(words: frozenset[str]) -> set[str]:
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=EXAMPLES_OF_WORLDS, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_no_sequence_of_requests_increases_the_reach_of_an_actor(seed: int) -> None:
     random = Random(seed)

@@ -73,8 +73,10 @@ def test_no_value_of_a_parameter_is_a_500(world: World, place: Place) -> None:
         for method in row.methods.split():
             with taken_back(), names_read() as names:
                 send(client, row, method, parts)
-            kept = {*parts[0], *parts[1], *names} - {"csrfmiddlewaretoken"}
-            wrong += list(failing(client, row, method, parts, sorted(kept)))
+            sent = parts[0] if method == "GET" else {**parts[0], **parts[1]}
+            kept = {*sent, *names} - {"csrfmiddlewaretoken"}
+            if kept:  # a page that reads nothing would be the same page each time
+                wrong += list(failing(client, row, method, parts, sorted(kept)))
 
     assert wrong == []
 
