@@ -1,20 +1,22 @@
 """A pytest plugin: longest files first, by the run before; and a quick choice for `--quick`.
 
-pytest's cache keeps how long each test function took with all its cases. Files that it does not
-know, as in a fresh clone, are estimated by the fixtures and markers of their tests.
+pytest's cache keeps how long each test function took with all its cases, and with its dearest one,
+which is usually the first: it makes what the others share. Files that it does not know, as in a
+fresh clone, are estimated by the fixtures and markers of their tests.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
 KEY = "pegboard/test-durations"
 # Seconds of a test that no run has timed. Only their order matters, not how fast a machine is.
-BROWSER, PROCESSES, EXAMPLES, TRANSACTION, DATABASE, PURE = 4.0, 6.0, 3.0, 0.6, 0.15, 0.02
+BROWSER, PROCESSES, EXAMPLES, TRANSACTION, DATABASE, PURE = 4.0, 6.0, 3.0, 0.6, 0.1, 0.02
 COMMITTING = {"browser", "live_server", "transactional_db", "deployment", "own_database"}
-QUICK_SECONDS = 100.0  # of all workers together; two of them take half
+QUICK_SECONDS = 50.0  # of all workers together; two of them take half, and start for as long
 
-Durations = dict[str, tuple[float, int]]  # of a function: seconds, and of how many cases
+# Of a function: seconds, of how many cases, and of the dearest of them.
+Durations = dict[str, tuple[float, int, float]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,14 +35,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep_quick(config: pytest.Config, items: list[pytest.Item], known: Durations) -> None:
-    """Keep the first case of each function that starts nothing, the quickest within the time."""
+    """Keep the first case of each function that starts nothing, the quickest within the time.
+
+    Of those that cost the same, each folder gets as many as the others.
+    """
     first: dict[str, pytest.Item] = {}
     for item in items:
         if not is_slow(item):
             first.setdefault(function_of(item.nodeid), item)
-    costs = {name: _seconds_of_case(item, known) for name, item in first.items()}
+    costs = {name: _seconds_of_first(item, known) for name, item in first.items()}
+    turns, counts = dict[str, int](), Counter[str]()
+    for name in first:
+        turns[name] = counts[folder := name.rpartition("/")[0]]
+        counts[folder] += 1
     kept, left = set(), QUICK_SECONDS
-    for name in sorted(costs, key=lambda name: costs[name]):
+    for name in sorted(costs, key=lambda name: (costs[name], turns[name])):
         left -= costs[name]
         if left >= 0:
             kept.add(first[name])
@@ -49,8 +58,12 @@ def _keep_quick(config: pytest.Config, items: list[pytest.Item], known: Duration
 
 
 def _seconds_of_case(item: pytest.Item, known: Durations) -> float:
-    seconds, cases = known.get(function_of(item.nodeid), (estimate(item), 1))
+    seconds, cases, _ = known.get(function_of(item.nodeid), (estimate(item), 1, 0.0))
     return seconds / cases
+
+
+def _seconds_of_first(item: pytest.Item, known: Durations) -> float:
+    return known.get(function_of(item.nodeid), (0.0, 1, estimate(item)))[2]
 
 
 def _seconds_of_files(items: list[pytest.Item], known: Durations) -> dict[str, float]:
@@ -116,7 +129,8 @@ def file_of(nodeid: str) -> str:
 def _cached(config: pytest.Config) -> Durations:
     cache = getattr(config, "cache", None)
     known = (cache.get(KEY, None) if cache else None) or {}
-    return {name: (seconds, cases) for name, (seconds, cases) in known.items()}
+    # What another version has kept is of another form: it is timed again.
+    return {name: (one[0], one[1], one[2]) for name, one in known.items() if len(one) == 3}
 
 
 class Stopwatch:
@@ -124,13 +138,11 @@ class Stopwatch:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.cases: dict[str, set[str]] = defaultdict(set)
+        self.cases: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a phase of a test."""
-        self.seconds[function_of(report.nodeid)] += report.duration
-        self.cases[function_of(report.nodeid)].add(report.nodeid)
+        self.cases[function_of(report.nodeid)][report.nodeid] += report.duration
 
     def pytest_sessionfinish(self) -> None:
         """Write what this run has timed beside what earlier runs have.
@@ -138,8 +150,11 @@ class Stopwatch:
         A quick run times one case of each test: it adds only what no run has timed.
         """
         cache = getattr(self.config, "cache", None)
-        if cache and self.seconds:
-            now = {n: (round(s, 3), len(self.cases[n])) for n, s in self.seconds.items()}
+        if cache and self.cases:
+            now = {
+                name: (round(sum(each.values()), 3), len(each), round(max(each.values()), 3))
+                for name, each in self.cases.items()
+            }
             before = _cached(self.config)
             quick = self.config.getoption("--quick")
             cache.set(KEY, now | before if quick else before | now)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from io import StringIO
+from typing import Any
 
 import pytest
 import schemathesis
@@ -11,6 +12,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
 from django.urls import URLResolver, get_resolver
+from django.utils.translation import get_language
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
 from pytest_django.fixtures import Settings
@@ -24,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from acl.http import openapi_pages
 from tests.access.people import People
 from tests.api.conftest import new_key
 from tests.examples import EXAMPLES_OF_PAGES
@@ -52,6 +55,30 @@ def ask(operation: APIOperation, headers: dict[str, str]) -> None:
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     answers_as_described()
+
+
+@pytest.mark.django_db
+def test_schema_is_made_once_for_each_language_and_form(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make: Any = SchemaGenerator.get_schema
+    made: list[str] = []
+
+    def note(generator: SchemaGenerator, *given: Any, **asked: Any) -> Any:
+        made.append(get_language())
+        return make(generator, *given, **asked)
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", note)
+    openapi_pages._rendered.cache_clear()
+
+    answers = [client.get(f"/api/schema/{query}") for query in ("", "", "?lang=de", "?lang=none")]
+    as_json = client.get("/api/schema/?format=json")
+    client.get("/api/schema/?version=other")
+
+    assert made == ["en", "de", "en", "en"]  # the last is of a word of theirs, and is not kept
+    assert answers[0].content == answers[1].content == answers[3].content
+    assert answers[0]["Content-Type"] == "application/vnd.oai.openapi; charset=utf-8"
+    assert as_json.json()["info"]["title"] == "Pegboard"
 
 
 def test_schema_is_made_without_a_warning() -> None:

@@ -509,19 +509,22 @@ def requests_of(world: World, row: Row, sent: set[str]) -> Iterator[Callable[[],
     parts = parts_of(world, row)
     for who in sorted(people):
         client = world.client(who)
+        pages: list[Any] = []
         for method in row.methods.split():
-            yield partial(send, client, row, method, parts)
-        if not row.door.is_api and "GET" in row.methods:
-            yield from forms_of(client, row, parts, sent)
+            yield partial(keep, pages if method == "GET" else [], client, row, method, parts)
+        if not row.door.is_api and pages:  # the caller has asked for it by now
+            yield from forms_of(client, pages[0], sent)
 
 
-def forms_of(client: Any, row: Row, parts: Any, sent: set[str]) -> Iterator[Callable[[], Any]]:
-    with undone():
-        page = send(client, row, "GET", parts)
-        if page.status_code != 200 or "html" not in page["Content-Type"]:
-            return
-        body = b"".join(page) if page.streaming else page.content
-    for form in post_forms(body.decode(), page.wsgi_request.path):
+def keep(answers: list[Any], client: Any, row: Row, method: str, parts: Any) -> None:
+    """Send the request, and keep the answer."""
+    answers.append(send(client, row, method, parts))
+
+
+def forms_of(client: Any, page: Any, sent: set[str]) -> Iterator[Callable[[], Any]]:
+    if page.status_code != 200 or page.streaming or "html" not in page["Content-Type"]:
+        return
+    for form in post_forms(page.content.decode(), page.wsgi_request.path):
         fields = {name: value for name, value in form.fields.lists() if name not in NEW_EACH_TIME}
         seen, before = f"{form.action} {fields}", len(sent)
         sent.add(seen)
