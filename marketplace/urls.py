@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from marketplace.installs.api import installation_api, installation_steps
-from marketplace.integrations.api import confirmation_api, review_api
+from marketplace.integrations.api import confirmation_api, network_api, review_api
 from marketplace.listings import listing_api
 from marketplace.sources import source_api
 
@@ -50,6 +50,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "integrations/<slug:slug>/confirm",
         confirmation_api.ConfirmView.as_view(),
         name="api-integration-confirm",
+    ),
+    path(
+        "integrations/<slug:slug>/network",
+        network_api.NetworkView.as_view(),
+        name="api-integration-network",
     ),
     path("integrations/<slug:slug>/review", review_api.ReviewView.as_view(), name="api-review"),
     path(

@@ -29,6 +29,8 @@ def start_missing() -> None:
     open_data_folder(data)
     os.environ.setdefault("PEGBOARD_DATA_DIR", str(data))
     os.environ.setdefault("PEGBOARD_SECRET_KEY", "only-for-tests")
+    # Starting a cell takes time, so only the tests that are about programs and packages do.
+    os.environ.setdefault("PEGBOARD_CELL", "off")
     # On a busy machine Redis is slow but not down; tests of its absence stop it.
     os.environ.setdefault("PEGBOARD_REDIS_TIMEOUT_MS", "1000")
     # Before anything asks for the model, since its absence would be cached for a while.

@@ -26,6 +26,7 @@ from catalog.models import (
     OAuthConnection,
     OAuthRevocation,
     OAuthSignIn,
+    OutgoingHost,
     RuntimeCapability,
     Secret,
     ServerProposal,
@@ -39,6 +40,14 @@ class HealthCheckAdmin(ReadOnlyAdmin):
     list_filter = ("reason", ("reason", EmptyFieldListFilter))
     list_select_related = ("integration",)
     search_fields = ("integration__slug", "reason", "last_words")
+
+
+@admin.register(OutgoingHost)
+class OutgoingHostAdmin(ReadOnlyAdmin):
+    list_display = ("integration", "host", "allowed", "times", "last_at")
+    list_filter = ("allowed",)
+    list_select_related = ("integration",)
+    search_fields = ("integration__slug", "host")
 
 
 @admin.register(Secret)

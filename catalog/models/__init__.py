@@ -16,6 +16,7 @@ from catalog.models.index_version import IndexVersion
 from catalog.models.integration import Integration
 from catalog.models.manifest_file import ManifestFile
 from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
+from catalog.models.outgoing_host import OutgoingHost
 from catalog.models.preset import Preset, PresetMember
 from catalog.models.proposal import ServerProposal
 from catalog.models.runtime_capability import RuntimeCapability
@@ -44,6 +45,7 @@ __all__ = [
     "OAuthConnection",
     "OAuthRevocation",
     "OAuthSignIn",
+    "OutgoingHost",
     "Preset",
     "PresetMember",
     "Rule",

@@ -42,6 +42,10 @@ class Integration(models.Model):
         BUILTIN = "builtin", "Built-in"
         CATALOG = "catalog", "Imported catalogue"
 
+    class Network(models.TextChoices):
+        LISTED = "listed", gettext_lazy("Listed hosts only")
+        ALL = "all", gettext_lazy("The whole network")
+
     class Connection(models.TextChoices):
         NOT_NEEDED = "not_needed", "needs none"
         DISCONNECTED = "disconnected"
@@ -85,6 +89,20 @@ class Integration(models.Model):
         default=dict,
         blank=True,
         help_text="Where its package is, how it is started from there, and of which files it is.",
+    )
+    network = models.CharField(
+        max_length=8,
+        choices=Network.choices,
+        default=Network.LISTED,
+        db_default=Network.LISTED,
+        help_text="What its program may reach from its cell.",
+    )
+    allowed_hosts = ArrayField(
+        models.CharField(max_length=260),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Hosts that its program may reach, as api.example.com or *.example.com:8443.",
     )
     enabled = models.BooleanField(default=True)
     state = models.CharField(

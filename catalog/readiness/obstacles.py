@@ -28,7 +28,7 @@ class Obstacle(IntEnum):
 
 
 # Server problems that only an admin can solve; retrying does not help.
-NEEDING_ADMIN = ("not_allowed", "files_changed")
+NEEDING_ADMIN = ("not_allowed", "files_changed", "no_cell")
 NEEDING_SIGN_IN = ("sign_in_needed",)
 
 

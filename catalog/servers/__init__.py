@@ -2,11 +2,13 @@
 
 __all__ = [
     "call_needs",
+    "cell",
     "client",
     "connections",
     "net",
     "oauth",
     "pages",
+    "program_network",
     "secrets",
     "server_proposals",
 ]

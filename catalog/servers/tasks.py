@@ -3,13 +3,15 @@
 The web process sends them by name and imports nothing that sends requests.
 """
 
+import logging
 from contextlib import suppress
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_shutdown
+from celery.signals import heartbeat_sent, worker_ready, worker_shutdown
 from django.db.models import Q
 
+from acl.platform.heartbeat import CONNECTIONS
 from acl.platform.jobs.task_names import (
     CHECK_INTEGRATION,
     CHECK_INTEGRATIONS,
@@ -18,12 +20,14 @@ from acl.platform.jobs.task_names import (
 )
 from acl.platform.jobs.task_queue import send_each
 from catalog.models import Integration, Sync
+from catalog.servers.cell.cell_announcement import look, tell
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.connection_params import check_launch
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.definition_sync import BusyError, sync_definitions
 
+logger = logging.getLogger("pegboard.cells")
 # The supervisor waits for 35 seconds (marketplace/operate/embedded/pegboard_programs.py).
 _FINISHING_SECONDS = 25
 
@@ -73,6 +77,23 @@ def check_integrations() -> None:
     looked_at = in_use.filter(Q(transport__in=("http", "sse")) | failing & Q(transport="stdio"))
     keys = looked_at.order_by("pk").values_list("pk", flat=True)
     send_each(CHECK_INTEGRATION, ([key] for key in keys))
+
+
+@worker_ready.connect(dispatch_uid="pegboard-cells")  # type: ignore[untyped-decorator]
+def say_how_programs_run(**_: Any) -> None:
+    """Log once whether programs run in cells, and tell the web."""
+    report = look()
+    if report.words:
+        logger.warning(report.words)
+    tell()
+
+
+@heartbeat_sent.connect(dispatch_uid="pegboard-cells-again")  # type: ignore[untyped-decorator]
+def repeat_how_programs_run(sender: object = None, **_: object) -> None:
+    """Tell it again, since Redis may have lost it."""
+    hostname = getattr(getattr(sender, "eventer", None), "hostname", None) or ""
+    if str(hostname).startswith(CONNECTIONS):
+        tell()
 
 
 @worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]

@@ -12,6 +12,7 @@ from marketplace.config.value_checks import (
     no_anchor,
     no_encryption_keys,
     no_file,
+    no_folders,
     no_hosts,
     no_mail_url,
     no_postgres_url,
@@ -588,6 +589,21 @@ SETTINGS = (
         "Largest installed package with its dependencies, in megabytes.",
         1,
         100_000,
+    ),
+    Setting(
+        "PEGBOARD_CELL",
+        "preferred",
+        "Whether programs of MCP servers and package clients run in cells, apart from Pegboard's "
+        "files, secrets and network. `required` refuses to start them without, `preferred` starts "
+        "them as before where the system cannot make a cell, `off` makes none.",
+        choices=("required", "preferred", "off"),
+    ),
+    Setting(
+        "PEGBOARD_CELL_FOLDERS",
+        (),
+        "Folders that a program may read in its cell if its confirmed command names them or "
+        "something in them, separated by commas. `:rw` at the end lets it write there too.",
+        wrong=no_folders,
     ),
     Setting(
         "PEGBOARD_SOURCE_DIRS",

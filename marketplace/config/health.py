@@ -24,6 +24,7 @@ from acl.platform.database_room import was_short_of_room
 from acl.platform.heartbeat import worker_lives
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import embedder_problem
+from catalog.servers.cell.cell_report import read_report
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
 from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
@@ -34,15 +35,19 @@ LEAST_FREE_BYTES = 200 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """State of a part: its problem as a sentence, or "", and figures."""
+    """State of a part: its problem as a sentence, or "", a note on what works less, and figures."""
 
     problem: str = ""
+    note: str = ""
     figures: dict[str, int] = field(default_factory=dict)
 
     def shown(self, *, in_full: bool) -> dict[str, Any]:
         """Return the part as JSON, with details if `in_full`."""
         state: dict[str, Any] = {"ok": not self.problem}
-        return state | {"problem": self.problem, **self.figures} if in_full else state
+        if not in_full:
+            return state
+        told = {"problem": self.problem} | ({"note": self.note} if self.note else {})
+        return state | told | self.figures
 
 
 def alive(request: HttpRequest) -> HttpResponse:
@@ -145,7 +150,13 @@ def _embeddings() -> Part:
         return Part("The database has no tables yet.")
     failed = counts["failed"]
     entries = "entry" if failed == 1 else "entries"
-    return Part(f"{failed} {entries} could not be embedded." if failed else "", counts)
+    problem = f"{failed} {entries} could not be embedded." if failed else ""
+    return Part(problem, figures=counts)
+
+
+def _cells() -> Part:
+    report = read_report()
+    return Part(problem=report.words) if report.fails else Part(note=report.words)
 
 
 _migrations_seen: list[bool] = []
@@ -158,4 +169,5 @@ _CHECKS: dict[str, Callable[[], Part]] = {
     "worker": _worker,
     "model": _model,
     "embeddings": _embeddings,
+    "cells": _cells,
 }

@@ -109,6 +109,14 @@ def _is_key(text: str) -> bool:
         return False
 
 
+def no_folders(text: str) -> str:
+    """Return "" if `text` lists absolute paths, else an error message."""
+    paths = [part.strip() for part in text.split(",") if part.strip()]
+    if all(Path(path.removesuffix(":rw")).is_absolute() for path in paths):
+        return ""
+    return "must be whole paths of folders, such as /srv/documents or /srv/notes:rw"
+
+
 def no_file(text: str) -> str:
     """Return "" if `text` is an existing file, else an error message."""
     return "" if Path(text).is_file() else f"must be a file that exists, not {text}"

@@ -14,6 +14,7 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError, check_va
 from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.program_network import propose_hosts
 from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.installs.install_requests import check_program
 from marketplace.installs.integration_management import descriptor_of_listing
@@ -47,6 +48,7 @@ class Prepared:
     gaps: tuple[str, ...] = ()  # placeholders in the command, to be filled first
     digest: str = ""
     problem: str = ""  # reason why it may not be installed
+    proposed_hosts: tuple[str, ...] = ()  # that its program seems to need
 
     @property
     def target_digest(self) -> str:
@@ -85,9 +87,16 @@ def prepare_install(
             check_variables(descriptor.required_secrets)
         if gaps:
             return Prepared(descriptor, variables, gaps)
-        return Prepared(descriptor, variables, digest=_digest(descriptor))
+        hosts = tuple(proposed_hosts_of(listing, descriptor))
+        return Prepared(descriptor, variables, digest=_digest(descriptor), proposed_hosts=hosts)
     except (CommandNotAllowedError, EndpointNotAllowedError) as refused:
         return Prepared(descriptor, variables, problem=str(refused))
+
+
+def proposed_hosts_of(listing: Listing, descriptor: IntegrationDescriptor) -> list[str]:
+    """Return the hosts that the listing names: in its command, and describing its variables."""
+    variables = _variables(listing, descriptor)
+    return propose_hosts(descriptor, [one.description for one in variables])
 
 
 def find_receivers(

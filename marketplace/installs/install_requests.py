@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
@@ -26,6 +27,7 @@ from catalog.servers.client.launch_rules import (
     check_variables,
 )
 from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.program_network import set_network
 from catalog.servers.secrets.secret_store import set_secret
 from marketplace.installs.command_confirmation import (
     CommandToConfirm,
@@ -52,6 +54,7 @@ __all__ = [
     "InProgressError",
     "ListingHeldError",
     "NameTakenError",
+    "NetworkWish",
     "NotPermittedError",
     "OtherRequestError",
     "approve_install",
@@ -86,6 +89,19 @@ class NotPermittedError(Exception):
     """The user may not install this kind of server."""
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkWish:
+    """Chosen network of a new program."""
+
+    hosts: tuple[str, ...] = ()
+    whole: bool = False
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """Parts for the request's digest; empty if nothing was chosen."""
+        return (list(self.hosts), self.whole) if self.hosts or self.whole else ()
+
+
 @transaction.atomic
 def start_install(
     *,
@@ -95,6 +111,7 @@ def start_install(
     spaces: Iterable[Space] = (),
     secrets: Mapping[str, str] | None = None,
     confirmed: str = "",
+    network: NetworkWish | None = None,
     idempotency_key: str = "",
 ) -> Installation:
     """Start an installation.
@@ -106,7 +123,9 @@ def start_install(
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
-    digest = request_digest(column_values(descriptor), *places, sorted(secrets), confirmed)
+    network = network or NetworkWish()
+    asked = (*places, sorted(secrets), confirmed, *network.asked)
+    digest = request_digest(column_values(descriptor), *asked)
     if earlier := find_earlier(by, idempotency_key, digest):
         return earlier
     check_not_held(by, descriptor)
@@ -130,6 +149,8 @@ def start_install(
     installation.spaces.set(spaces)
     for name, value in secrets.items():
         set_secret(integration=integration, name=name, value=value, by=by)
+    if descriptor.transport == "stdio":
+        set_network(by=by, integration=integration, whole=network.whole, hosts=network.hosts)
     details = {"transport": descriptor.transport, "command_digest": installation.command_digest}
     record(by=by, action="install.start", target=descriptor.slug, details=details)
     send_on_commit(INSTALL, installation.pk)

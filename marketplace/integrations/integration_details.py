@@ -18,7 +18,9 @@ from catalog.models import (
     Rule,
     Sync,
 )
+from catalog.servers.cell.cell_report import CellReport, read_report
 from catalog.servers.oauth.oauth_accounts import find_account
+from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.secret_store import SecretState, list_secret_states
 from marketplace.installs.integration_management import current_installation, previous_installation
 from marketplace.integrations.integration_list import status_of_row, update_of, with_installations
@@ -61,6 +63,8 @@ class Details:
     events: tuple[InstallationEvent, ...]
     syncs: tuple[Sync, ...]
     to_review: int
+    network: ProgramNetwork | None  # of a program
+    cells: CellReport
 
 
 def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
@@ -87,6 +91,8 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         events=tuple(events.order_by("-pk")[:_EVENTS]),
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
+        network=program_network(row) if row.transport == "stdio" else None,
+        cells=read_report() if row.transport == "stdio" else CellReport(),
     )
 
 

@@ -143,6 +143,8 @@ OTHERS = {
     "catalog/lookups/listing_cache.py json.loads": OWN,
     "catalog/access/usable_ids.py json.loads": "a jsonb value of our statement, read as text",
     "catalog/trust/fingerprint.py json.loads": OWN,
+    "catalog/servers/cell/cell_entry.py json.loads": "what bubblewrap says of its child",
+    "catalog/servers/cell/cell_report.py json.loads": OWN,
     "catalog/servers/client/process_guard.py json.loads": "an argument of its parent",
     "discovery/answer/formats/legal_schema.py json.loads": OWN,
     "discovery/answer/all_tools.py json.loads": "a jsonb column, read as text",

@@ -11,6 +11,7 @@ django.setup()
 
 from tests.docs import (  # noqa: E402 - they need Django set up
     client_types,
+    escapes_table,
     reference_page,
     rights_page,
     settings_page,
@@ -24,3 +25,4 @@ components = client_types.read_schema()
 client_types.MODULE.write_text(client_types.render_types(components), "utf-8")
 page = client_types.PAGE.read_text("utf-8")
 client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")
+escapes_table.PAGE.write_text(escapes_table.render_trust(), "utf-8")

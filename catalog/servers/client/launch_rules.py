@@ -86,6 +86,11 @@ def check_variables(names: Iterable[str]) -> None:
             )
 
 
+def is_container(command: Sequence[str]) -> bool:
+    """Return True if the command has an engine run a container, which is a cell of its own."""
+    return PurePath(command[0]).name in ("docker", "podman") if command else False
+
+
 def check_environment(values: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for a server, or raise CommandNotAllowedError."""
     check_variables(values)

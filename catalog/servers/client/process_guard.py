@@ -1,12 +1,14 @@
 """The parent process of one server: enforces its limits and kills all its descendants.
 
-Runs as a program with the standard library only: `process_guard.py LIMITS -- COMMAND`. On Linux it
+Runs as a program with the standard library only, by `start_command`. On Linux it
 is a subreaper, so processes that the server detaches become its children, whatever their session.
 When Pegboard dies, the kernel signals it (PR_SET_PDEATHSIG) and it kills everything.
 """
 
+import base64
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import resource
@@ -14,16 +16,49 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from catalog.servers.cell.cell_entry import CellEntry
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 # Exit codes for a server killed by this process.
 TOO_MUCH_MEMORY = 121
 TOO_MANY_PROCESSES = 122
+TOO_MUCH_DISK = 123
 NOT_STARTED = 127
 _POLL_SECONDS = 0.25
 _TERM_SECONDS = 0.5
+# The writable folder is measured every so many polls, and a walk ends after so many files.
+_MEASURE_POLLS = 8
+_MOST_FILES = 100_000
+# What the system refuses at once, in multiples of what the guard tolerates.
+_HARD_PROCESSES = 4
+# Files that a program keeps must be readable for it where it is a user of its own.
+_UMASK = 0o022
+_ROOT = str(Path(__file__).parents[3])
+_START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from catalog.servers.client import process_guard; "
+    "sys.exit(process_guard.main(sys.argv[1:]))"
+)
+
+
+def start_command(limits: Mapping[str, Any], command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a command under a guard of the calling process."""
+    stated = json.dumps({**limits, "parent": os.getpid()})
+    return [sys.executable, "-I", "-S", "-c", _START, _ROOT, stated, "--", *command]
+
+
+def describe_cell(filter_program: bytes, *, listener: int | None, port: int) -> dict[str, Any]:
+    """Return the part of the limits that makes the command a cell's."""
+    return {
+        "filter": base64.b64encode(filter_program).decode(),
+        "listener": listener,
+        "port": port,
+    }
 
 
 def main(arguments: list[str]) -> int:
@@ -35,18 +70,22 @@ def main(arguments: list[str]) -> int:
     # Pegboard died before PR_SET_PDEATHSIG took effect.
     if os.getppid() != limits["parent"]:
         return NOT_STARTED
+    entry = CellEntry(limits["cell"]) if limits.get("cell") else None
     # Between fork and exec, the child sets its own limits.
     child = os.fork()
     if child == 0:
-        _exec_command(command, limits)
-    _detach_streams()
+        _exec_command(entry.command(command) if entry else command, limits)
+    _detach_streams(keep_errors=entry is not None)
+    if entry:
+        entry.admit(_HARD_PROCESSES * limits["processes"])
+        _detach_streams()
     code = _wait(child, limits, wakeup, received)
-    _end_all(child)
+    _end_all(child, in_cell=entry is not None)
     return code
 
 
-def _wait(child: int, limits: dict[str, int], wakeup: int, received: list[int]) -> int:
-    while True:
+def _wait(child: int, limits: dict[str, Any], wakeup: int, received: list[int]) -> int:
+    for poll in itertools.count():
         select.select([wakeup], [], [], _POLL_SECONDS)
         with contextlib.suppress(BlockingIOError):
             os.read(wakeup, 100)
@@ -60,15 +99,35 @@ def _wait(child: int, limits: dict[str, int], wakeup: int, received: list[int]) 
             return TOO_MANY_PROCESSES
         if sum(_resident_bytes(pid) for pid in tree) > limits["memory_bytes"]:
             return TOO_MUCH_MEMORY
+        if poll % _MEASURE_POLLS == 0 and _is_too_large(limits):
+            return TOO_MUCH_DISK
+    raise AssertionError("unreachable")
 
 
-def _exec_command(command: list[str], limits: dict[str, int]) -> None:
+def _is_too_large(limits: dict[str, Any]) -> bool:
+    """Return True if the writable folder holds more than allowed, in bytes or in files."""
+    if not limits.get("folder"):
+        return False
+    size = files = 0
+    for path, folders, names in os.walk(limits["folder"]):
+        files += len(folders) + len(names)
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(path, name)).st_blocks * 512  # noqa: PTH118 - quicker
+        if size > limits["disk_bytes"] or files > _MOST_FILES:
+            return True
+    return False
+
+
+def _exec_command(command: list[str], limits: dict[str, Any]) -> None:
     """Apply the limits and replace this child process by the command."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
+        if limits.get("cell"):
+            os.umask(_UMASK)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         for name, most in (
             (resource.RLIMIT_CORE, 0),
@@ -87,10 +146,9 @@ def _exec_command(command: list[str], limits: dict[str, int]) -> None:
         os._exit(NOT_STARTED)
 
 
-def _end_all(child: int) -> None:
-    """Send SIGTERM to the server's group, then kill all descendants until none is left."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGTERM)
+def _end_all(child: int, *, in_cell: bool) -> None:
+    """Ask the server to end, then kill all descendants until none is left."""
+    _ask_to_end(child, in_cell=in_cell)
     deadline = time.monotonic() + _TERM_SECONDS
     while _list_descendants() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -108,6 +166,18 @@ def _end_all(child: int) -> None:
         if not tree:
             return
         time.sleep(0.005)
+
+
+def _ask_to_end(child: int, *, in_cell: bool) -> None:
+    """Send SIGTERM to the server's group; in a cell, to all but bubblewrap."""
+    if in_cell:
+        for pid in _list_descendants():
+            if pid != child:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGTERM)
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGTERM)
 
 
 def _list_descendants() -> list[int]:
@@ -165,17 +235,14 @@ def _install_signal_handlers() -> tuple[int, list[int]]:
     return reading, received
 
 
-def _detach_streams() -> None:
+def _detach_streams(*, keep_errors: bool = False) -> None:
     """Close this process's copies of the streams, so that they end with the server."""
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
+    for stream in (0, 1) if keep_errors else (0, 1, 2):
         os.dup2(nothing, stream)
+    os.close(nothing)
 
 
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -31,6 +31,8 @@ class ServerLimits:
     cpu_seconds: int = 3_600
     file_bytes: int = 1024 * MB
     open_files: int = 1_024
+    # In a cell: what its lasting folder may hold.
+    disk_bytes: int = 512 * MB
 
 
 DEFAULT_LIMITS = ServerLimits()

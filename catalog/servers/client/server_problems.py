@@ -27,6 +27,8 @@ class Reason(StrEnum):
     FLOODING = "flooding"
     TOO_MUCH_MEMORY = "too_much_memory"
     TOO_MANY_PROCESSES = "too_many_processes"
+    TOO_MUCH_DISK = "too_much_disk"
+    NO_CELL = "no_cell"
     ASKS_BACK = "asks_back"
     BUSY = "busy"
     RESTING = "resting"
@@ -80,6 +82,14 @@ WORDS = {
     Reason.TOO_MUCH_MEMORY: gettext_noop("The server exceeded the memory limit and was stopped."),
     Reason.TOO_MANY_PROCESSES: gettext_noop(
         "The server exceeded the process limit and was stopped."
+    ),
+    Reason.TOO_MUCH_DISK: gettext_noop(
+        "The server filled its folder beyond the limit and was stopped. Install it again, or free "
+        "its folder."
+    ),
+    Reason.NO_CELL: gettext_noop(
+        "Programs may run only in a cell (PEGBOARD_CELL=required), and this machine cannot make "
+        "one. An operator must allow namespaces."
     ),
     Reason.ASKS_BACK: gettext_noop(
         "The server asked for input from a person, which Pegboard does not support."

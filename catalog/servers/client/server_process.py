@@ -1,17 +1,21 @@
 """Processes of a server: started in a clean environment, and ended with all descendants."""
 
-import json
-import os
 import shutil
-import sys
 import tempfile
 from collections import deque
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.abc import Process
 
+from catalog.servers.cell.cell_command import build_command
+from catalog.servers.cell.cell_plan import HOME, PROXY_PORT, Cell
+from catalog.servers.cell.cell_support import find_bwrap
+from catalog.servers.cell.egress_proxy import CellProxy
+from catalog.servers.cell.file_owner import prepare_files
+from catalog.servers.cell.seccomp_filter import compile_filter
 from catalog.servers.client import process_guard
 from catalog.servers.client.package_digest import code_digest
 from catalog.servers.client.server_limits import ServerLimits
@@ -23,6 +27,7 @@ _LIMITS = ("memory_bytes", "processes", "cpu_seconds", "file_bytes", "open_files
 _REASONS = {
     process_guard.TOO_MUCH_MEMORY: Reason.TOO_MUCH_MEMORY,
     process_guard.TOO_MANY_PROCESSES: Reason.TOO_MANY_PROCESSES,
+    process_guard.TOO_MUCH_DISK: Reason.TOO_MUCH_DISK,
     process_guard.NOT_STARTED: Reason.CANNOT_START,
 }
 
@@ -30,8 +35,15 @@ _REASONS = {
 class ServerProcess:
     """A server running under its process guard."""
 
-    def __init__(self, process: Process, scratch: Path | None, limits: ServerLimits) -> None:
+    def __init__(
+        self,
+        process: Process,
+        scratch: Path | None,
+        limits: ServerLimits,
+        proxy: CellProxy | None = None,
+    ) -> None:
         self._process = process
+        self._proxy = proxy
         self._scratch = scratch
         self._limits = limits
         self._stderr: deque[bytes] = deque()
@@ -41,26 +53,45 @@ class ServerProcess:
     async def start(cls, server: StdioServer, limits: ServerLimits) -> "ServerProcess":
         """Start the command. The caller has checked it."""
         await _verify_package(server)
-        scratch = None if server.home else Path(tempfile.mkdtemp(prefix="pegboard-server-"))
-        home = server.home or scratch
         if server.home is not None:
             server.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        guarded = {name: asdict(limits)[name] for name in _LIMITS} | {"parent": os.getpid()}
+        if server.cell is not None:
+            return await cls._start_in_cell(server, server.cell, limits)
+        scratch = None if server.home else Path(tempfile.mkdtemp(prefix="pegboard-server-"))
+        home = server.home or scratch
         process = await anyio.open_process(
-            [
-                sys.executable,
-                "-I",
-                "-S",
-                process_guard.__file__,
-                json.dumps(guarded),
-                "--",
-                *server.command,
-            ],
+            process_guard.start_command(_guarded(limits), server.command),
             env=_environment(server, str(home)),
             cwd=home,
             start_new_session=True,
         )
         return cls(process, scratch, limits)
+
+    @classmethod
+    async def _start_in_cell(
+        cls, server: StdioServer, cell: Cell, limits: ServerLimits
+    ) -> "ServerProcess":
+        place = server.sealed.folder if server.sealed else None
+        await anyio.to_thread.run_sync(prepare_files, place, server.home, cell.user)
+        command = build_command(find_bwrap(), server.command, cell, home=server.home)
+        environment = _environment(server, HOME) | {"TMPDIR": "/tmp"}  # noqa: S108 - the cell's own
+        async with CellProxy.of(cell) as proxy:
+            stated = _guarded(limits) | {
+                "folder": str(server.home or ""),
+                "disk_bytes": limits.disk_bytes,
+                "cell": process_guard.describe_cell(
+                    compile_filter(), listener=proxy.descriptor, port=PROXY_PORT
+                ),
+            }
+            process = await anyio.open_process(
+                process_guard.start_command(stated, command),
+                env={**environment, **proxy.variables},
+                cwd="/",
+                start_new_session=True,
+                pass_fds=proxy.descriptors,
+            )
+            await proxy.serve()
+        return cls(process, None, limits, proxy)
 
     async def read(self) -> bytes:
         """Return the next output, or raise EndOfStream."""
@@ -104,6 +135,8 @@ class ServerProcess:
                 if not await self._wait_for_exit(self._limits.goodbye_seconds + 5):
                     self._process.kill()
                     await self._wait_for_exit(5)
+            if self._proxy is not None:
+                await self._proxy.close()
             if self._scratch is not None:
                 await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
 
@@ -133,6 +166,10 @@ async def _verify_package(server: StdioServer) -> None:
         found = await anyio.to_thread.run_sync(code_digest, server.sealed.folder)
         if found != server.sealed.digest:
             raise ServerProblemError(Reason.FILES_CHANGED)
+
+
+def _guarded(limits: ServerLimits) -> dict[str, Any]:
+    return {name: asdict(limits)[name] for name in _LIMITS}
 
 
 def _environment(server: StdioServer, home: str) -> dict[str, str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from catalog.servers.cell.cell_plan import Cell
+
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
@@ -24,6 +26,8 @@ class StdioServer:
     # A persistent folder; without one, a scratch folder is deleted with the server.
     home: Path | None = None
     sealed: Sealed | None = None
+    # None runs it as a process of Pegboard's own account.
+    cell: Cell | None = None
 
 
 @dataclass(frozen=True, slots=True)

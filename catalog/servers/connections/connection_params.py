@@ -21,6 +21,7 @@ from catalog.servers.client.launch_rules import (
 )
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer, Sealed, Server, StdioServer
+from catalog.servers.connections.program_cell import cell_of, check_cell
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token
 from catalog.servers.secrets.sealed_values import values_for
@@ -62,6 +63,7 @@ def check_launch(integration: Integration) -> None:
     try:
         check_command(integration.command, Launchers.from_settings())
         _check_confirmed(integration)
+        check_cell(integration.command)
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
 
@@ -94,12 +96,12 @@ def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioS
             raise ValueError("the value of a secret would become an option")
     checked, environment = check_command(filled, launchers), check_environment(values)
     if not package:
-        return StdioServer(checked, environment)
+        return StdioServer(checked, environment, cell=cell_of(integration, checked))
     folder = Path(settings.PEGBOARD_DATA_DIR) / "servers"
     home = folder / f"home-{integration.pk}" if integration.enabled else None
-    return StdioServer(
-        checked, environment, home, Sealed(folder / package["place"], package["digest"])
-    )
+    place = folder / package["place"]
+    cell = cell_of(integration, checked, place)
+    return StdioServer(checked, environment, home, Sealed(place, package["digest"]), cell)
 
 
 def _check_confirmed(integration: Integration) -> None:

@@ -145,6 +145,16 @@ def _check_public(scheme: str, host: str, port: int) -> None:
         raise EndpointNotAllowedError
 
 
+def is_ip_literal(host: str) -> bool:
+    """Return True if the host is an IP address in any notation."""
+    return bool(_ip_literal(host))
+
+
+def is_public_name(host: str) -> bool:
+    """Return True if the host is a name, and not one of this machine or its network."""
+    return not _ip_literal(host) and bool(_NAME.fullmatch(host)) and not _is_local(host)
+
+
 def _is_local(host: str) -> bool:
     name = host.rstrip(".")
     return any(name == suffix or name.endswith(f".{suffix}") for suffix in _LOCAL)

@@ -27,6 +27,7 @@ from marketplace.installs.api.installation_requests import (
     validate,
 )
 from marketplace.installs.command_confirmation import digest_of_target
+from marketplace.installs.install_preparation import proposed_hosts_of
 from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation, Listing, ListingVersion
 
@@ -74,6 +75,9 @@ class InstallationsView(AdminView):
                 spaces=_spaces(wanted["spaces"]),
                 secrets=wanted["secrets"],
                 confirmed=wanted["confirmed"],
+                network=install_requests.NetworkWish(
+                    tuple(wanted["hosts"]), whole=wanted["whole_network"]
+                ),
                 idempotency_key=read_idempotency_key(request),
             )
         return installation_response(installation, status=202)
@@ -103,6 +107,7 @@ class PreviewView(AdminView):
         preview = {
             "integration": descriptor.slug,
             "digest": digest,
+            "proposed_hosts": proposed_hosts_of(listing, descriptor),
             "review": review_of(listing),
             **{name: getattr(descriptor, name) for name in PREVIEW_FIELDS},
         }

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from acl.http.problems import CONTENT_TYPE
 from acl.http.refusals import Conflict, Refusals, Unprocessable
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
+from catalog.servers.cell.allowed_hosts import NotAHostError
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.secrets.secret_store import UnusableSecretError
@@ -54,6 +55,7 @@ REFUSALS: Refusals = {
     install_requests.NotPermittedError: lambda _: exceptions.PermissionDenied(_UNPERMITTED),
     CommandNotAllowedError: _invalid_listing,
     EndpointNotAllowedError: _invalid_listing,
+    NotAHostError: lambda refused: exceptions.ValidationError({"hosts": [str(refused)]}),
     UnusableSecretError: lambda refused: exceptions.ValidationError({"secrets": [str(refused)]}),
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from acl.http.strict_serializer import Flag, StrictSerializer, Text
+from catalog.servers.cell.allowed_hosts import MOST_CHARACTERS, MOST_HOSTS
 from marketplace.listings.listing_serializers import ListingReviewSerializer
 from marketplace.models import Installation, InstallationEvent
 
@@ -34,6 +35,15 @@ class StartSerializer(WhichSerializer):
         child=serializers.CharField(max_length=16_384, trim_whitespace=False),
         default=dict,
         help_text="Values by name. They are sealed, and never told again.",
+    )
+    hosts = serializers.ListField(
+        child=Text(max_length=MOST_CHARACTERS),
+        max_length=MOST_HOSTS,
+        default=list,
+        help_text="Hosts that its program may reach from its cell (see the preview).",
+    )
+    whole_network = Flag(
+        default=False, help_text="Whether its program may reach the machine's whole network."
     )
     confirmed = Text(
         required=False,
@@ -92,6 +102,9 @@ class PreviewSerializer(serializers.Serializer[Any]):
         "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
+    proposed_hosts = serializers.ListField(
+        child=serializers.CharField(), help_text="Hosts that its program seems to need."
+    )
     review = ListingReviewSerializer(help_text="The findings about the listing's text.")
 
 

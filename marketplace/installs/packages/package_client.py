@@ -4,11 +4,9 @@ A client and everything it started is stopped if it takes too long or too much s
 result is no longer wanted.
 """
 
-import json
 import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -19,6 +17,7 @@ from pathlib import Path
 from django.conf import settings
 
 from catalog.servers.client import process_guard
+from marketplace.installs.packages.client_cell import enter_cell
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import PackageProblemError
 
@@ -66,14 +65,15 @@ class NoLongerWantedError(Exception):
 
 def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int, str]:
     """Return the exit code and last lines of a client; PackageProblemError beyond its limits."""
-    limits = {**_LIMITS, "parent": os.getpid()}
+    environment = client_environment(place, os.environ, program=command[0])
+    celled, limits = enter_cell(command, place, environment)
     # The guard's parent is the thread that starts it, which waits here until it has ended.
     process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
-        [sys.executable, "-I", "-S", process_guard.__file__, json.dumps(limits), "--", *command],
+        process_guard.start_command({**_LIMITS, **limits}, celled),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=client_environment(place, os.environ, program=command[0]),
+        env=environment,
         cwd=place.scratch,
         start_new_session=True,
     )

@@ -13,6 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from acl.models import Space
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, posted
+from catalog.servers.cell.allowed_hosts import NotAHostError, parse_hosts
+from catalog.servers.cell.cell_report import read_report
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.installs.install_preparation import (
@@ -27,6 +29,7 @@ from marketplace.installs.install_requests import (
     InProgressError,
     ListingHeldError,
     NameTakenError,
+    NetworkWish,
     NotPermittedError,
     OtherRequestError,
     TargetChangedError,
@@ -57,6 +60,8 @@ class InstallForm(forms.Form):
         Space.objects.filter(parent__isnull=False).order_by("pk"), required=False
     )
     confirmed = forms.CharField(required=False, max_length=64)
+    hosts = forms.CharField(required=False, max_length=10_000)
+    whole_network = forms.CharField(required=False, max_length=2)
 
     def __init__(self, *args: Any, prepared: Prepared, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -81,6 +86,18 @@ class InstallForm(forms.Form):
                 else _("The command has changed. Review it again.")
             )
         return confirmed
+
+    def clean_hosts(self) -> list[str]:
+        """Return the allowed hosts; a name that is none is an error."""
+        try:
+            return parse_hosts(self.cleaned_data["hosts"].split())
+        except NotAHostError as problem:
+            raise forms.ValidationError(str(problem)) from None
+
+    @property
+    def shown_hosts(self) -> str:
+        """The hosts as they were sent, or else those to propose."""
+        return self.data.get("hosts") or "\n".join(self.prepared.proposed_hosts)
 
     def secrets(self) -> dict[str, str]:
         """Return the values that were entered, by name."""
@@ -130,6 +147,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         "review": review_of(details.listing),
         "prepared": prepared,
         "form": form,
+        "cells": read_report(),
         "receivers": _receivers(request.POST),
     }
     page = "installs/install.html"
@@ -162,6 +180,7 @@ def _begin(request: PageRequest, prepared: Prepared, form: InstallForm) -> Insta
         spaces=data["spaces"],
         secrets=form.secrets(),
         confirmed=data["confirmed"],
+        network=NetworkWish(tuple(data["hosts"]), whole=data["whole_network"] == "on"),
         idempotency_key=str(data["key"]),
     )
 

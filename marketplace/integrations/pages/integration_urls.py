@@ -5,6 +5,7 @@ from django.urls import path
 from marketplace.integrations.pages import (
     integration_actions,
     integration_pages,
+    network_pages,
     review_pages,
     shared_credential_pages,
 )
@@ -34,6 +35,7 @@ urlpatterns = [
         integration_actions.uninstall,
         name="integration-uninstall",
     ),
+    path("integrations/<slug:slug>/network/", network_pages.network, name="integration-network"),
     path(
         "integrations/<slug:slug>/secrets/",
         shared_credential_pages.secrets,

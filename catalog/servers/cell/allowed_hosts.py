@@ -1,0 +1,70 @@
+"""Host names that a program may reach, as an admin writes them. Pure.
+
+`api.example.com` is port 443; `api.example.com:8080` another one; `*.example.com` every name below.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from catalog.servers.net.address_check import is_ip_literal
+
+MOST_HOSTS = 50
+MOST_CHARACTERS = 260
+_LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_RULE = re.compile(rf"(?P<host>(?:\*\.)?(?:{_LABEL}\.)*{_LABEL})(?::(?P<port>[0-9]{{1,5}}))?")
+
+
+class NotAHostError(ValueError):
+    """Text without the name of a host."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRules:
+    """The hosts allowed to one program."""
+
+    rules: tuple[str, ...] = ()
+
+    def allow(self, host: str, port: int) -> bool:
+        """Return True if a rule names the host at this port."""
+        name = host.lower().rstrip(".")
+        return any(_matches(rule, name, port) for rule in self.rules)
+
+
+def parse_hosts(texts: Iterable[str]) -> list[str]:
+    """Return the rules in one spelling, without duplicates; NotAHostError names the wrong one."""
+    rules = sorted({_parse(text.strip()) for text in texts if text.strip()})
+    if len(rules) > MOST_HOSTS:
+        raise NotAHostError(_("At most %(most)s hosts can be allowed.") % {"most": MOST_HOSTS})
+    return rules
+
+
+def written(host: str, port: int) -> str:
+    """Return a host and port as a rule."""
+    return host if port == 443 else f"{host}:{port}"
+
+
+def _parse(text: str) -> str:
+    match = _RULE.fullmatch(text.lower().rstrip("."))
+    port = int(match["port"] or 443) if match else 0
+    if match is None or not 0 < port < 65_536 or _is_too_wide(match["host"]):
+        raise NotAHostError(
+            _("%(text)r is not a host name, such as api.example.com or *.example.com:8443.")
+            % {"text": text[:100]}
+        )
+    return written(match["host"], port)
+
+
+def _is_too_wide(host: str) -> bool:
+    """Refuse addresses, which escape the check by name, and `*.com`."""
+    name = host.removeprefix("*.")
+    return is_ip_literal(name) or (name != host and "." not in name) or len(host) > 253
+
+
+def _matches(rule: str, name: str, port: int) -> bool:
+    host, _, at = rule.partition(":")
+    if port != int(at or 443):
+        return False
+    return name.endswith(host[1:]) if host.startswith("*.") else name == host

@@ -1,0 +1,52 @@
+"""The state of cells, told by the process that starts programs through Redis.
+
+The web starts no process, and may run where cells are possible while programs run where they are
+not.
+"""
+
+import json
+from dataclasses import dataclass
+
+from acl.platform.redis_circuit import attempt
+
+KEY = "pegboard:cells"
+REQUIRED, PREFERRED, OFF = "required", "preferred", "off"
+
+
+@dataclass(frozen=True, slots=True)
+class CellReport:
+    """The state of cells. `mode` is that of PEGBOARD_CELL, or "" if nobody has told it."""
+
+    mode: str = ""
+    problem: str = ""
+    weakness: str = ""
+
+    @property
+    def works(self) -> bool:
+        """True if programs run in cells."""
+        return self.mode not in ("", OFF) and not self.problem
+
+    @property
+    def fails(self) -> bool:
+        """True if no program can be started."""
+        return self.mode == REQUIRED and bool(self.problem)
+
+    @property
+    def words(self) -> str:
+        """The sentence for operators, or ""."""
+        if self.mode == OFF:
+            return "Programs run without cells (PEGBOARD_CELL=off)."
+        if self.fails:
+            return f"No program can be started (PEGBOARD_CELL=required). {self.problem}"
+        if self.problem:
+            return f"Programs run without cells. {self.problem}"
+        return self.weakness
+
+
+def read_report() -> CellReport:
+    """Return what the process that starts programs told last."""
+    told = attempt(lambda redis: redis.get(KEY), default=None)
+    try:
+        return CellReport(**json.loads(told)) if told else CellReport()
+    except (TypeError, ValueError):  # of another version, during an upgrade
+        return CellReport()

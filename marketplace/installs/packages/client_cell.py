@@ -1,0 +1,94 @@
+"""The cell of a package client: its own files, the package's folder, and the network.
+
+pip and npm parse what strangers packed, but run none of it. They need whatever index the operator
+configured, so their cell has the machine's network; it has no secrets, and nothing of Pegboard's.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from catalog.servers.cell.cell_command import build_command
+from catalog.servers.cell.cell_plan import CLIENT_USER, Cell
+from catalog.servers.cell.cell_support import (
+    cell_problem,
+    cells_required,
+    cells_wanted,
+    find_bwrap,
+)
+from catalog.servers.cell.file_owner import give_folder
+from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.visible_files import may_show, program_files, python_files
+from catalog.servers.client import process_guard
+from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.package_result import PackageProblemError
+
+# Settings of pip and npm, in their files and variables, that name files of this machine.
+_FILE_NAMES = re.compile(r"(file://)?(/[^\s,;\"']+)")
+_CONFIGURATIONS = ("/etc/pip.conf", "/etc/npmrc", "/usr/local/etc/npmrc")
+
+
+def enter_cell(
+    command: Sequence[str], place: Place, environment: dict[str, str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the command in its cell and the guard's part of it, or the command as it is.
+
+    `environment` may get other paths of configuration files.
+    """
+    problem = cell_problem() if cells_wanted() else ""
+    if problem and cells_required():
+        raise PackageProblemError("no_cell", f"Packages are fetched only in a cell. {problem}")
+    if not cells_wanted() or problem:
+        return list(command), {}
+    _copy_private_files(environment, place.scratch)
+    give_folder(place.folder, CLIENT_USER, fully=True)
+    cell = Cell(
+        readable=(*_client_files(command), *_configured_files(environment)),
+        writable=(place.folder,),
+        whole_network=True,
+    )
+    celled = build_command(
+        find_bwrap(), command, cell, home=place.scratch, inside=str(place.scratch)
+    )
+    guarded = process_guard.describe_cell(compile_filter(), listener=None, port=0)
+    return celled, {"cell": guarded}
+
+
+def _client_files(command: Sequence[str]) -> list[Path]:
+    """Return the files of pip, or of Node and npm; the script is npm's, in a folder of its own."""
+    if Path(command[0]).name.startswith("python"):
+        return python_files(Path(command[0]))
+    scripts = [Path(part).parents[1] for part in command[1:2] if part.endswith("npm-cli.js")]
+    return [*program_files(command[:1]), *scripts]
+
+
+def _copy_private_files(environment: dict[str, str], scratch: Path) -> None:
+    """Copy configuration that only root may read to where the client's own user may."""
+    if os.geteuid() != 0:
+        return
+    for name, value in environment.items():
+        file = Path(value)
+        if file.is_absolute() and file.is_file() and not file.stat().st_mode & 0o004:
+            environment[name] = str(shutil.copy(file, scratch / f"config-{name.lower()}"))
+
+
+def _configured_files(environment: Mapping[str, str]) -> list[Path]:
+    """Return local indexes, certificates and configuration files that an operator names."""
+    texts = [value for name, value in environment.items() if "PATH" not in name]
+    named = [Path(one) for one in (*_CONFIGURATIONS, *environment.values()) if one.startswith("/")]
+    for file in named:
+        if file.is_file() and file.stat().st_size < 100_000:
+            texts.append(file.read_text(errors="replace"))
+    found = [
+        # The links of an index's pages lead to folders beside it.
+        Path(unquote(path)).parent if is_index else Path(path)
+        for text in texts
+        for is_index, path in _FILE_NAMES.findall(text)
+    ]
+    paths = [*named, *sorted(found)]
+    own = Path(environment["HOME"])
+    return [path for path in paths if path.exists() and path != own and may_show(path)]

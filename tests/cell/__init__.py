@@ -1,0 +1,1 @@
+"""Programs in their cells: what they reach, what they do not, and what the proxy lets through."""

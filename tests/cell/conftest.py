@@ -1,0 +1,76 @@
+"""A hostile package, installed like any other, and connections with short limits."""
+
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django.fixtures import Settings
+
+from catalog.models import Integration
+from catalog.servers.cell.cell_support import cell_problem
+from catalog.servers.client.package_digest import code_digest
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import ConnectionPool
+from tests.factories import IntegrationFactory
+from tests.mcp_client.evil_server import QUICK
+
+FILES = ("escapes.py", "hostile_server.py")
+
+
+@pytest.fixture(params=["root", "user"])
+def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make cells as root does, and as an ordinary user does.
+
+    Only the command is another one: the process that starts it stays who it is.
+    """
+    kind = str(request.param)
+    if kind == "root" and os.geteuid() != 0:
+        pytest.skip("Only root makes cells without a user namespace.")
+    if kind == "user":
+        monkeypatch.setattr("catalog.servers.cell.cell_command.os.geteuid", lambda: 1_000)
+    return kind
+
+
+@pytest.fixture
+def cells(settings: Settings) -> None:
+    """Require cells, or skip the test where none can be made."""
+    settings.PEGBOARD_CELL = "required"
+    settings.PEGBOARD_LAUNCHERS = ("uvx",)
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    if problem := cell_problem():
+        pytest.skip(f"No cell can be made here: {problem}")
+
+
+@pytest.fixture
+def loop(cells: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
+    yield loop
+    loop.stop()
+
+
+@pytest.fixture
+def hostile(
+    transactional_db: None, settings: Settings, loop: ConnectionLoop
+) -> Iterator[Integration]:
+    """The hostile server as an installed integration, with a folder of its own."""
+    servers = Path(settings.PEGBOARD_DATA_DIR) / "servers"
+    place = servers / str(uuid.uuid4())
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    for name in FILES:
+        shutil.copy(Path(__file__).parent / name, place)
+    launch = [str(place / "bin" / "python"), "-I", "-B", str(place / FILES[1])]
+    package = {"place": place.name, "launch": launch, "digest": code_digest(place)}
+    integration = IntegrationFactory.create(
+        transport="stdio", command=["uvx", "hostile@1.0"], package=package
+    )
+    yield integration
+    shutil.rmtree(place)
+    shutil.rmtree(servers / f"home-{integration.pk}", ignore_errors=True)

@@ -1,0 +1,126 @@
+"""A hostile server tries what it can think of; nothing works, and honest calls do."""
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pytest_django.fixtures import Settings
+
+from catalog.models import Integration, OutgoingHost
+from catalog.servers.cell import egress_log
+from catalog.servers.client.server_limits import MB
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.connections.session_pool import ConnectionPool
+from tests.cell.escapes import ATTEMPTS
+from tests.mcp_client.evil_server import QUICK, text_of
+
+pytestmark = pytest.mark.processes
+SLEEP = ["/bin/sleep", "271"]
+CANARY = f"canary-{secrets.token_hex(16)}"
+
+
+@pytest.fixture
+def world(settings: Settings, hostile: Integration) -> Iterator[dict[str, Any]]:
+    """The outside of the cell: listeners, key files, secrets in the environment."""
+    data = Path(settings.PEGBOARD_DATA_DIR)
+    planted = {data / name: CANARY for name in ("secret_key", "encryption_keys")}
+    planted = {path: text for path, text in planted.items() if not path.exists()}
+    home_file = Path.home() / f".{CANARY}"
+    database = settings.DATABASES["default"]
+    found = [CANARY, *settings.PEGBOARD_ENCRYPTION_KEYS, str(settings.SECRET_KEY)]
+    found += [str(database["PASSWORD"])] if database["PASSWORD"] else []
+    abstract = f"pegboard-{CANARY}"
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PEGBOARD_CANARY", CANARY)
+        for path in (*planted, home_file):
+            path.write_text(CANARY)
+            stack.callback(path.unlink)
+        tcp, unix = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
+        stack.enter_context(tcp)
+        stack.enter_context(unix).bind(f"\0{abstract}")
+        unix.listen()
+        yield {
+            "source": str(settings.BASE_DIR),
+            "data": str(data),
+            "key_files": [str(path) for path in sorted(data.iterdir()) if path.is_file()],
+            "home_files": [str(home_file), str(Path.home() / ".config"), str(Path.home() / ".ssh")],
+            "package": hostile.package["place"],
+            "worker": os.getpid(),
+            "secrets": found,
+            "ports": [tcp.getsockname()[1]],
+            "sockets": sockets_of(settings),
+            "abstract": abstract,
+        }
+
+
+def sockets_of(settings: Settings) -> list[str]:
+    folder = Path(str(settings.DATABASES["default"]["HOST"]))
+    redis = str(settings.REDIS_URL).partition("://")[2].partition("?")[0].rpartition("@")[2]
+    paths = [*folder.glob(".s.PGSQL.*"), Path(redis)] if folder.is_absolute() else [Path(redis)]
+    return [str(path) for path in paths if path.is_socket()]
+
+
+def ask(integration: Integration, tool: str, **arguments: Any) -> Any:
+    return json.loads(text_of(call_tool(integration, tool, arguments, seconds=60)))
+
+
+@pytest.mark.usefixtures("account")
+def test_hostile_server_gains_nothing_and_answers_honest_calls(
+    hostile: Integration, world: dict[str, Any], loop: ConnectionLoop
+) -> None:
+    honest = ask(hostile, "echo", text="hello")
+    gained = ask(hostile, "escape", world=world)
+    found = ask(hostile, "search", world=world)
+    kept = [ask(hostile, "remember"), ask(hostile, "remember")]
+    ask(hostile, "detach")
+    loop.run(lambda pool: pool.close_all())
+    kept.append(ask(hostile, "remember"))
+    egress_log.flush()
+
+    assert honest == {"text": "hello"}
+    assert {words: what for words, what in gained.items() if what} == {}
+    assert set(gained) == set(ATTEMPTS)
+    assert found == []
+    assert kept == ["x", "xx", "xxx"]  # its folder lasts
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == SLEEP]
+    refused = OutgoingHost.objects.filter(integration=hostile, allowed=False)
+    assert "unlisted.example" in refused.values_list("host", flat=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("forks", Reason.TOO_MANY_PROCESSES),
+        ("memory", Reason.TOO_MUCH_MEMORY),
+        ("disk", Reason.TOO_MUCH_DISK),
+    ],
+)
+def test_greedy_program_is_ended_with_its_cell(
+    hostile: Integration, monkeypatch: pytest.MonkeyPatch, kind: str, reason: Reason
+) -> None:
+    # Forked processes share their memory, which counts for each.
+    memory = 200 * MB if kind == "memory" else 2_000 * MB
+    limits = replace(QUICK, memory_bytes=memory, disk_bytes=8 * MB, call_seconds=30)
+    loop = ConnectionLoop(lambda: ConnectionPool(limits=limits))
+    monkeypatch.setattr(server_requests, "connection_loop", loop)
+
+    with pytest.raises(ServerProblemError) as problem:
+        ask(hostile, "misbehave", kind=kind)
+    loop.stop()
+
+    assert problem.value.reason is reason
+    place = hostile.package["place"]
+    assert not [
+        one for one in psutil.process_iter(["cmdline"]) if place in str(one.info["cmdline"])
+    ]
