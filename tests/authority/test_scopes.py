@@ -68,6 +68,7 @@ ASKED_FOR = {
     "POST api/v1/approvals/": ADMIN,
     "GET api/v1/integrations/": ADMIN,
     "POST api/v1/integrations/": ADMIN,
+    "PUT api/v1/integrations/": ADMIN,
     "GET api/v1/installations": ADMIN,
     "POST api/v1/installations": ADMIN,
     "PATCH api/v1/installations/": ADMIN,

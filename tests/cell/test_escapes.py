@@ -15,7 +15,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OutgoingHost
-from catalog.servers.cell import egress_log
+from catalog.servers.cell.egress_log import egress_log
 from catalog.servers.client.server_limits import MB
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import server_requests

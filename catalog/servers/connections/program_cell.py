@@ -10,6 +10,7 @@ from catalog.servers.cell.cell_support import cell_problem, cells_required, cell
 from catalog.servers.cell.visible_files import named_folders, program_files
 from catalog.servers.client.launch_rules import is_container
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections import egress_rows as egress_rows  # stores what cells log
 
 
 def check_cell(command: Sequence[str]) -> None:
