@@ -24,8 +24,10 @@ def test_process_lives_without_asking_anyone(path: str) -> None:
 def test_readiness_names_each_part() -> None:
     answer = Client().get("/readyz").json()
 
-    parts = {"database", "disk", "migrations", "audit", "redis", "worker", "model", "embeddings"}
-    assert set(answer["parts"]) == parts
+    assert set(answer["parts"]) == {
+        *("database", "disk", "migrations", "audit", "redis", "worker", "model", "embeddings"),
+        "cells",
+    }
     assert answer["ready"] is True
     assert answer["parts"]["redis"]["ok"] is True
     assert answer["parts"]["embeddings"]["pending"] == 0

@@ -68,8 +68,12 @@ def hostile(
         shutil.copy(Path(__file__).parent / name, place)
     launch = [str(place / "bin" / "python"), "-I", "-B", str(place / FILES[1])]
     package = {"place": place.name, "launch": launch, "digest": code_digest(place)}
+    # Its number names its folder, and test processes share the data folder.
     integration = IntegrationFactory.create(
-        transport="stdio", command=["uvx", "hostile@1.0"], package=package
+        pk=uuid.uuid4().int % 10**8,
+        transport="stdio",
+        command=["uvx", "hostile@1.0"],
+        package=package,
     )
     yield integration
     shutil.rmtree(place)

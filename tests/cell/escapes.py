@@ -473,10 +473,10 @@ def _fills(folder: str, megabytes: int) -> bool:
     return True
 
 
-@attempt("limits", "Run more than 256 processes at once")
+@attempt("limits", "Run more than 1,024 threads at once")
 def _forks(world: World) -> object:
     # The guard ends whoever has more than 64 for a quarter of a second, so this is the hard limit.
-    return resource.getrlimit(resource.RLIMIT_NPROC)[0] not in range(1, 257)
+    return resource.getrlimit(resource.RLIMIT_NPROC)[0] not in range(1, 1_025)
 
 
 def visit(request: str) -> str:

@@ -34,8 +34,9 @@ _TERM_SECONDS = 0.5
 # The writable folder is measured every so many polls, and a walk ends after so many files.
 _MEASURE_POLLS = 8
 _MOST_FILES = 100_000
-# What the system refuses at once, in multiples of what the guard tolerates.
-_HARD_PROCESSES = 4
+# What the system refuses at once, in multiples of what the guard tolerates: it counts threads, and
+# as root the processes of all of an integration's cells.
+_HARD_PROCESSES = 16
 # Files that a program keeps must be readable for it where it is a user of its own.
 _UMASK = 0o022
 _ROOT = str(Path(__file__).parents[3])
