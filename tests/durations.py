@@ -91,8 +91,8 @@ def estimate(item: pytest.Item) -> float:
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Tell whether the test needs a browser, other processes, or a database that it commits to."""
-    markers = ("browser", "processes", "reference")
+    """Tell whether it needs seconds, a browser, other processes, or a database to commit to."""
+    markers = ("browser", "processes", "reference", "long")
     return commits(item) or any(item.get_closest_marker(name) for name in markers)
 
 

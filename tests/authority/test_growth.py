@@ -24,6 +24,7 @@ FEW, MANY = (16, 24, 32, 40), 2_000
 SUSPICIOUS = 0.001  # seconds; linear ones need less for this many characters
 
 
+@pytest.mark.long
 def test_expressions_of_the_product_are_linear() -> None:
     found = {}
 

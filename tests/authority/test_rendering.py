@@ -81,6 +81,7 @@ def test_no_character_that_is_ignored_can_be_slipped_in(text: str, ignored: str,
     assert ignored not in show_text(inserted)
 
 
+@pytest.mark.long
 def test_every_code_point_is_visible_or_named() -> None:
     """Checks all 1,114,112 code points.
 

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.long
 def test_samples_load_and_loading_them_again_changes_nothing() -> None:
     source = load_path(SHARED / "samples")
 
@@ -30,6 +31,7 @@ def test_samples_load_and_loading_them_again_changes_nothing() -> None:
     assert all(defect.file and defect.field and defect.reason for defect in first.defects)
 
 
+@pytest.mark.long
 def test_whole_catalogue_is_stored_with_words_and_promises() -> None:
     source = load_path(SHARED / "eval" / "toucan-mcp-catalog")
 

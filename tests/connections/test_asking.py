@@ -189,6 +189,7 @@ def test_secret_becomes_no_option() -> None:
     assert "--eval" not in f"{problem.value}{problem.value.detail}"
 
 
+@pytest.mark.long
 def test_web_loads_nothing_that_goes_out() -> None:
     """Complements the import contract: the web process with all its URLs loaded."""
     code = (

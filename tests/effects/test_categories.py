@@ -84,6 +84,7 @@ def test_texts_changed_past_the_gate_are_not_vouched_for() -> None:
     assert (changed, row.state) == (0, "quarantined")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not (SHARED / "eval").is_dir(), reason="needs the sample sources beside the repository"
 )

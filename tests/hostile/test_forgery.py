@@ -42,6 +42,7 @@ def test_looking_changes_no_row(world: World, place: Place, before: Contents) ->
         assert changed(before) == set(), row.route
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["alice", "root"])
 def test_session_without_a_token_changes_nothing(world: World, who: str) -> None:
     client, before = world.client(who, enforce_csrf_checks=True), contents()

@@ -130,6 +130,7 @@ def test_session_cookies_are_for_us_and_for_no_script(world: World, settings: Se
     assert (session["httponly"], session["samesite"], session["secure"]) == (True, "Lax", True)
 
 
+@pytest.mark.long
 def test_django_finds_nothing_wrong_with_production() -> None:
     """Also covers the API's schema, whose warnings are among these checks."""
     assert spectacular_settings.ENABLE_DJANGO_DEPLOY_CHECK

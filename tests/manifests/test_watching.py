@@ -162,11 +162,38 @@ def test_folders_go_first_in_their_order_and_take_over(watching: Watching) -> No
     assert one().description == "Of the second."
 
 
-def test_folder_that_disappears_and_returns_is_watched_again(watching: Watching) -> None:
-    watching.folders.put(LAMP)
-    watching.start()
+def test_one_watcher_goes_on_through_it_all_until_it_is_told_to_stop(watching: Watching) -> None:
+    path = watching.folders.put(LAMP)
+    watcher = watching.start()
     watching.wait(lambda: is_there("lamp"), "the start")
 
+    half_written_file_keeps_the_last_good_state_and_is_told(watching, path)
+    editor_that_replaces_the_file_is_noticed(watching, path)
+    folder_that_disappears_and_returns_is_watched_again(watching)
+
+    watcher.terminate()
+    assert watcher.wait(PATIENCE) == 0
+
+
+def half_written_file_keeps_the_last_good_state_and_is_told(watching: Watching, path: Path) -> None:
+    path.write_text(LAMP[:20] + "\n  : [")
+    watching.wait(lambda: ManifestFile.objects.exclude(problems="").exists(), "the report")
+    assert one().description == "Switches a lamp on and off."
+    assert f'"file": "{path}"' in watching.log.read_text()
+
+    path.write_text(manifest("lamp", "Whole again."))
+    watching.wait(lambda: describes("lamp", "Whole again."), "mending")
+    assert not ManifestFile.objects.exclude(problems="").exists()
+
+
+def editor_that_replaces_the_file_is_noticed(watching: Watching, path: Path) -> None:
+    draft = path.with_name(".CAPABILITY.yaml.swp")
+    draft.write_text(manifest("lamp", "Saved by renaming."))
+    draft.rename(path)
+    watching.wait(lambda: describes("lamp", "Saved by renaming."), "the change")
+
+
+def folder_that_disappears_and_returns_is_watched_again(watching: Watching) -> None:
     shutil.rmtree(watching.folders.first)
     watching.wait(lambda: not is_there("lamp"), "the end of the folder")
     watching.folders.put(LAMP)
@@ -193,21 +220,6 @@ def test_watcher_that_was_killed_finds_all_that_it_missed(watching: Watching) ->
     assert not is_there("lamp")
 
 
-def test_half_written_file_keeps_the_last_good_state_and_is_told(watching: Watching) -> None:
-    path = watching.folders.put(LAMP)
-    watching.start()
-    watching.wait(lambda: is_there("lamp"), "the start")
-
-    path.write_text(LAMP[:20] + "\n  : [")
-    watching.wait(lambda: ManifestFile.objects.exclude(problems="").exists(), "the report")
-    assert one().description == "Switches a lamp on and off."
-    assert f'"file": "{path}"' in watching.log.read_text()
-
-    path.write_text(manifest("lamp", "Whole again."))
-    watching.wait(lambda: describes("lamp", "Whole again."), "mending")
-    assert not ManifestFile.objects.exclude(problems="").exists()
-
-
 def test_two_watchers_do_each_other_no_harm(watching: Watching) -> None:
     watching.start()
     watching.start()
@@ -223,18 +235,6 @@ def test_two_watchers_do_each_other_no_harm(watching: Watching) -> None:
     assert "could not be read" not in watching.log.read_text()
 
 
-def test_editor_that_replaces_the_file_is_noticed(watching: Watching) -> None:
-    path = watching.folders.put(LAMP)
-    watching.start()
-    watching.wait(lambda: is_there("lamp"), "the start")
-
-    draft = path.with_name(".CAPABILITY.yaml.swp")
-    draft.write_text(manifest("lamp", "Saved by renaming."))
-    draft.rename(path)
-
-    watching.wait(lambda: describes("lamp", "Saved by renaming."), "the change")
-
-
 def test_polling_finds_changes_where_no_event_comes(watching: Watching) -> None:
     watching.folders.put(LAMP)
     watching.start(PEGBOARD_RELOAD_POLLING="true")
@@ -243,16 +243,6 @@ def test_polling_finds_changes_where_no_event_comes(watching: Watching) -> None:
     watching.folders.put(manifest("door"), "door")
 
     watching.wait(lambda: is_there("door"), "the change")
-
-
-def test_watcher_stops_when_it_is_told(watching: Watching) -> None:
-    watching.folders.put(LAMP)
-    watcher = watching.start()
-    watching.wait(lambda: is_there("lamp"), "the start")
-
-    watcher.terminate()
-
-    assert watcher.wait(PATIENCE) == 0
 
 
 def test_watcher_outlives_a_database_that_is_away(watching: Watching) -> None:

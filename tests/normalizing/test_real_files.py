@@ -90,6 +90,7 @@ def test_catalogue_of_tools_loads_whole(name: str, servers: int, tools: int) -> 
     assert is_sound(loaded)
 
 
+@pytest.mark.long
 def test_names_of_a_catalogue_do_not_depend_on_its_order(tmp_path: Path) -> None:
     lines = (CATALOGUES / "toucan-mcp-catalog" / "catalog.jsonl").read_text().splitlines()
     (tmp_path / "catalog.jsonl").write_text("\n".join(reversed(lines)))

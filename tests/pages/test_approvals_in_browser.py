@@ -11,7 +11,7 @@ from discovery.calls.call_arguments import hash_of, serialize_arguments
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
-from tests.screens.looking import LONG, troubles
+from tests.screens.looking import LONG, WIDE_AND_NARROW, show_in, troubles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -37,11 +37,10 @@ def test_admin_decides_and_every_state_reads_well(
     own = waiting_call(admin, group, gmail, "x")
     sign_in(page, admin, live_server)
     found = []
-    for theme, width in (("light", 1440), ("dark", 390)):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 900})
-        for path in ("", "?show=decided", "?show=own", "?q=nothing", f"{call.pk}/", f"{own.pk}/"):
-            page.goto(f"/approvals/{path}")
+    for path in ("", "?show=decided", "?show=own", "?q=nothing", f"{call.pk}/", f"{own.pk}/"):
+        page.goto(f"/approvals/{path}")
+        for width, theme in WIDE_AND_NARROW:
+            show_in(page, width, theme)
             found += [(path, width, trouble) for trouble in troubles(page)]
     assert found == []
 

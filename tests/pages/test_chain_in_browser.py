@@ -11,7 +11,7 @@ from catalog.models import Capability
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
-from tests.screens.looking import LONG, troubles
+from tests.screens.looking import LONG, WIDE_AND_NARROW, show_in, troubles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -42,18 +42,17 @@ def test_chain_reads_well_in_every_width_and_theme(
     sign_in(page, admin, live_server)
 
     found = []
-    for theme, width in (("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390)):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 900})
-        for path in (
-            "/approvals/",
-            "/approvals/?show=own",
-            f"/approvals/{by_key.pk}/",
-            f"/approvals/{acted.pk}/",
-            "/account/",
-            "/audit/",
-        ):
-            page.goto(path)
+    for path in (
+        "/approvals/",
+        "/approvals/?show=own",
+        f"/approvals/{by_key.pk}/",
+        f"/approvals/{acted.pk}/",
+        "/account/",
+        "/audit/",
+    ):
+        page.goto(path)
+        for width, theme in WIDE_AND_NARROW:
+            show_in(page, width, theme)
             found += [(path, width, trouble) for trouble in troubles(page)]
 
     assert found == []

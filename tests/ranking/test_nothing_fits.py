@@ -21,6 +21,7 @@ def _catalog(name: str) -> Path:
     return folder / "catalog.jsonl"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FLOORS)
 def test_messages_without_a_tool_get_none_and_few_others_lose_theirs(
     name: str, embedder: OnnxEmbedder
@@ -36,6 +37,7 @@ def test_messages_without_a_tool_get_none_and_few_others_lose_theirs(
     assert lost <= most
 
 
+@pytest.mark.long
 def test_messages_written_afterwards_are_told_apart_less_well(embedder: OnnxEmbedder) -> None:
     if not all(_catalog(name).exists() for name in FLOORS):
         pytest.skip("the labelled sets are not on this machine")

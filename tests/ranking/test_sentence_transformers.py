@@ -20,7 +20,7 @@ from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 
 # torch and its dependencies deprecate parts of each other.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.reference]
 
 
 @pytest.fixture(scope="module", autouse=True)

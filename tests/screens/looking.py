@@ -40,7 +40,15 @@ def scrolls(page: Page) -> list[str]:
     return [f"scrolls sideways: {where}" for where in page.evaluate(_WIDER)]
 
 
+# Colours do not depend on the width, nor the layout on the colours.
+WIDE_AND_NARROW = ((1440, "light"), (390, "dark"))
 LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattung"
+
+
+def show_in(page: Page, width: int, theme: str) -> None:
+    """Show the page in a window of that width, and in that theme."""
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 900})
 
 
 def troubles(page: Page) -> list[str]:

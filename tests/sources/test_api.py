@@ -253,6 +253,7 @@ def test_schedule_lost_tasks_and_what_ends_its_worker(settings: Settings) -> Non
     assert (dead.state, dead.reason) == ("failed", "gave_up")
 
 
+@pytest.mark.long
 def test_process_that_goes_out_has_the_tasks_and_the_clock_asks_for_them() -> None:
     due = [one["task"] for one in django_settings.CELERY_BEAT_SCHEDULE.values()]
     code = (

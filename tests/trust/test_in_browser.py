@@ -16,7 +16,7 @@ from catalog.models import ServerProposal
 from catalog.servers.server_proposals import propose_server
 from tests.factories import IntegrationFactory
 from tests.pages.conftest import sign_in
-from tests.screens.looking import LONG, troubles
+from tests.screens.looking import LONG, WIDE_AND_NARROW, show_in, troubles
 from tests.trust.reviewed_server import POISON, READ, WRITE, World, changed
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -41,9 +41,8 @@ def test_admin_reads_a_difference_and_approves_it(
     found = []
     for path in (PATH, "/integrations/quiet/review/"):
         page.goto(path)
-        for theme, width in (("light", 1440), ("light", 390), ("dark", 1440)):
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 900})
+        for width, theme in WIDE_AND_NARROW:
+            show_in(page, width, theme)
             found += [(path, theme, width, trouble) for trouble in troubles(page)]
             if SHOTS:
                 name = f"{path.strip('/').replace('/', '-')}-{theme}-{width}.png"
@@ -67,9 +66,8 @@ def test_admin_finds_a_proposal_and_declines_it(
     found = []
     for path in (PROPOSALS, f"{PROPOSALS}?show=answered"):
         page.goto(path)
-        for theme, width in (("light", 1440), ("light", 390), ("dark", 1440)):
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 900})
+        for width, theme in WIDE_AND_NARROW:
+            show_in(page, width, theme)
             found += [(path, theme, width, trouble) for trouble in troubles(page)]
             if SHOTS:
                 name = "answered" if "?" in path else "open"
