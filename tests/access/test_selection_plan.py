@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
+from pytest_django import DjangoDbBlocker
 
 from acl.platform.prepared_statements import Table, table_of
 from acl.rights.caller import Caller
@@ -23,7 +24,7 @@ from discovery.select import candidates
 from discovery.select.candidate_query import CandidateQuery
 from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
-from tests.databases import as_superuser
+from tests.databases import as_superuser, taken_back
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 CAPABILITIES, INTEGRATIONS, SPACES, RULES = 3000, 150, 50, 5000
@@ -32,9 +33,20 @@ VECTORS = ("catalog_embedding", "catalog_lexicalvector")
 EMPTIED = ("acl_space", "catalog_integration", "catalog_embeddingmodel")
 
 
+@pytest.fixture(scope="module")
+def stored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """The world of all tests of the file, which only read it."""
+    with taken_back(django_db_blocker):
+        yield build()
+
+
 @pytest.fixture
-def world(db: None) -> World:
-    """A world of 150 integrations, one for group 1, with 5,000 rules in 50 spaces."""
+def world(stored: World, db: None) -> World:
+    return stored
+
+
+def build() -> World:
+    """Store a world of 150 integrations, one for group 1, with 5,000 rules in 50 spaces."""
     random = Random(7)
     world = World(
         users={1: True, 2: True},
