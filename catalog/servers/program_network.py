@@ -83,4 +83,4 @@ def propose_hosts(descriptor: IntegrationDescriptor, texts: Iterable[str]) -> li
 
 def _is_allowed(host: str, rules: HostRules) -> bool:
     name, _, port = host.partition(":")
-    return rules.allow(name, int(port or 443))
+    return rules.allow(name, int(port or 443)) or rules.allow_public(int(port or 443))

@@ -66,6 +66,9 @@ def hostile(
     (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     for name in FILES:
         shutil.copy(Path(__file__).parent / name, place)
+    # As `make run` leaves them, which starts everything with a umask of 077.
+    for path in (place, place / "bin", *(place / name for name in FILES)):
+        path.chmod(0o700 if path.is_dir() else 0o600)
     launch = [str(place / "bin" / "python"), "-I", "-B", str(place / FILES[1])]
     package = {"place": place.name, "launch": launch, "digest": code_digest(place)}
     # Its number names its folder, and test processes share the data folder.

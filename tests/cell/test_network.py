@@ -46,7 +46,7 @@ def test_rule_names_exactly_its_hosts(rule: str, host: str, port: int, allowed: 
 
 @pytest.mark.parametrize(
     "text",
-    ["127.0.0.1", "127.1", "2130706433", "*.com", "*", "a..b", "https://a.example", "a.example:0",
+    ["127.0.0.1", "127.1", "2130706433", "*.com", "**", "a..b", "https://a.example", "a.example:0",
      "a.example:65536", "[::1]", "a.example/path", "a b", "-a.example", "x" * 300],
 )  # fmt: skip
 def test_what_names_no_host_is_refused(text: str) -> None:
@@ -142,6 +142,23 @@ def _answer_twice(listening: socket.socket) -> None:
             with connection:
                 connection.recv(1_000)
                 connection.sendall(ANSWER)
+
+
+def test_star_reaches_public_hosts_and_not_the_operators_private_ones() -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["10.0.0.1"]
+
+    private = AllowedHosts.of([("wiki.example", None)])
+    named, public = (
+        GuardedBackend(hosts, resolve=resolve, network=NoNetwork())
+        for hosts in (private, AllowedHosts())
+    )
+    proxy = CellProxy(Cell(hosts=HostRules(("*",))), named, private, public)
+    targets = ("wiki.example:443", "wiki.example:80", "localhost:443", "127.0.0.1:443")
+
+    answers = [asyncio.run(_ask(proxy, f"CONNECT {one} HTTP/1.1\r\n\r\n")) for one in targets]
+
+    assert [answer.split()[1] for answer in answers] == ["502", "403", "403", "403"]
 
 
 def test_addresses_that_a_listing_names_are_proposed() -> None:

@@ -1,6 +1,7 @@
 """Host names that a program may reach, as an admin writes them. Pure.
 
-`api.example.com` is port 443; `api.example.com:8080` another one; `*.example.com` every name below.
+`api.example.com` is port 443; `api.example.com:8080` another one; `*.example.com` every name below;
+`*` every public host.
 """
 
 import re
@@ -14,7 +15,7 @@ from catalog.servers.net.address_check import is_ip_literal
 MOST_HOSTS = 50
 MOST_CHARACTERS = 260
 _LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
-_RULE = re.compile(rf"(?P<host>(?:\*\.)?(?:{_LABEL}\.)*{_LABEL})(?::(?P<port>[0-9]{{1,5}}))?")
+_RULE = re.compile(rf"(?P<host>\*|(?:\*\.)?(?:{_LABEL}\.)*{_LABEL})(?::(?P<port>[0-9]{{1,5}}))?")
 
 
 class NotAHostError(ValueError):
@@ -31,6 +32,10 @@ class HostRules:
         """Return True if a rule names the host at this port."""
         name = host.lower().rstrip(".")
         return any(_matches(rule, name, port) for rule in self.rules)
+
+    def allow_public(self, port: int) -> bool:
+        """Return True if every public host is allowed at this port."""
+        return written("*", port) in self.rules
 
 
 def parse_hosts(texts: Iterable[str]) -> list[str]:

@@ -47,9 +47,17 @@ class Target:
 class CellProxy:
     """The proxy of one running program."""
 
-    def __init__(self, cell: Cell, backend: GuardedBackend, allowed: AllowedHosts) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        backend: GuardedBackend,
+        allowed: AllowedHosts,
+        public: GuardedBackend | None = None,
+    ) -> None:
         self._cell = cell
         self._backend = backend
+        # For hosts that no rule names: the operator's private ones are not among them.
+        self._public = public or backend
         self._allowed = allowed
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,7 +68,7 @@ class CellProxy:
     def of(cls, cell: Cell) -> "CellProxy":
         """Return the proxy of a cell, as the deployment's settings allow."""
         allowed = AllowedHosts.from_settings()
-        return cls(cell, GuardedBackend(allowed), allowed)
+        return cls(cell, GuardedBackend(allowed), allowed, GuardedBackend(AllowedHosts()))
 
     async def __aenter__(self) -> "CellProxy":
         if not self._cell.whole_network:
@@ -139,7 +147,7 @@ class CellProxy:
             words = f"Pegboard: {target.host}:{target.port} is not among this program's hosts."
             return await _refuse(writer, 403, words)
         try:
-            out = await self._backend.connect_tcp(target.host, target.port, _CONNECT_SECONDS)
+            out = await self._way_to(target).connect_tcp(target.host, target.port, _CONNECT_SECONDS)
         except OutgoingError as problem:
             return await _refuse(writer, 502, f"Pegboard: {problem}")
         try:
@@ -154,9 +162,17 @@ class CellProxy:
 
     def _may_reach(self, target: Target) -> bool:
         """Return True for an allowed name; this network's names need the operator as well."""
-        if is_ip_literal(target.host) or not self._cell.hosts.allow(target.host, target.port):
+        if is_ip_literal(target.host):
+            return False
+        if is_public_name(target.host) and self._cell.hosts.allow_public(target.port):
+            return True
+        if not self._cell.hosts.allow(target.host, target.port):
             return False
         return is_public_name(target.host) or self._allowed.allow(target.host, target.port)
+
+    def _way_to(self, target: Target) -> GuardedBackend:
+        named = self._cell.hosts.allow(target.host, target.port)
+        return self._backend if named else self._public
 
 
 def parse_request(head: bytes) -> Target | None:

@@ -43,7 +43,7 @@ class ChangeNetworkSerializer(StrictSerializer):
     hosts = serializers.ListField(
         child=Text(max_length=MOST_CHARACTERS),
         max_length=MOST_HOSTS,
-        help_text="All of them: `api.example.com`, `api.example.com:8443` or `*.example.com`.",
+        help_text="All of them: `api.example.com`, `api.example.com:8443`, `*.example.com` or `*`.",
     )
 
 
