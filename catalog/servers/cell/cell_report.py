@@ -34,6 +34,8 @@ class CellReport:
     @property
     def words(self) -> str:
         """The sentence for operators, or ""."""
+        if not self.mode:
+            return "Unknown: the connections process has not told whether programs run in cells."
         if self.mode == OFF:
             return "Programs run without cells (PEGBOARD_CELL=off)."
         if self.fails:
