@@ -14,6 +14,7 @@ from catalog.graph.stored_links import refresh_links
 from catalog.models import Capability, Edge
 from tests.access.random_worlds import CAPABILITIES, callers_of, random_world
 from tests.access.worlds import store
+from tests.examples import EXAMPLES
 from tests.oracle import World
 
 # By both ends, sorted by id unless the kind has a direction.
@@ -78,7 +79,7 @@ def told(caller: Caller, usable: set[int]) -> Edges:
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_neighbours_are_those_of_the_oracle(seed: int) -> None:
     random = Random(seed)
