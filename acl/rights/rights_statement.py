@@ -132,14 +132,22 @@ _DECIDED = """decided AS (
     SELECT {verdict_of_exception} AS verdict) v
   WHERE v.verdict > 0 AND {usable_at_all}
 )"""
-# The same for the few ids in `asked`, which a statement that knows them puts before.
+# The same for the few ids in `asked`, which a statement that knows them puts before. `IS TRUE`
+# makes Postgres probe hashed sets: a join would repeat one side for each row of the other.
 _DECIDED_AMONG = """decided AS (
-  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned AS always, v.verdict
-  FROM asked JOIN {capability} c ON c.id = asked.id JOIN live l ON l.id = c.integration_id
-  LEFT JOIN exception x ON x.id = c.id
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned AS always,
+         CASE WHEN c.integration_id IN (SELECT id FROM live WHERE verdict = 2) THEN 2 ELSE 1 END
+           AS verdict
+  FROM {capability} c
+  WHERE c.id = ANY (ARRAY(SELECT id FROM asked))
+    AND (c.integration_id IN (SELECT id FROM live WHERE verdict > 0)) IS TRUE
+    AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
+  UNION ALL
+  SELECT c.id, c.tokens, c.ai_access, c.core OR c.pinned, v.verdict
+  FROM exception x JOIN {capability} c ON c.id = x.id JOIN live l ON l.id = c.integration_id
   CROSS JOIN LATERAL (
-    SELECT {verdict_of_one} AS verdict) v
-  WHERE v.verdict > 0 AND {usable_at_all}
+    SELECT {verdict_of_exception} AS verdict) v
+  WHERE (x.id IN (SELECT id FROM asked)) IS TRUE AND v.verdict > 0 AND {usable_at_all}
 )"""
 # All that decides `usable`, but for the rows of capabilities, whose changes the database counts.
 # Equal digests at one version of the catalogue mean equal answers, also after a time is over.
@@ -235,9 +243,6 @@ _PRECEDENCE = {
     "verdict_of_integration": verdict_sql(rank="r.rank", granted="d.granted"),
     "verdict_of_exception": verdict_sql(
         rank="LEAST(x.rank, l.rank)", granted="x.granted OR l.granted"
-    ),
-    "verdict_of_one": verdict_sql(
-        rank="LEAST(x.rank, l.rank)", granted="COALESCE(x.granted, false) OR l.granted"
     ),
     # Where no rule of the space says anything, it limits nothing.
     "verdict_of_space": verdict_sql(rank="LEAST(own.rank, whole.rank)", granted="true"),

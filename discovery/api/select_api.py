@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.http.strict_serializer import validated
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from discovery.answer.injection import inject
@@ -36,9 +37,7 @@ class SelectView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Return the capabilities that fit the message and that this caller may use."""
-        serializer = SelectInModeRequestSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
+        wanted = validated(SelectInModeRequestSerializer, request.data)
         asked = build_selection_request(request, wanted)
         selection = select_for_turn(asked)
         observe_selection(selection)

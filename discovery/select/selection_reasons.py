@@ -1,6 +1,7 @@
 """Reasons and evidence of a selected capability. Only reasons with evidence are given."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -16,13 +17,24 @@ LONGEST_QUOTE = 60
 MIN_GAIN = 0.01
 
 
-def reasons_for(item: Ranked, *, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the reasons, strongest first; `texts` are the message and its clauses."""
+# A message's words as written, each with its stems.
+MessageWords = tuple[tuple[str, frozenset[str]], ...]
+
+
+def message_words(message: str) -> MessageWords:
+    """Return the message's words, each once."""
+    bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
+    return tuple((word, frozenset(words(word))) for word in bare if word)
+
+
+def reasons_for(item: Ranked, *, texts: Sequence[str], said: MessageWords) -> tuple[str, ...]:
+    """Return the reasons, strongest first; `texts` are the message and its clauses, `said` the
+    words of the message."""
     candidate = item.candidate
     reasons = [
         _("Named in the message") if item.exact_name else "",
         _meaning(candidate, texts),
-        _shared_words(candidate, texts[0]),
+        _shared_words(candidate, said),
         _("Used before for similar messages") if item.judged.used >= MIN_GAIN else "",
         _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
         if raised_by(item)
@@ -78,22 +90,24 @@ def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
     return _("Matches “%(text)s”") % {"text": _quoted(nearest[1])}
 
 
-def _shared_words(candidate: Candidate, message: str) -> str:
+def _shared_words(candidate: Candidate, said: MessageWords) -> str:
     """Return the message's words that also occur in the name, description or tags."""
     if not candidate.words or candidate.words[0] <= 0:
         return ""
     own = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
-    known, seen = set(words(" ".join(own))), []
-    for word in message.split():
-        bare = word.strip(".,;:!?\"'()")
-        if bare and bare not in seen and known.intersection(words(bare)):
-            seen.append(bare)
-    if not seen:
+    known = _stems(" ".join(own))
+    shared = [word for word, stems in said if not known.isdisjoint(stems)][:4]
+    if not shared:
         return ""
-    shared = seen[:4]
     return ngettext("Keyword: %(words)s", "Keywords: %(words)s", len(shared)) % {
         "words": ", ".join(shared)
     }
+
+
+@lru_cache(maxsize=2048)
+def _stems(text: str) -> frozenset[str]:
+    """Return the stems of a tool's text; the same tools are found again and again."""
+    return frozenset(words(text))
 
 
 def _quoted(text: str) -> str:

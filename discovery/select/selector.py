@@ -43,7 +43,9 @@ from discovery.select.ranking.relation_gains import DEPENDS_ON
 from discovery.select.ranking.thresholds import Fit, cut, is_direct
 from discovery.select.selection import Asked, Selected, Selection, Workings
 from discovery.select.selection_reasons import (
+    MessageWords,
     evidence_for,
+    message_words,
     raised_by,
     reasons_for,
     reasons_for_needed,
@@ -222,7 +224,8 @@ def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
     """Explain the selected capabilities, best first."""
-    selected = [_explain(item, twins, texts) for item, twins in placed]
+    said = message_words(texts[0])
+    selected = [_explain(item, twins, texts, said) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
     return tuple(sorted(selected, key=lambda item: (item.readiness.is_failing, -item.score)))
 
@@ -232,11 +235,13 @@ def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selec
     return tuple(replace(item, readiness=one) for item, one in zip(selected, found, strict=True))
 
 
-def _explain(item: Ranked, twins: Sequence[Ranked], texts: Sequence[str]) -> Selected:
+def _explain(
+    item: Ranked, twins: Sequence[Ranked], texts: Sequence[str], said: MessageWords
+) -> Selected:
     return _selected(
         item.candidate,
         score=item.score,
-        reasons=reasons_for(item, texts=texts),
+        reasons=reasons_for(item, texts=texts, said=said),
         evidence=evidence_for(item),
         alternatives=tuple(twin.candidate.full_name for twin in twins),
         raised_by=raised_by(item),

@@ -16,6 +16,7 @@ from acl.delegation import acts_for_others
 from acl.keys.key_lifecycle import KeyHolder
 from acl.models import chain_columns
 from acl.platform.database_room import write_if_room
+from acl.platform.prepared_statements import insert_row
 from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.models import Called, Outcome, Turn
@@ -60,7 +61,7 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
         }
     if current_chain().acts_for_other(asked.caller.user_id):
         columns["noted"] = None  # an actor's attempts must not train the user's group
-    return Turn.objects.create(
+    turn = Turn(
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
         space_id=asked.caller.space_id,
@@ -69,6 +70,8 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
         **chain_columns(),
         **{**columns, **more},
     )
+    insert_row(turn)
+    return turn
 
 
 def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
