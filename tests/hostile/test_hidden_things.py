@@ -159,7 +159,7 @@ def hide_someone(world: World, random: Random) -> None:
 
 def _deny(world: World) -> None:
     root = Space.objects.get(group=world.mulberry, parent=None)
-    Space.objects.get(slug="mulberry-1").delete()  # its rule is nearer, and allows
+    Space.objects.filter(slug="mulberry-1").delete()  # its rule is nearer, and allows
     lay_down(Rule.Effect.DENY, world.mail, root)
 
 
@@ -178,6 +178,10 @@ LOSSES: dict[str, Callable[[World], Any]] = {
 }
 
 
+# A secret belongs to a person and to no space: a rule of any of their spaces leads to these pages.
+OF_ANY_SPACE = {"tools/connections/", "tools/connections/<slug:slug>/"}
+
+
 @each_reading
 def test_what_is_taken_away_is_gone_from_the_next_request(world: World, row: Row) -> None:
     client, sent = world.client(row.door.insider), words_of(parts_of(world, row))
@@ -189,6 +193,8 @@ def test_what_is_taken_away_is_gone_from_the_next_request(world: World, row: Row
     still = []
     for name, lose in LOSSES.items():
         with undone():
+            if row.route in OF_ANY_SPACE:
+                Space.objects.filter(slug="mulberry-1").delete()
             lose(world)
             if THE_TOOL in said(ask(world, client, row, _method(row)), sent):
                 still.append(name)
