@@ -107,17 +107,18 @@ def program_files(command: Sequence[str]) -> list[Path]:
 
 
 def named_folders(command: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """Return the readable and writable ones of PEGBOARD_CELL_FOLDERS that the command names."""
+    """Return the readable and writable ones of PEGBOARD_CELL_FOLDERS that the command names.
+
+    Whole folders: what is below a writable one, a program could replace by a link elsewhere.
+    """
     readable: list[Path] = []
     writable: list[Path] = []
+    named = [Path(part).resolve() for part in command[1:] if Path(part).is_absolute()]
     for text in settings.PEGBOARD_CELL_FOLDERS:
         folder = Path(text.removesuffix(":rw")).resolve()
-        if not folder.is_dir() or _holds_protected(folder):
-            continue
-        for argument in command[1:]:
-            path = Path(argument)
-            if path.is_absolute() and path.resolve().is_relative_to(folder):
-                (writable if text.endswith(":rw") else readable).append(path.resolve())
+        wanted = any(path.is_relative_to(folder) for path in named)
+        if wanted and folder.is_dir() and may_show(folder):
+            (writable if text.endswith(":rw") else readable).append(folder)
     return readable, writable
 
 

@@ -11,6 +11,7 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from catalog.servers.cell.cell_announcement import look
 from catalog.servers.secrets.encryption_keys import add_key, key_file
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.data_folder import Lock, open_data_folder, read_or_create_key
@@ -91,6 +92,8 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     supervisor.start(Worker(data=data, environment=environment))
     supervisor.start(Connections(logs=data / "logs", environment=environment))
     supervisor.start(Watcher(logs=data / "logs", environment=environment))
+    if words := look().words:
+        supervisor.say(f"\n{words}")
     supervisor.say(f"\nPegboard runs on http://localhost:{port}/ and Ctrl-C stops it.")
     supervisor.watch()
 
