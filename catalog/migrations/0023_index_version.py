@@ -30,6 +30,8 @@ CREATE TRIGGER catalog_edge_indexed AFTER INSERT OR DELETE OR UPDATE ON catalog_
   FOR EACH STATEMENT EXECUTE FUNCTION catalog_count_index_change();
 CREATE TRIGGER catalog_trait_indexed AFTER INSERT OR DELETE OR UPDATE ON catalog_trait
   FOR EACH STATEMENT EXECUTE FUNCTION catalog_count_index_change();
+-- What there is already counts as the first change: else it would not be indexed before the next.
+INSERT INTO catalog_indexversion (number) VALUES (1);
 """
 STOP = """
 DROP TRIGGER catalog_trait_indexed ON catalog_trait;
