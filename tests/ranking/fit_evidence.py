@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,8 @@ MESSAGES = Path(__file__).parent / "nothing_fits"
 class Verdict:
     """Result of a message: if anything fits, and if a right tool is among the sent.
 
-    `known` is True if a right tool is among the ten best, as without any threshold.
+    `known` is True if a right tool is among the ten best, as without any threshold. `margin` is of
+    the best candidate over the background, `cosine` its own nearness.
     """
 
     wanted: bool
@@ -37,6 +38,14 @@ class Verdict:
     sent: int
     known: bool
     right: bool
+    margin: float
+    cosine: float
+
+
+class _Found(NamedTuple):
+    margin: float
+    cosine: float
+    share: float  # of the best's odds that is worth a place
 
 
 @cache
@@ -58,11 +67,10 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
         words = [tuple(_score(document, query) for query in queries) for document in documents]
         evidence = [Evidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
         scores = [one.score for one in judge(evidence, features, scale)]
-        fits = is_enough(
-            margin(cosines, nearness_to(abilities, embedded)), least=scale.least_margin
-        )
-        share = scale.share(len(texts) - 1)
-        verdicts.append(_verdict(row, identifiers, scores, fits=fits, share=share))
+        ahead = margin(cosines, nearness_to(abilities, embedded)) or 0.0
+        found = _Found(ahead, max(map(max, cosines)), scale.share(len(texts) - 1))
+        fits = is_enough(ahead, least=scale.least_margin)
+        verdicts.append(_verdict(row, identifiers, scores, found, fits=fits))
     return verdicts
 
 
@@ -84,13 +92,13 @@ def _verdict(
     row: dict[str, Any],
     identifiers: Sequence[str],
     scores: Sequence[float],
+    found: _Found,
     *,
     fits: bool,
-    share: float,
 ) -> Verdict:
     right = {*row["relevant"], *(o for each in row.get("alternatives", {}).values() for o in each)}
     best = np.argsort(-np.array(scores), kind="stable")[:PLACES]
-    least = cut(scores, share=share) if fits else 2.0
+    least = cut(scores, share=found.share) if fits else 2.0
     sent = [identifiers[place] for place in best if scores[place] >= least]
     return Verdict(
         wanted=bool(row["relevant"]),
@@ -99,4 +107,6 @@ def _verdict(
         sent=len(sent),
         known=any(identifiers[place] in right for place in best),
         right=bool(right.intersection(sent)),
+        margin=found.margin,
+        cosine=found.cosine,
     )

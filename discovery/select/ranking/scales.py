@@ -27,10 +27,10 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     # Weight of the whole message, relative to all clauses but one.
     whole: float = 2.0
     # How far the best candidate's cosine may be behind the common abilities', if it fits at all.
-    least_margin: float = -0.137
+    least_margin: float = -0.145
     # Share of the best's odds that is worth a place, and its growth with each clause after the
     # first: each clause's best has a place anyway, so the rest is worth less.
-    share_of_odds: float = 0.2
+    share_of_odds: float = 0.21
     share_growth: float = 1.22
 
     def share(self, clauses: int) -> float:
@@ -48,8 +48,8 @@ TRAINED = GENERAL._replace(
     word_power=0.75,
     evenness=0.85,
     whole=1.0,
-    least_margin=-0.137,
-    share_of_odds=0.2,
+    least_margin=-0.145,
+    share_of_odds=0.21,
     share_growth=1.22,
 )
 

@@ -4,4 +4,8 @@ They were written for people's jobs, without looking at scores, by the author of
 abilities. `part` says on which half the threshold was chosen (`dev`) and which half it is reported
 on (`test`). Failures in both halves were looked at before the list of abilities was extended, so
 `test` is no clean hold-out.
+
+The hold-outs were written after the thresholds were frozen: `holdout1` and `holdout2` by that
+author, `holdout3` by another one for people's jobs, `holdout4` by that one on topics drawn at
+random from a public set of tools (without a tool) and from each catalogue (with one).
 """
