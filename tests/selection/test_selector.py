@@ -100,7 +100,7 @@ def test_unavailable_is_left_out_unless_asked_for(shop: Shop) -> None:
 
 
 def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
-    message = "call gmail__send_email to send an email to the team"
+    message = "call gmail__send_email to pay the parking fine"
     before = shop.ask(message)
     gmail = Integration.objects.filter(slug="gmail")
     tools = Capability.objects.filter(integration__slug="gmail").count()
