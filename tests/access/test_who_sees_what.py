@@ -63,6 +63,7 @@ OTHERS = {
 }
 OTHERS |= {  # tests/installing/test_api.py
     "api-integration-confirm",  # tests/authority/test_confirmation.py
+    "api-integration-network",  # tests/integrations/test_network_page.py
     "api-review",  # tests/trust/test_review_pages.py
     "api-review-approve",
     "api-review-reject",

@@ -46,7 +46,7 @@ def test_caller_is_told_what_they_may_use_and_nothing_behind_it(
     ]
     assert one.json() == listed.json()["servers"][0] == versions.json()["servers"][0]
     assert one.json()["server"]["remotes"] == [
-        {"type": "streamable-http", "url": "http://testserver/mcp"}
+        {"type": "streamable-http", "url": "http://testserver/mcp/gmail"}
     ]
     assert "canary" not in listed.content.decode().lower()
     server.documents["/ours.json"] = listed.content
