@@ -67,7 +67,7 @@ GUESSES := --disable-plugin KeywordDetector
 MADE_UP := $(GUESSES) $(foreach guess,BasicAuthDetector Base64HighEntropyString \
   HexHighEntropyString,--disable-plugin $(guess))
 DATA := ':!*.lock' ':!*-lock.json' ':!*.jsonl' ':!*.csv' ':!*.svg' ':!*.png' ':!*.npz' \
-  ':!*.safetensors' ':!catalog/embedding/choosing.json' ':!static'
+  ':!*.safetensors' ':!catalog/embedding/choosing.json' ':!static' ':!catalog/servers/cell/etc'
 define find_secrets
 	git ls-files -z -- $(1) $(DATA) | xargs -0 sh -c \
 	  'find "$$@" $(if $(wildcard .secrets-scanned),-newer .secrets-scanned) -print0' find \
