@@ -1,3 +1,4 @@
-"""The gateway for models and MCP clients: answers to meta-tools, and the MCP server."""
+"""The gateway for models and MCP clients: answers to meta-tools, the MCP server, and how clients
+are connected to it."""
 
-__all__ = ["answers", "mcp", "metatool_permissions"]
+__all__ = ["answers", "connect", "mcp", "metatool_permissions"]

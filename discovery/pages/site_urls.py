@@ -5,13 +5,20 @@ from django.urls import include, path
 from acl.pages import design_page, session_pages
 from catalog.runtime.pages import runtime_pages
 from catalog.servers.pages import my_secrets, sign_in_pages
-from discovery.pages import approval_pages, first_steps_page, my_tools_pages, playground_page
+from discovery.pages import (
+    approval_pages,
+    connect_page,
+    first_steps_page,
+    my_tools_pages,
+    playground_page,
+)
 
 urlpatterns = [
     path("", playground_page.playground, name="playground"),
     path("first-steps/", first_steps_page.first_run, name="first-run"),
     path("playground/people/", playground_page.people, name="people"),
     path("tools/", my_tools_pages.my_tools, name="my-tools"),
+    path("tools/connect/", connect_page.connect, name="connect"),
     path("tools/requests/", my_tools_pages.requests, name="requests"),
     path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),

@@ -5,4 +5,4 @@ both generations of the protocol, and `mcp_tools` the tools. All but the first i
 takes 50 MB of memory, on the first MCP request.
 """
 
-__all__ = ["mcp_view"]
+__all__ = ["mcp_view", "runnable_tools"]
