@@ -1,4 +1,4 @@
-"""The page that sets up an MCP client: which address, which client, what to copy."""
+"""Page of the set-up of MCP clients: an address, a client, and text to copy."""
 
 from collections.abc import Sequence
 

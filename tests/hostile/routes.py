@@ -345,7 +345,7 @@ ROUTES = [
     Row("playground/people/", PAGE, query={"user": "a"}),
     Row("tools/", PAGE),
     Row("design/", PAGE, answers=404),  # only in debug mode
-    Row("tools/connect/", PAGE, query={"address": "/mcp/{integration}"}),
+    Row("tools/connect/", PAGE),
     Row("tools/requests/", PAGE, "GET POST", body={"wish": "A calendar"}),
     Row("tools/runtime/", PAGE),
     Row("tools/runtime/<slug:full_name>/<slug:decision>/", ADMIN_PAGE, "GET POST",

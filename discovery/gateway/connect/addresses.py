@@ -1,4 +1,4 @@
-"""The MCP addresses that a person may give to a client, with the number of tools behind each."""
+"""MCP addresses of a person, to give to a client, with the number of tools behind each."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MOST_SHOWN = 200  # integrations or spaces to choose from; others are found by t
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address below the deployment's own, and the caller as whom a key asks there."""
+    """An MCP address, and the caller as whom a key asks there."""
 
     path: str
     kind: str  # "everything", "space" or "integration"
@@ -32,7 +32,7 @@ class Address:
 
     @property
     def client_name(self) -> str:
-        """The name that clients give the connection: letters, digits and hyphens."""
+        """Name of the connection in clients: letters, digits and hyphens."""
         last = self.path.partition("?")[0].rpartition("/")[2]
         return "pegboard" if self.kind == "everything" else f"pegboard-{last}".replace("_", "-")
 

@@ -1,4 +1,4 @@
-"""What each MCP client has to be told, in its own format, by its documentation.
+"""Set-ups of MCP clients, each in the format of its documentation.
 
 Nothing here reads a key: set-ups name the environment variable or the prompt that holds it.
 """
@@ -23,7 +23,7 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An address of Pegboard, and the name that a client gives it."""
+    """An address of Pegboard with its name in the client."""
 
     name: str
     address: str
@@ -32,7 +32,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What to copy, and where it goes. `link` opens the client with all of it filled in."""
+    """Text to copy, and where it goes. `link` opens the client with all of it filled in."""
 
     where: Text
     text: str
@@ -43,7 +43,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An MCP client that can be set up."""
+    """An MCP client with its set-up."""
 
     slug: str
     title: str
@@ -94,7 +94,7 @@ def _cursor(to: Connection) -> Setup:
 
 
 def _vs_code(to: Connection) -> Setup:
-    """Let VS Code ask for the key: it keeps it with its secrets."""
+    """Make VS Code ask for the key, which it keeps with its secrets."""
     server = {"type": "http", "url": to.address}
     asked = {"type": "promptString", "id": "pegboard-key", "password": True,
              "description": "Pegboard API key"}  # fmt: skip
@@ -169,7 +169,7 @@ def _open_webui(to: Connection) -> Setup:
 
 
 def _librechat(to: Connection) -> Setup:
-    """Let everyone enter a key of their own."""
+    """Make LibreChat ask everyone for a key of their own."""
     server: dict[str, Any] = {"type": "streamable-http", "url": to.address}
     if to.by_key:
         asked = {"title": "Pegboard API key", "description": "Your own key of Pegboard."}
