@@ -45,9 +45,9 @@ def read_anchors(lines: Iterable[str]) -> Iterator[Anchor]:
             values = parse_json(line[line.rfind("{") :].strip())
             anchor = Anchor(int(values["number"]), str(values["digest"]))
         except (ValueError, KeyError, TypeError, IndexError) as problem:
-            raise NoAnchorError(f"Line {place} is no anchor.") from problem
+            raise NoAnchorError(f"Line {place} is not an anchor.") from problem
         if anchor.number < 0 or not _DIGEST.fullmatch(anchor.digest):
-            raise NoAnchorError(f"Line {place} is no anchor.")
+            raise NoAnchorError(f"Line {place} is not an anchor.")
         yield anchor
 
 

@@ -18,19 +18,19 @@ class CallerSerializer(StrictSerializer):
         max_length=150,
         required=False,
         allow_blank=True,
-        help_text="The user's name. Without it the key's owner, or the person logged in.",
+        help_text="The user's name; defaults to the key's owner or the signed-in person.",
     )
     group = Text(
         max_length=150,
         required=False,
         allow_blank=True,
-        help_text="The group's name. A key acts in its own group only.",
+        help_text="The group's name. A key acts in its own groups only.",
     )
     space = Text(
         max_length=60,
         required=False,
         allow_blank=True,
-        help_text="The space's slug; without it the group's root.",
+        help_text="The space's slug; defaults to the group's root.",
     )
 
 

@@ -38,7 +38,7 @@ class FailureMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Handle errors of pages; the REST framework's views have problems of their own."""
         if isinstance(error, DataError):
-            logger.warning("a value has no place in the database", exc_info=error)
+            logger.warning("a value does not fit into the database", exc_info=error)
             return bad_request(request, error)
         return _database_failure(request, error) if isinstance(error, DATABASE_GONE) else None
 
@@ -58,9 +58,7 @@ def _database_failure(request: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
-_GONE = gettext_noop(
-    "Pegboard's database does not answer at the moment. Try again in a few seconds."
-)
+_GONE = gettext_noop("Pegboard's database is not responding. Try again in a few seconds.")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -26,7 +26,7 @@ MOST_GROUPS = 200
 class KeySerializer(serializers.ModelSerializer[ApiKey]):
     """A key without its text."""
 
-    group = serializers.SerializerMethodField(help_text="The first of its groups.")
+    group = serializers.SerializerMethodField(help_text="The first of the key's groups.")
     groups = serializers.SerializerMethodField()
     owner = serializers.CharField(source="owner.username", allow_null=True, default=None)
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiKey.Scope.choices))
@@ -73,13 +73,17 @@ class CreateKeySerializer(StrictSerializer):
 
     name = Text(max_length=120)
     group = Text(
-        max_length=150, required=False, default=None, help_text="Short for one of `groups`."
+        max_length=150,
+        required=False,
+        default=None,
+        help_text="Shorthand for one entry in `groups`.",
     )
     groups = serializers.ListField(
         child=Text(max_length=150), required=False, default=list, max_length=MOST_GROUPS
     )
     all_groups = Flag(
-        default=False, help_text="All groups of whoever it acts for, also those joined later."
+        default=False,
+        help_text="All groups of the users it acts for, including groups they join later.",
     )
     owner = Text(max_length=150, required=False, allow_null=True, default=None)
     acts_for_users = Flag(default=False)

@@ -16,7 +16,7 @@ from acl.http.problems import plain_problem, wants_problem
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-WORDS = "The request has a NUL character or half a surrogate pair."
+WORDS = "The request contains a NUL character or half a surrogate pair."
 
 
 class PlainTextMiddleware:

@@ -35,7 +35,7 @@ TITLES = {
     422: ("not-processable", "The request contradicts an earlier one"),
     429: ("too-many-requests", "Too many requests"),
     500: ("internal-error", "Something went wrong inside Pegboard"),
-    503: ("unavailable", "The database does not answer at the moment"),
+    503: ("unavailable", "The database is not responding"),
 }
 SECONDS_TO_RETRY = 2
 DATABASE_GONE = (OperationalError, InterfaceError)
@@ -59,7 +59,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     if known is None:
         return None
     if isinstance(error, DataError):
-        logger.warning("a value has no place in the database", exc_info=error)
+        logger.warning("a value does not fit into the database", exc_info=error)
     if isinstance(known, NoRoom):
         note_missing_room(error)
     elif known.status_code == 503:
@@ -88,7 +88,7 @@ def problem(
 
 def no_room() -> dict[str, Any]:
     """Return the body of the problem of a database that has no room to write."""
-    title = "The database has no room to write"
+    title = "The database is out of disk space"
     return problem(503, detail=WORDS) | {"type": TYPE + NO_ROOM, "title": title}
 
 

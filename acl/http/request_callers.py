@@ -39,7 +39,7 @@ def installation_admin(request: Request) -> User:
     principal = principal_of(request)
     person = person_behind(principal)
     if person is None or rank_of(person) == Rank.MEMBER:
-        raise PermissionDenied("This takes an admin, or a key that belongs to one.")
+        raise PermissionDenied("Only an admin, or a key that belongs to one, may do this.")
     if isinstance(principal, KeyHolder) and principal.rank < rank_of(person):
         raise PermissionDenied(
             "This key was made when its owner had fewer rights. Create a new one for this."
@@ -132,7 +132,7 @@ def caller_in_question(request: Request, *, user: str, group: str, space: str) -
     if not user or not is_admin(request):
         caller = caller_of(request, user=user or None, group=group or None, space=space or None)
         if caller.is_united:
-            raise ValidationError({"group": "An explanation is about one group: name it."})
+            raise ValidationError({"group": "An explanation is for one group: name it."})
         return caller
     person, place = _person(request, user), _group(request, user, group)
     if person is None or place is None:

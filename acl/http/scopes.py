@@ -38,7 +38,7 @@ def scopes_of(view: object, method: str) -> tuple[str, ...]:
 class HasScope(BasePermission):
     """Ask for one of the scopes that the view requires. A view without one is open to nobody."""
 
-    message = "This needs a scope that the key or the person does not have."
+    message = "The key or the person lacks the scope that this needs."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         required = scopes_of(view, str(request.method))

@@ -80,18 +80,20 @@ def _shared(body: type[serializers.Serializer[Any]]) -> serializers.Serializer[A
 class ProblemErrorSerializer(serializers.Serializer[Any]):
     """An invalid field with its reason."""
 
-    field = serializers.CharField(help_text="Its name, nested ones by path: `history.0`.")
+    field = serializers.CharField(help_text="The field's name; nested ones by path: `history.0`.")
     reason = serializers.CharField()
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
     """Body of every 4xx and 5xx response (RFC 9457)."""
 
-    type = serializers.CharField(help_text="Names the kind of problem, for programs.")
+    type = serializers.CharField(help_text="Code of the problem, for programs.")
     title = serializers.CharField()
     status = serializers.IntegerField()
-    detail = serializers.CharField(help_text="What happened, for people.")
-    field = serializers.CharField(required=False, help_text="The first wrong field.")
+    detail = serializers.CharField(help_text="Description of the problem, for people.")
+    field = serializers.CharField(required=False, help_text="The first invalid field.")
     # No attribute of the class in the end: the metaclass collects the fields.
     errors = ProblemErrorSerializer(many=True, required=False)  # type: ignore[assignment]
-    request_id = serializers.CharField(help_text="Also in the logs and in `X-Request-ID`.")
+    request_id = serializers.CharField(
+        help_text="The request's id, as in the logs and in `X-Request-ID`."
+    )

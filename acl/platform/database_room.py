@@ -12,8 +12,8 @@ Result = TypeVar("Result")
 SECONDS_TO_RETRY = 30
 NO_ROOM = "no-room"
 WORDS = gettext_noop(
-    "Pegboard's database has no room to write, so nothing was saved. Reading still works. "
-    "Try again later; an admin has to free disk space."
+    "Pegboard's database is out of disk space, so nothing was saved. Reading still works. "
+    "Try again later; an admin must free disk space."
 )
 # insufficient_resources, disk_full, out_of_memory, configuration_limit_exceeded; not
 # too_many_connections, which says nothing about writing.
@@ -46,7 +46,7 @@ def write_if_room(write: Callable[[], Result], *, otherwise: Callable[[], Result
 
 def note_missing_room(error: BaseException) -> None:
     """Log the error and remember it for a minute, for every process that is asked by /readyz."""
-    log.error("the database has no room to write", exc_info=error)
+    log.error("the database is out of disk space", exc_info=error)
     cache.set(KEY, True, timeout=_NOTED_SECONDS)
 
 

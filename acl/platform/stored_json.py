@@ -41,7 +41,7 @@ class StoredJSONField(models.JSONField):
         kind = list if self.default is list else dict
         if isinstance(value, kind) or (value is None and self.null):
             return value
-        raise ValueError(f"it is no {'object' if kind is dict else 'list'}")
+        raise ValueError(f"it is not {'object' if kind is dict else 'list'}")
 
     def _instead(self, problem: str) -> Any:
         log.error("a stored value cannot be read", column=str(self), problem=problem)

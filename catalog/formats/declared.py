@@ -120,7 +120,7 @@ def _ai_access(entry: Entry) -> AIAccess:
     if value in ("execute", "propose", "blocked"):
         access: AIAccess = value
         return access
-    entry.report("aiAccess", "must be execute, propose or blocked; it is taken as blocked")
+    entry.report("aiAccess", "must be execute, propose or blocked; it is treated as blocked")
     return "blocked"
 
 

@@ -32,7 +32,7 @@ class Document:
         if len(self.defects) < cap:
             self.defects.append(Defect(self.file, _printable(at), _printable(reason)))
         elif len(self.defects) == cap:
-            self.defects.append(Defect(self.file, "file", "has more faults than are listed"))
+            self.defects.append(Defect(self.file, "file", "has more problems than are listed"))
 
     def entry(self, value: Any, at: str = "") -> "Entry":
         """Wrap one mapping, with its own count of hidden characters."""
@@ -131,7 +131,7 @@ class Entry:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = str(value)
         if value is not None and not isinstance(value, str):
-            self._reject(keys[0], "must be a text", required=required)
+            self._reject(keys[0], "must be text", required=required)
             return ""
         cleaned, hidden = clean_text(value or "")
         self.count_hidden(keys[0], hidden)
@@ -251,7 +251,7 @@ class Entry:
 
     def _list_item(self, key: str, item: Any, limit: int) -> str:
         if not isinstance(item, (str, int, float)) or isinstance(item, bool):
-            self.report(key, "must be a text")
+            self.report(key, "must be text")
             return ""
         name, hidden = clean_name(str(item))
         self.count_hidden(key, hidden)

@@ -44,7 +44,9 @@ def safe_command(entry: Entry, parts: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     command, redacted = redact_arguments(parts)
     for place in redacted:
-        entry.report(f"command[{place}]", "held a secret, which was left out: give it as a secret")
+        entry.report(
+            f"command[{place}]", "contained a secret, which was left out: enter it as a secret"
+        )
     return tuple(part[:limit] for part in command)
 
 

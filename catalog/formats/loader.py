@@ -53,8 +53,8 @@ FORMATS: tuple[SourceFormat, ...] = (
     tool,
 )
 _SERVERS: tuple[SourceFormat, ...] = (docker_catalog, toolhive, server_json, mcp_json, plugins)
-_EMPTY = "holds nothing to load"
-_UNKNOWN = "is in no format that the catalogue reads"
+_EMPTY = "contains nothing to load"
+_UNKNOWN = "has no format that the catalogue reads"
 
 
 def load_path(

@@ -80,7 +80,7 @@ def parse_package(command: Sequence[str]) -> Package | None:
 def check_constraint(text: str) -> str:
     """Return a version constraint such as `name<2`, or raise NotAPackageError."""
     if len(text) > 200 or not _CONSTRAINT.fullmatch(text):
-        raise NotAPackageError(f"{text[:100]!r} is no bound on a version, as in name<2.")
+        raise NotAPackageError(f"{text[:100]!r} is not a version bound such as name<2.")
     return text
 
 
@@ -93,7 +93,7 @@ def _parse_npx(rest: list[str]) -> Package:
         elif option.startswith("--package="):
             named = option.removeprefix("--package=")
         elif option not in ("-y", "--yes"):
-            raise NotAPackageError(f"npx may not be given {option[:100]!r}.")
+            raise NotAPackageError(f"npx must not be given {option[:100]!r}.")
     return _parse_package("npm", "npx", named, rest)
 
 
@@ -106,7 +106,7 @@ def _parse_uvx(rest: list[str]) -> Package:
         elif option == "--python" and rest and _PYTHON.fullmatch(rest[0]):
             python = rest.pop(0)
         else:
-            raise NotAPackageError(f"uvx may not be given {option[:100]!r}.")
+            raise NotAPackageError(f"uvx must not be given {option[:100]!r}.")
     return replace(_parse_package("pypi", "uvx", named, rest), python=python)
 
 
@@ -116,7 +116,9 @@ def _parse_package(index: Index, launcher: str, named: str, rest: list[str]) -> 
     first = rest.pop(0)
     match = _PATTERNS[index].fullmatch(named or first)
     if match is None:
-        raise NotAPackageError(f"{(named or first)[:100]!r} is no package with an exact version.")
+        raise NotAPackageError(
+            f"{(named or first)[:100]!r} is not a package with an exact version."
+        )
     name, extras, version = match.groups()
     version = "" if version in (None, "latest") else version
     program = first if named else ""

@@ -41,7 +41,7 @@ def read_web_address(entry: Entry, *keys: str) -> str:
         entry.report(keys[0], "must be an address that begins with https:// or http://")
         return ""
     if redacted.count("redacted") > address.count("redacted"):
-        entry.report(keys[0], "held a secret, which was left out: give it as a secret")
+        entry.report(keys[0], "contained a secret, which was left out: enter it as a secret")
     return redacted
 
 
@@ -77,7 +77,7 @@ def build_header_templates(entry: Entry, headers: Iterable[Header]) -> HeaderTem
     names: list[str] = []
     for header in headers:
         if not _HEADER_NAME.fullmatch(header.name) or header.name.lower() in _RESERVED_HEADERS:
-            entry.report("headers", "has one that cannot be set, which was left out")
+            entry.report("headers", "has a header that cannot be set, which was left out")
             continue
         template, gaps = _build_template(entry, header)
         if template and len(template) <= entry.document.limits.argument:
@@ -95,6 +95,6 @@ def _build_template(entry: Entry, header: Header) -> tuple[str, tuple[str, ...]]
     # Placeholders are allowed; a literal that looks like a secret is not.
     held = redact_text(plain) != plain
     if held or (not gaps and (header.secret or is_secret_name(header.name))):
-        entry.report("headers", "held a secret, which was left out: give it as a secret")
+        entry.report("headers", "contained a secret, which was left out: enter it as a secret")
         return own, (header.name,)
     return text, gaps

@@ -25,7 +25,7 @@ def read(document: Document) -> Loaded:
     """Read the skill in a SKILL.md, given as the document's value."""
     front_matter, body = split_front_matter(document.value)
     if front_matter is None:
-        raise RefusedError("must begin with YAML between two lines of ---", "front matter")
+        raise RefusedError("must start with YAML between two lines of ---", "front matter")
     try:
         entry = document.entry(parse_yaml(front_matter, limits=document.limits))
     except RefusedError as refused:

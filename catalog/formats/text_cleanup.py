@@ -94,7 +94,7 @@ def _clean_mapping(value: dict[Any, Any]) -> tuple[dict[str, Any], int]:
         clean_key, hidden_in_key = clean_text(str(key))
         if clean_key in result:
             raise AmbiguousKeysError(
-                f"two keys read {clean_key!r} once hidden characters are removed"
+                f"two keys become {clean_key!r} once hidden characters are removed"
             )
         result[clean_key], hidden = clean_value(inner)
         total += hidden_in_key + hidden

@@ -139,13 +139,11 @@ def action_name(entry: Entry) -> str:
     raw = entry.raw("name")
     name = entry.name("name", required=True)
     if isinstance(raw, str) and clean_text(raw).hidden:
-        raise RefusedError("holds hidden or control characters", entry.place("name"))
+        raise RefusedError("contains hidden or control characters", entry.place("name"))
     if len(str(raw)) > entry.document.limits.name:
         raise RefusedError("is too long", entry.place("name"))
     if not name.isascii():
-        entry.report(
-            "name", "has letters outside ASCII; models call it by a short form of its name"
-        )
+        entry.report("name", "has non-ASCII letters; models call it by a short form of its name")
     return str(raw).strip() or name
 
 

@@ -31,7 +31,7 @@ class TypeQuerySerializer(CallerSerializer):
     """Filter for neighbours."""
 
     type = serializers.ChoiceField(
-        Edge.Kind.choices, required=False, help_text="Of which type; without it of every type."
+        Edge.Kind.choices, required=False, help_text="The type of relation; defaults to all types."
     )
 
 
@@ -58,14 +58,14 @@ class NeighbourSerializer(serializers.Serializer[Any]):
     access = serializers.ChoiceField(["runs", "asks first"])
     readiness = serializers.ChoiceField([state.value for state in Readiness])
     readiness_reason = serializers.CharField(
-        required=False, help_text="Why it is not simply ready."
+        required=False, help_text="Why it is not ready, or empty."
     )
     mend_path = serializers.CharField(required=False, help_text=MEND_HELP)
     type = serializers.ChoiceField(Edge.Kind.choices)
     weight = serializers.FloatField(min_value=0, max_value=1)
     origin = serializers.ChoiceField(Edge.Origin.choices)
     direction = serializers.ChoiceField(
-        ["out", "in", "both"], help_text="`out`: the one asked about depends on this one."
+        ["out", "in", "both"], help_text="`out`: the requested capability depends on this one."
     )
 
 
@@ -74,7 +74,9 @@ class NeighboursSerializer(serializers.Serializer[Any]):
 
     full_name = serializers.CharField()
     neighbours = NeighbourSerializer(many=True)
-    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+    hint = serializers.CharField(
+        help_text="The capabilities left out because their integrations are not connected."
+    )
 
 
 class EdgeSerializer(serializers.Serializer[Any]):
@@ -87,7 +89,8 @@ class EdgeSerializer(serializers.Serializer[Any]):
     weight = serializers.FloatField()
     origin = serializers.CharField()
     for_group = serializers.CharField(
-        allow_null=True, help_text="The one group for whose callers it holds; null for everyone."
+        allow_null=True,
+        help_text="The group to whose callers the relation is limited; null for everyone.",
     )
 
 
@@ -103,7 +106,7 @@ class GraphView(CallerView):
     @extend_schema(
         operation_id="get_neighbours",
         tags=["Capabilities"],
-        summary="What a capability is related to",
+        summary="List a capability's relations",
         parameters=[TypeQuerySerializer],
         responses={200: NeighboursSerializer},
     )
@@ -125,7 +128,7 @@ class GraphView(CallerView):
     @extend_schema(
         operation_id="add_edge",
         tags=["Capabilities"],
-        summary="Relate two capabilities",
+        summary="Create a relation",
         request=NewEdgeSerializer,
         responses={200: EdgeSerializer, 201: EdgeSerializer},
     )
@@ -156,7 +159,7 @@ class GraphView(CallerView):
     @extend_schema(
         operation_id="remove_edge",
         tags=["Capabilities"],
-        summary="Relate two capabilities no longer",
+        summary="Remove a relation",
         parameters=[EdgeRequestSerializer],
         request=None,
         responses={204: None},

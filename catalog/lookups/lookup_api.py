@@ -40,7 +40,7 @@ class CapabilityView(CallerView):
     @extend_schema(
         operation_id="get_capability",
         tags=["Capabilities"],
-        summary="Look up one capability",
+        summary="Get a capability",
         parameters=[lookup_serializers.DetailQuerySerializer],
         responses={200: lookup_serializers.OneCapabilitySerializer},
     )
@@ -61,7 +61,7 @@ class BatchView(CallerView):
     @extend_schema(
         operation_id="get_capabilities",
         tags=["Capabilities"],
-        summary="Look up several capabilities",
+        summary="Get several capabilities",
         request=lookup_serializers.BatchRequestSerializer,
         responses={200: lookup_serializers.BatchSerializer},
     )
@@ -99,7 +99,7 @@ class TreeView(CallerView):
     @extend_schema(
         operation_id="get_tree",
         tags=["Capabilities"],
-        summary="Integrations and their capabilities",
+        summary="List integrations with their capabilities",
         parameters=[CallerSerializer],
         responses={200: lookup_serializers.TreeSerializer},
     )
@@ -111,12 +111,12 @@ class TreeView(CallerView):
 
 
 class NamesView(CallerView):
-    """All full names."""
+    """List all full names."""
 
     @extend_schema(
         operation_id="list_names",
         tags=["Capabilities"],
-        summary="All full names",
+        summary="List all full names",
         parameters=[CallerSerializer],
         responses={200: lookup_serializers.NamesSerializer},
     )
@@ -133,7 +133,7 @@ class StatisticsView(CallerView):
     @extend_schema(
         operation_id="get_statistics",
         tags=["Capabilities"],
-        summary="Figures about the caller's catalogue",
+        summary="Get statistics of the caller's catalogue",
         parameters=[CallerSerializer],
         responses={200: lookup_serializers.StatisticsSerializer},
     )

@@ -15,13 +15,13 @@ from catalog.readiness.readiness import Readiness
 KINDS = ("any", "all", *Capability.Kind.values)
 MOST_NAMES = 100
 MOST_ITEMS = 200
-EXAMPLES = "Adds examples of use to every level; `full_schema` has them anyway."
+EXAMPLES = "Add examples to every level of detail; `full_schema` always has them."
 
 
 class DetailQuerySerializer(CallerSerializer):
     """Query for a single capability."""
 
-    detail = serializers.ChoiceField(DETAILS, default="full_schema", help_text="How much is said.")
+    detail = serializers.ChoiceField(DETAILS, default="full_schema", help_text="Level of detail.")
     examples = serializers.BooleanField(default=False, help_text=EXAMPLES)
 
 
@@ -36,16 +36,16 @@ class ListQuerySerializer(CallerSerializer):
         default="", allow_blank=True, max_length=48, help_text="Its slug."
     )
     prefix = serializers.CharField(
-        default="", allow_blank=True, max_length=64, help_text="What full names start with."
+        default="", allow_blank=True, max_length=64, help_text="Prefix of the full names."
     )
     query = serializers.CharField(
         default="",
         allow_blank=True,
         max_length=200,
-        help_text="Words that names, description or tags contain, all of them.",
+        help_text="Words that must all occur in the names, description or tags.",
     )
     detail = serializers.ChoiceField(
-        DETAILS, default="name_description", help_text="How much is said about each."
+        DETAILS, default="name_description", help_text="Level of detail for each."
     )
     examples = serializers.BooleanField(default=False, help_text=EXAMPLES)
     limit = serializers.IntegerField(default=50, min_value=1, max_value=MOST_ITEMS)
@@ -56,7 +56,7 @@ class CategoriesQuerySerializer(CallerSerializer):
     """Query for categories."""
 
     names = serializers.IntegerField(
-        default=20, min_value=0, max_value=MOST_ITEMS, help_text="How many names of each are given."
+        default=20, min_value=0, max_value=MOST_ITEMS, help_text="Number of names given for each."
     )
 
 
@@ -65,7 +65,7 @@ class BatchRequestSerializer(CallerSerializer):
 
     names = serializers.ListField(child=Text(max_length=200), min_length=1, max_length=MOST_NAMES)
     detail = serializers.ChoiceField(
-        DETAILS, default="name_description", help_text="How much is said about each."
+        DETAILS, default="name_description", help_text="Level of detail for each."
     )
     examples = Flag(default=False, help_text=EXAMPLES)
 
@@ -87,7 +87,7 @@ class CapabilitySerializer(serializers.Serializer[Any]):
         child=serializers.ChoiceField(FLAGS), required=False, help_text=FLAGS_HELP
     )
     effect_confidence = serializers.FloatField(
-        required=False, min_value=0, max_value=1, help_text="How sure the side effect is."
+        required=False, min_value=0, max_value=1, help_text="Confidence in the side effect."
     )
     effect_evidence = serializers.DictField(
         required=False, help_text="Reasons for the side effect and for each flag."
@@ -97,15 +97,13 @@ class CapabilitySerializer(serializers.Serializer[Any]):
         [state.value for state in Readiness], required=False, help_text="What a call would do now."
     )
     readiness_reason = serializers.CharField(
-        required=False, help_text="Why it is not simply ready."
+        required=False, help_text="Why it is not ready, or empty."
     )
     mend_path = serializers.CharField(required=False, help_text=MEND_HELP)
     tags = serializers.ListField(child=serializers.CharField(), required=False)
     core = serializers.BooleanField(required=False)
     pinned = serializers.BooleanField(required=False)
-    tokens = serializers.IntegerField(
-        help_text="What this entry costs a model that reads it as it is here, estimated."
-    )
+    tokens = serializers.IntegerField(help_text="Estimated tokens of this entry as it is here.")
     action = serializers.CharField(required=False)
     micro_schema = serializers.DictField(
         required=False, allow_null=True, help_text="The arguments in Pegboard's short notation."
@@ -113,7 +111,7 @@ class CapabilitySerializer(serializers.Serializer[Any]):
     input_schema = serializers.DictField(
         required=False,
         allow_null=True,
-        help_text="A JSON schema; at `compact_schema` without the words for people.",
+        help_text="A JSON schema; at `compact_schema` without descriptions.",
     )
     output_schema = serializers.DictField(required=False, allow_null=True)
     content = serializers.CharField(required=False, help_text="A skill's Markdown.")
@@ -132,18 +130,22 @@ class CapabilitySerializer(serializers.Serializer[Any]):
 class OneCapabilitySerializer(CapabilitySerializer):
     """A capability looked up by its name."""
 
-    hint = serializers.CharField(help_text="Says where its integration is not connected.")
+    hint = serializers.CharField(help_text="Says so if its integration is not connected.")
 
 
 class PageSerializer(serializers.Serializer[Any]):
     """A page of matching capabilities."""
 
     items = CapabilitySerializer(many=True)
-    total = serializers.IntegerField(help_text="Of what the caller may use and fits.")
+    total = serializers.IntegerField(
+        help_text="The number of matching capabilities that the caller may use."
+    )
     has_more = serializers.BooleanField()
     limit = serializers.IntegerField()
     offset = serializers.IntegerField()
-    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+    hint = serializers.CharField(
+        help_text="The capabilities left out because their integrations are not connected."
+    )
 
 
 class BatchSerializer(serializers.Serializer[Any]):
@@ -160,14 +162,16 @@ class CategorySerializer(serializers.Serializer[Any]):
     category = serializers.CharField()
     count = serializers.IntegerField()
     names = serializers.ListField(child=serializers.CharField())
-    more = serializers.IntegerField(help_text="How many names were left out.")
+    more = serializers.IntegerField(help_text="Number of names left out.")
 
 
 class CategoriesSerializer(serializers.Serializer[Any]):
     """The caller's categories."""
 
     categories = CategorySerializer(many=True)
-    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+    hint = serializers.CharField(
+        help_text="The capabilities left out because their integrations are not connected."
+    )
 
 
 class BranchSerializer(serializers.Serializer[Any]):
@@ -182,14 +186,18 @@ class TreeSerializer(serializers.Serializer[Any]):
     """Integrations with their capabilities."""
 
     integrations = BranchSerializer(many=True)
-    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+    hint = serializers.CharField(
+        help_text="The capabilities left out because their integrations are not connected."
+    )
 
 
 class NamesSerializer(serializers.Serializer[Any]):
     """All full names."""
 
     names = serializers.ListField(child=serializers.CharField())
-    hint = serializers.CharField(help_text="What was left out because it is not connected.")
+    hint = serializers.CharField(
+        help_text="The capabilities left out because their integrations are not connected."
+    )
 
 
 class StatisticsSerializer(serializers.Serializer[Any]):
@@ -198,9 +206,9 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     capabilities = serializers.IntegerField()
     integrations = serializers.IntegerField()
     embedded = serializers.IntegerField()
-    pending = serializers.IntegerField(help_text="Not embedded yet; found by their words.")
+    pending = serializers.IntegerField(help_text="Not embedded yet; found by keywords.")
     graph_nodes = serializers.IntegerField()
     graph_edges = serializers.IntegerField()
     index_version = serializers.CharField(
-        help_text="Changes when what the caller may use changes, and only then."
+        help_text="Changes if and only if what the caller may use changes."
     )

@@ -36,7 +36,7 @@ from catalog.registration.register import RegistrationReport, register
 from catalog.trust.gate import Origin
 
 SOURCE = "manifests"
-KEPT = "is as it was when it could last be read"
+KEPT = "is kept as it was when it could last be read"
 
 
 @dataclass(slots=True)
@@ -164,7 +164,9 @@ def _claimed_names(read: ManifestRead, keeps: Capability | None) -> tuple[str, .
 
 
 def _already_provided(path: str, identifier: str, owner: str) -> Defect:
-    return Defect(path, "id", f"{identifier} is already provided by {owner}, which goes first")
+    return Defect(
+        path, "id", f"{identifier} is already provided by {owner}, which takes precedence"
+    )
 
 
 def _loaded(claims: Claims) -> Loaded:

@@ -125,7 +125,7 @@ class OwnCapabilitiesView(APIView):
     @extend_schema(
         operation_id="list_own_capabilities",
         tags=["Capabilities"],
-        summary="List one's own runtime capabilities",
+        summary="List your own runtime capabilities",
         parameters=[runtime_serializers.OwnQuerySerializer],
         responses={200: runtime_serializers.RuntimePageSerializer, **_PROBLEMS},
     )
@@ -145,7 +145,7 @@ class OwnCapabilitiesView(APIView):
 
 
 class CapabilityStateView(APIView):
-    """The state of a runtime capability."""
+    """Get the state of a runtime capability."""
 
     required_scope = {
         "GET": (ApiKey.Scope.REGISTER, ApiKey.Scope.ADMIN),
@@ -155,7 +155,7 @@ class CapabilityStateView(APIView):
     @extend_schema(
         operation_id="get_capability_state",
         tags=["Capabilities"],
-        summary="The state of a runtime capability",
+        summary="Get the state of a runtime capability",
         parameters=[runtime_serializers.MakerSerializer],
         responses={200: runtime_serializers.RuntimeCapabilitySerializer, **_PROBLEMS},
     )
@@ -197,13 +197,13 @@ def _decide(by: User, row: RuntimeCapability, *, state: str, seen: str, groups: 
     elif state == "promoted":
         runtime_state.promote(by=by, row=row, groups=_groups(groups))
     elif not runtime_state.retire(by=by, row=row, withdrawn=True):
-        raise runtime_state.WrongStateError("It is retired already.")
+        raise runtime_state.WrongStateError("It is already retired.")
 
 
 def _groups(names: list[str]) -> list[Group]:
     found = list(Group.objects.filter(name__in=names).order_by("name"))
     if len(found) != len(set(names)):
-        raise ValidationError({"groups": "There is no group of one of these names."})
+        raise ValidationError({"groups": "One of these groups does not exist."})
     return found
 
 

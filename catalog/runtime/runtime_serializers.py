@@ -21,7 +21,7 @@ class MakerSerializer(StrictSerializer):
     user = Text(
         max_length=150,
         required=False,
-        help_text="The owner's name. Without it the key's owner, or the person logged in.",
+        help_text="The owner's name; defaults to the key's owner or the signed-in person.",
     )
     group = Text(
         max_length=150,
@@ -83,7 +83,7 @@ class StateChangeSerializer(StrictSerializer):
         if attrs["state"] == "approved" and not attrs["seen"]:
             raise serializers.ValidationError({"seen": "Send the digest of the text you approve."})
         if (attrs["state"] == "promoted") != bool(attrs["groups"]):
-            raise serializers.ValidationError({"groups": "Name them to promote, and only then."})
+            raise serializers.ValidationError({"groups": "Give groups to promote, and only then."})
         return attrs
 
 
@@ -110,7 +110,7 @@ class RuntimeCapabilitySerializer(serializers.Serializer[Any]):
         ("", "waiting", "rejected"),
         help_text="Of the definition that was sent last: empty if it passed.",
     )
-    findings = ReviewFindingSerializer(many=True, help_text="Why it is reviewed.")
+    findings = ReviewFindingSerializer(many=True, help_text="Why it needs a review.")
     owner = serializers.CharField(help_text="Empty if the person was deleted.")
     group = serializers.CharField()
     created_at = serializers.DateTimeField()

@@ -23,9 +23,7 @@ class SelectedEntry(Answer):
     component = "Selected"
 
     item: Annotated[Selected, SPREAD]
-    tokens: Annotated[
-        int, Shown("What this entry costs a model that reads it as it is here, estimated.")
-    ]
+    tokens: Annotated[int, Shown("Estimated tokens of this entry as it is here.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Tokens(Answer):
     all: int
     selected: int
     saved: int
-    injected: Annotated[int, Shown("What `prompt` and `tools` cost as they are written.")]
+    injected: Annotated[int, Shown("Tokens of `prompt` and `tools` as they are written.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +41,23 @@ class Renamed(Answer):
     """A provider's spelling of a tool's name and arguments, where it has its own."""
 
     full_name: str
-    arguments: Annotated[dict[str, str], Shown("The arguments' own names by the others.")]
+    arguments: Annotated[
+        dict[str, str], Shown("The arguments' original names, by their names in `tools`.")
+    ]
 
 
 Renames = Annotated[
     dict[str, Any],
-    Shown(
-        "By names in `tools`: what to call instead. Most have no entry.", type=dict[str, Renamed]
-    ),
+    Shown("What to call, by names in `tools`. Most have no entry.", type=dict[str, Renamed]),
 ]
 SearchResult = Annotated[
     Any,
     Shown(
-        "With `defer_loading`: what answers the model's search, in its provider's form.",
+        "With `defer_loading`: the response to the model's search, in its provider's form.",
         optional=True,
     ),
 ]
-Timings = Annotated[dict[str, float], Shown("Milliseconds by part.")]
+Timings = Annotated[dict[str, float], Shown("Milliseconds by phase.")]
 
 
 @dataclass(frozen=True, slots=True)

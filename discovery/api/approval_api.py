@@ -39,7 +39,7 @@ class ApprovalsView(APIView):
     @extend_schema(
         operation_id="list_approvals",
         tags=["Approvals"],
-        summary="List calls that wait for approval",
+        summary="List calls that need approval",
         parameters=[bodies.ApprovalsQuerySerializer],
         responses={200: bodies.ApprovalsSerializer},
     )
@@ -65,7 +65,7 @@ class ApprovalView(APIView):
     @extend_schema(
         operation_id="get_approval",
         tags=["Approvals"],
-        summary="Look at a call that needs approval",
+        summary="Get a call that needs approval",
         responses={200: bodies.OneApprovalSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:

@@ -46,9 +46,8 @@ class ExecuteView(APIView):
                 "Idempotency-Key",
                 OpenApiTypes.STR,
                 OpenApiParameter.HEADER,
-                description="The same key from the same sender for the same user is the same call, "
-                "answered again. "
-                "With another body it is a 422, while the call is under way a 409.",
+                description="The same key from the same sender for the same user returns the same "
+                "call. With another body it is a 422; while the call is in progress, a 409.",
             )
         ],
         request=bodies.ExecuteRequestSerializer,
@@ -91,7 +90,7 @@ class CallView(APIView):
     @extend_schema(
         operation_id="get_call",
         tags=["Calls"],
-        summary="Ask what came of a call",
+        summary="Get a call",
         parameters=[bodies.CallQuerySerializer],
         responses=ANSWERS,
     )
@@ -112,12 +111,12 @@ class CallEventsView(APIView):
     @extend_schema(
         operation_id="follow_call",
         tags=["Calls"],
-        summary="Be told each change of a call until it has ended",
+        summary="Stream a call's changes until it ends",
         parameters=[bodies.CallEventsQuerySerializer],
         responses={
             (200, EVENTS): OpenApiResponse(
                 OpenApiTypes.STR,
-                description="An event `state` for each, whose data is what `get_call` answers.",
+                description="Each change is an event `state`, with the data of `get_call`.",
             )
         },
     )
@@ -146,7 +145,7 @@ class CancelCallView(APIView):
     @extend_schema(
         operation_id="cancel_call",
         tags=["Calls"],
-        summary="Take a call back",
+        summary="Cancel a call",
         request=None,
         responses={200: bodies.ExecutionSerializer, (409, CONTENT_TYPE): PROBLEM},
     )

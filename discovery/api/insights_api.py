@@ -36,7 +36,7 @@ class WindowsView(APIView):
     @extend_schema(
         operation_id="list_outcome_windows",
         tags=["Figures"],
-        summary="List windows of outcomes",
+        summary="List outcome windows",
         parameters=[bodies.GroupQuerySerializer],
         responses={200: bodies.WindowsSerializer},
     )
@@ -92,7 +92,7 @@ class FiguresView(APIView):
     @extend_schema(
         operation_id="get_figures",
         tags=["Figures"],
-        summary="The figures of success",
+        summary="Get the figures of success",
         parameters=[bodies.FiguresByQuerySerializer],
         responses={200: bodies.ReportSerializer},
     )

@@ -33,9 +33,11 @@ class ResetQuerySerializer(StrictSerializer):
 class CheckSerializer(serializers.Serializer[Any]):
     """Mean gain of votes at a weight, for the capabilities that were called."""
 
-    weight = serializers.FloatField(help_text="Of all votes together; 0: repeated messages only.")
+    weight = serializers.FloatField(
+        help_text="The limit for all votes together; 0 means repeated messages only."
+    )
     gain = serializers.FloatField(
-        help_text="On average, in the worth of the rank: 1 for the first, 0 after the tenth."
+        help_text="The average gain in rank value: 1 for the first place, 0 after the tenth."
     )
     error = serializers.FloatField(help_text="The standard error of the gain.")
 
@@ -56,15 +58,15 @@ class LearningSerializer(serializers.Serializer[Any]):
     experiences = serializers.IntegerField()
     turns = serializers.IntegerField()
     of_other_models = serializers.IntegerField(
-        help_text="Experiences whose vectors are by a model that does not answer now."
+        help_text="Experiences with vectors of a model that is not in use."
     )
     oldest_at = serializers.DateTimeField(allow_null=True)
     newest_at = serializers.DateTimeField(allow_null=True)
     forgotten_after_days = serializers.IntegerField()
-    weight = serializers.FloatField(help_text="What all votes together are worth, in cosine.")
-    repeats = serializers.FloatField(help_text="What those of repeated messages are worth.")
+    weight = serializers.FloatField(help_text="The weight of all votes together, in cosine.")
+    repeats = serializers.FloatField(help_text="The weight of votes of repeated messages.")
     check = CheckSerializer(many=True)
-    capabilities = LearnedSerializer(many=True, help_text="The fifty that were called most.")
+    capabilities = LearnedSerializer(many=True, help_text="The fifty most called tools.")
 
 
 class LearningView(CallerView):
@@ -78,7 +80,7 @@ class LearningView(CallerView):
     @extend_schema(
         operation_id="get_learning",
         tags=["Learning"],
-        summary="What a group has learned from use",
+        summary="Get what a group has learned",
         parameters=[CallerSerializer],
         responses={200: LearningSerializer},
     )

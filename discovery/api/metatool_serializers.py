@@ -101,8 +101,8 @@ class ExecutionSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(
         STATUSES,
         help_text="`client_executes`: carry it out with these arguments. `approval_needed`: "
-        "nothing has been run, a person looks at it. `running`: ask for the call later. "
-        "`unknown`: it was sent, and whether it was carried out is not known.",
+        "nothing has been run; a person must decide. `running`: ask for the call later. "
+        "`unknown`: it was sent, but it is not known whether it was carried out.",
     )
     tool = serializers.CharField()
     message = serializers.CharField(help_text="The status in words, for the model.")

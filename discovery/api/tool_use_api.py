@@ -88,7 +88,7 @@ class ToolUseView(APIView):
     @extend_schema(
         operation_id="get_tool_use",
         tags=["Figures"],
-        summary="The use of tools",
+        summary="Get the use of tools",
         parameters=[ToolUseQuerySerializer],
         responses={200: ToolUseSerializer},
     )

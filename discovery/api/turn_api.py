@@ -34,7 +34,7 @@ class TurnView(APIView):
     @extend_schema(
         operation_id="get_turn",
         tags=["Turns"],
-        summary="Look at a turn",
+        summary="Get a turn",
         responses={200: bodies.TurnSerializer},
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
@@ -53,7 +53,7 @@ class StartView(APIView):
     @extend_schema(
         operation_id="start_turn",
         tags=["Turns"],
-        summary="Say that a turn begins",
+        summary="Start a turn",
         request=None,
         responses={200: bodies.TurnSerializer, **ENDED},
     )
@@ -75,7 +75,7 @@ class OutcomeView(APIView):
     @extend_schema(
         operation_id="report_outcome",
         tags=["Turns"],
-        summary="Say how a turn went",
+        summary="Report a turn's outcome",
         request=bodies.OutcomeRequestSerializer,
         responses={200: bodies.ReportedSerializer, **ENDED},
     )

@@ -11,5 +11,6 @@ __all__ = [
     "execution",
     "near_names",
     "own_tools",
+    "reason_labels",
     "shown_parameters",
 ]

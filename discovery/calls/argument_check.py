@@ -85,7 +85,7 @@ def _check_effort(schema: JSONObject) -> None:
             "", "The tool's own schema refers to something outside of it."
         ) from None
     if steps >= MOST_STEPS:
-        raise ArgumentsRefusedError("", "The tool's own schema is too entangled to check a call.")
+        raise ArgumentsRefusedError("", "The tool's own schema is too complex to check a call.")
 
 
 class _Effort:

@@ -32,7 +32,7 @@ def sweep() -> list[str]:
 def _expire() -> None:
     for call in _list_calls(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
         waited = call.state == State.WAITING
-        why = "Nobody approved it in time." if waited else "It could not be begun in time."
+        why = "Nobody approved it in time." if waited else "It could not be started in time."
         move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
 
 

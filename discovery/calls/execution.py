@@ -57,7 +57,7 @@ class NeedsApprovalError(NotFoundError):
         super().__init__(asked, ())
         self.args = (
             f"'{asked}' has changed since it was approved. Nobody can use it until an "
-            "admin has reviewed it: needs_approval.",
+            "admin has reviewed it.",
         )
 
 
@@ -72,7 +72,7 @@ class StillUnderWayError(Exception):
     """The call with this idempotency key has not ended."""
 
     def __init__(self, call: Call) -> None:
-        super().__init__(f"The call of this Idempotency-Key is under way: ask for {call.pk}.")
+        super().__init__(f"The call with this Idempotency-Key is in progress: ask for {call.pk}.")
 
 
 def execute(

@@ -116,7 +116,7 @@ class Selected:
         ToolReadiness,
         Shown("True if a call would be carried out.", "available", type=bool, write=_IS_OFFERED),
         Shown("What a call would do now.", type=str, choices=_STATES, write=_STATE),
-        Shown("Why it is not simply ready.", "readiness_reason", type=str, write=_REASON),
+        Shown("Why it is not ready, or empty.", "readiness_reason", type=str, write=_REASON),
     ]
     mend: Annotated[MendLink | None, Shown(MEND_HELP, "mend_path", type=str, write=path_of)] = None
     core: Annotated[bool, Shown()]
@@ -145,7 +145,7 @@ class Selected:
             write_part=arguments_at,
         ),
         Shown(
-            "A JSON schema; at `compact_schema` without the words for people.",
+            "A JSON schema; at `compact_schema` without descriptions.",
             parts=frozenset({"compact_schema", "full_schema"}),
             write_part=arguments_at,
         ),
@@ -172,9 +172,7 @@ class Selection:
     excluded_count: Annotated[int, Shown("Of what the caller may use.")]
     reason: Annotated[str, Shown()]
     discovery_suggested: Annotated[bool, Shown()]
-    direct: Annotated[
-        str | None, Shown("One capability so far ahead that no model needs to choose.")
-    ]
+    direct: Annotated[str | None, Shown("A capability so far ahead that no model needs to choose.")]
     degraded: Annotated[
         tuple[str, ...], Shown(type=bool, write=bool), Shown(name="degraded_because")
     ]
@@ -187,13 +185,13 @@ class Selection:
     turn_id: Annotated[UUID | None, Shown()] = None
     fit: Annotated[
         Fit,
-        Shown("Whether something fits; if not, whether that is right, or what could help."),
+        Shown("Whether something fits, and if not, why."),
     ] = "fits"
     question: Annotated[
-        str, Shown("Where the message names nothing, what the assistant can ask.", optional=True)
+        str, Shown("What the assistant can ask if the message names nothing.", optional=True)
     ] = ""
     help: Annotated[
-        tuple[HelpOffer, ...], Shown("Where nothing fits, what could help.", optional=True)
+        tuple[HelpOffer, ...], Shown("What could help if nothing fits.", optional=True)
     ] = ()
     # What its turn keeps to learn from (`discovery/learning/turn_notes.py`).
     noted: bytes | None = field(default=None, repr=False)

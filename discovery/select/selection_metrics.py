@@ -7,12 +7,12 @@ from discovery.select.selection import Selection
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 _seconds = Histogram(
-    "pegboard_selection_seconds", "How long a selection took, by part.", ["part"], buckets=_BUCKETS
+    "pegboard_selection_seconds", "Duration of selections, by phase.", ["part"], buckets=_BUCKETS
 )
 _tools = Histogram(
     "pegboard_selection_tools", "Capabilities selected.", buckets=(0, 1, 2, 3, 5, 8, 10, 15, 25, 50)
 )
-_degraded = Counter("pegboard_selections_degraded", "Selections that had to do without something.")
+_degraded = Counter("pegboard_selections_degraded", "Selections that were degraded.")
 _saved = Counter("pegboard_selection_tokens_saved", "Estimated tokens that selections saved.")
 
 

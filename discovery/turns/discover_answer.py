@@ -29,7 +29,7 @@ class TierCategory(Answer):
     category: str
     count: int
     names: tuple[str, ...]
-    more: Annotated[int, Shown("How many more there are than names.")]
+    more: Annotated[int, Shown("The number of capabilities beyond the names given.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class CategoryTier(Answer):
 
     tier: Annotated[Tier, SPREAD]
     categories: list[TierCategory]
-    left_out: Annotated[int, Shown("Categories that the text has no place for.")]
+    left_out: Annotated[int, Shown("Categories that did not fit into the text.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class MatchLine(Answer):
     score: Annotated[float, Shown(bounds=(0, 1))]
     reasons: tuple[str, ...]
     access: Access
-    shown: Annotated[bool, Shown("Whether the text had a place for it.")]
+    shown: Annotated[bool, Shown("Whether it fitted into the text.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class FullEntry(Answer):
     schema_level: Annotated[
         str,
         Shown(
-            "How its arguments are written; `none` without any, empty where only its name "
-            "had a place.",
+            "The form of its arguments: `none` if it has none, empty if only its name fitted.",
             choices=SCHEMA_LEVELS,
         ),
     ]
@@ -115,7 +114,7 @@ class DiscoveryTokens(Answer):
     tier0: int
     tier1: int
     tier2: int
-    total: Annotated[int, Shown("Of `context`, which has all three.")]
+    total: Annotated[int, Shown("The tokens of `context`, which contains all three.")]
     tools: int
     all: int
 
@@ -131,7 +130,7 @@ class DiscoverAnswer(Answer):
     tier2: FullTier
     context: Annotated[str, Shown("For the system prompt.")]
     tokens: DiscoveryTokens
-    mode: Annotated[ModeChoice, Shown("How much of everything would fit the context window.")]
+    mode: Annotated[ModeChoice, Shown("The mode that would fit the context window.")]
     tools: list[dict[str, Any]] | None
     renamed: Renames
     degraded: bool
@@ -139,10 +138,10 @@ class DiscoverAnswer(Answer):
     turn_id: UUID | None
     timings: Timings
     search_result: SearchResult
-    fit: Annotated[Fit, Shown("Whether something fits, as `POST select` answers it.")] = "fits"
+    fit: Annotated[Fit, Shown("Whether something fits, as in `POST select`.")] = "fits"
     question: Annotated[str, Shown("What the assistant can ask.", optional=True)] = ""
     help: Annotated[
-        tuple[HelpOffer, ...], Shown("Where nothing fits, what could help.", optional=True)
+        tuple[HelpOffer, ...], Shown("What could help if nothing fits.", optional=True)
     ] = ()
 
 

@@ -24,7 +24,7 @@ from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
 from discovery.turns.turn_state import ENDED, State, TurnStep, list_steps, transition
 
-NOT_STORED = "This turn was not stored: the database has no room to write."
+NOT_STORED = "This turn was not stored: the database is out of disk space."
 
 
 class TurnEnded(Exception):

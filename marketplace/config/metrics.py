@@ -68,7 +68,7 @@ class StateCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield gauges of embeddings, the audit anchor and the Redis circuit breaker."""
         yield GaugeMetricFamily(
-            "pegboard_redis_failing", "1 while Redis does not answer.", int(redis_circuit.failing)
+            "pegboard_redis_failing", "1 while Redis does not respond.", int(redis_circuit.failing)
         )
         try:
             counts, not_noted = embedding_counts(), count_unanchored_entries()

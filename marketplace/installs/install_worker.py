@@ -242,7 +242,7 @@ def _fail(installation: Installation, problem: Exception) -> None:
         hint = "It was written for an earlier version of its dependencies."
         message = f"{message}\n{hint} It may work with {', '.join(offered)}: try again with that."
     elif reason == Reason.CRASHED:
-        message = f"{message}\nThe cause is unknown. Above is the end of its log."
+        message = f"{message}\nThe cause is unknown. The end of its log is above."
     # A retry fetches nothing twice. With the offered bounds it needs other files.
     keeps = isinstance(problem, ServerProblemError) and not offered and is_in_place(installation)
     with transaction.atomic():

@@ -40,7 +40,7 @@ def read_contents(integration: IntegrationDescriptor) -> Loaded:
         return _read_skill(integration)
     kind = _KINDS.get(integration.kind)
     if kind is None:
-        reason = f"is a {integration.kind}, and there is nothing to install of it"
+        reason = f"is a {integration.kind}, which has nothing to install"
         return Loaded(defects=(Defect(integration.slug, "kind", reason),))
     title, description = integration.title, integration.description
     declared = str(integration.source_ref.get("category") or "")
@@ -91,7 +91,7 @@ def _read_skill(integration: IntegrationDescriptor) -> Loaded:
     }
     text = files.pop(skill.FILE_NAME, None)
     if text is None:
-        gone = Defect(integration.slug, skill.FILE_NAME, "is not there: read its source again")
+        gone = Defect(integration.slug, skill.FILE_NAME, "is missing: refresh its source")
         return Loaded(defects=(gone,))
     document = Document(file=skill.FILE_NAME, value=text.decode(errors="replace"))
     try:

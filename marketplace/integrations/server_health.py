@@ -13,6 +13,7 @@ from acl.audit.recorder import record
 from acl.platform.jobs.task_names import CHECK_INTEGRATION
 from acl.platform.jobs.task_queue import send_now
 from catalog.models import HealthCheck, Integration
+from catalog.servers.client.problem_labels import label_problem
 from catalog.servers.client.server_problems import WORDS, Reason
 
 WIDTH, HEIGHT = 480, 56
@@ -111,7 +112,7 @@ def _height(milliseconds: int, longest: int) -> float:
 def _tooltip(check: HealthCheck) -> str:
     values = {
         "time": date_format(localtime(check.checked_at), "j M, H:i"),
-        "reason": check.reason.replace("_", " "),
+        "reason": label_problem(check.reason),
         "number": f"{check.milliseconds or 0:,}",
     }
     if check.reason:
@@ -129,8 +130,8 @@ def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
             by_reason.setdefault(check.reason, []).append(check)
     return tuple(
         Problem(
-            title=reason.replace("_", " ").capitalize(),
-            words=WORDS[Reason(reason)] if reason in set(Reason) else _("It could not be used."),
+            title=label_problem(reason),
+            words=_(WORDS[Reason(reason)]) if reason in set(Reason) else _("It could not be used."),
             last_words=failed[0].last_words,
             times=len(failed),
             last_at=failed[0].checked_at,

@@ -54,7 +54,7 @@ class ListingView(APIView):
     @extend_schema(
         operation_id="get_listing",
         tags=["Marketplace"],
-        summary="Look up one listing",
+        summary="Get a listing",
         parameters=[CallerSerializer],
         responses={200: OneListingSerializer},
     )

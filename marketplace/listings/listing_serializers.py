@@ -27,10 +27,10 @@ class ListingsQuerySerializer(CallerSerializer):
     """A search, narrowed and paged."""
 
     query = serializers.CharField(
-        default="", allow_blank=True, max_length=200, help_text="What it should do, in any words."
+        default="", allow_blank=True, max_length=200, help_text="What it should do, in plain words."
     )
     kind = serializers.ChoiceField(
-        ["", *Integration.Kind.values], default="", help_text="Without it, every kind."
+        ["", *Integration.Kind.values], default="", help_text="Defaults to all kinds."
     )
     category = serializers.CharField(default="", allow_blank=True, max_length=60)
     # The metaclass collects the fields, so `source` does not override the attribute of `Field`.
@@ -40,8 +40,7 @@ class ListingsQuerySerializer(CallerSerializer):
     show = serializers.ChoiceField(
         ["", "installed", "updates", "held"],
         default="",
-        help_text="Only what is installed, has another version by now, or, for admins, is held for "
-        "review.",
+        help_text="Only what is installed, has an update, or (for admins) is held for review.",
     )
     limit = serializers.IntegerField(default=24, min_value=1, max_value=MOST_ITEMS)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
@@ -57,15 +56,16 @@ class ListingSerializer(serializers.Serializer[Any]):
     description = serializers.CharField()
     publisher = serializers.CharField()
     licence = serializers.CharField()
-    version = serializers.CharField(help_text="The latest.")
+    version = serializers.CharField(help_text="The latest version.")
     transport = serializers.CharField(help_text="`stdio` starts a program here.")
     source = serializers.CharField(  # type: ignore[assignment]
         allow_null=True, help_text="The source's slug."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
-    tool_count = serializers.IntegerField(help_text="As far as its source says.")
+    tool_count = serializers.IntegerField(help_text="As declared by its source.")
     integration = serializers.CharField(
-        allow_null=True, help_text="What it is installed as; null where it is not, for you."
+        allow_null=True,
+        help_text="The integration that it is installed as; null if it is not, or not for you.",
     )
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
@@ -78,7 +78,9 @@ class ChoiceSerializer(serializers.Serializer[Any]):
     """A value of a filter."""
 
     value = serializers.CharField()
-    count = serializers.IntegerField(help_text="Listings that fit it and all other filters.")
+    count = serializers.IntegerField(
+        help_text="Number of listings that match this value and all other filters."
+    )
 
 
 class ListingFiltersSerializer(serializers.Serializer[Any]):
@@ -128,7 +130,7 @@ class VariableSerializer(serializers.Serializer[Any]):
     secret = serializers.BooleanField()
     required = serializers.BooleanField()  # type: ignore[assignment]
     refusal = serializers.CharField(
-        help_text="Why Pegboard never sets it, as the end of a sentence; empty where it does."
+        help_text="Why Pegboard never sets it, as the end of a sentence, or empty."
     )
 
 
@@ -137,7 +139,7 @@ class ListingReviewSerializer(serializers.Serializer[Any]):
 
     state = serializers.ChoiceField(
         Listing.Review.choices,
-        help_text="Only admins see others than `clear` and `approved`.",
+        help_text="Only admins see values other than `clear` and `approved`.",
     )
     seen = serializers.CharField(help_text="Digest of the text: send it back to decide.")
     findings = FindingSerializer(many=True)
@@ -151,7 +153,7 @@ class OneListingSerializer(ListingSerializer):
     repository = serializers.CharField()
     readme = serializers.CharField(help_text="Markdown from a third party: sanitize it.")
     tools = ListedToolSerializer(many=True)
-    versions = ListedVersionSerializer(many=True, help_text="The newest of them.")
+    versions = ListedVersionSerializer(many=True, help_text="The newest versions.")
     variables = VariableSerializer(many=True)
     problem = serializers.CharField(
         help_text="Why it cannot be installed: it requires a variable that Pegboard never sets."

@@ -26,7 +26,7 @@ class ServersQuerySerializer(CallerSerializer):
     """Query parameters of the server list."""
 
     cursor = Text(
-        max_length=100, default="", allow_blank=True, help_text="`nextCursor` of the page before."
+        max_length=100, default="", allow_blank=True, help_text="`nextCursor` of the previous page."
     )
     limit = serializers.IntegerField(min_value=1, max_value=100, default=30)
     search = Text(max_length=200, default="", allow_blank=True, help_text="A part of the name.")
@@ -82,7 +82,7 @@ class VersionsView(CallerView):
     @extend_schema(
         operation_id="list_registry_versions",
         tags=["Registry"],
-        summary="The versions of a server, as an MCP registry tells them",
+        summary="List the versions of a server, as an MCP registry does",
         parameters=[_NAME, CallerSerializer],
         responses={200: ServersSerializer},
     )
@@ -101,7 +101,7 @@ class VersionView(CallerView):
     @extend_schema(
         operation_id="get_registry_version",
         tags=["Registry"],
-        summary="One version of a server, or the latest",
+        summary="Get a version of a server, or the latest",
         parameters=[_NAME, CallerSerializer],
         responses={200: RegistryEntrySerializer},
     )

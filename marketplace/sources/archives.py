@@ -67,7 +67,7 @@ def unpack(body: bytes, folder: Path, *, limits: ArchiveLimits = ARCHIVE_LIMITS)
             elif member.is_file and content is not None:
                 _write(folder / path, content, member, budget, left_out)
     except _BROKEN as problem:
-        raise RefusedError(f"is no archive that can be read: {type(problem).__name__}") from None
+        raise RefusedError(f"is not a readable archive: {type(problem).__name__}") from None
     return left_out
 
 
@@ -96,7 +96,7 @@ class _Budget:
         """Count extracted bytes."""
         self._taken += size
         if self._taken > self._most_bytes:
-            raise RefusedError("unpacks to far more than it is packed")
+            raise RefusedError("unpacks to far more than its packed size")
 
 
 class _Zip:
@@ -176,15 +176,15 @@ def _safe_path(member: _Member, names: set[str], limits: ArchiveLimits) -> PureP
     parts = name.split("/")
     parts = [part for part in parts if part != "."]
     if not (member.is_file or member.is_folder or member.is_link):
-        raise RefusedError("holds a device or a pipe")
+        raise RefusedError("contains a device or a pipe")
     if name.startswith("/") or ".." in parts or "" in parts or _has_odd_characters(name):
-        raise RefusedError("holds a name that leads elsewhere")
+        raise RefusedError("contains a path that leads outside")
     if len(name) > limits.name or len(parts) > limits.depth:
-        raise RefusedError("holds a name that is too long or too deep")
+        raise RefusedError("contains a path that is too long or too deep")
     # Some file systems treat these two names as equal: one file would overwrite the other.
     folded = unicodedata.normalize("NFKC", "/".join(parts)).casefold()
     if folded in names and not member.is_folder:
-        raise RefusedError("holds one name twice")
+        raise RefusedError("contains the same path twice")
     names.add(folded)
     return PurePosixPath(*parts)
 
@@ -207,7 +207,7 @@ def _write(
         while part := content.read(_PART):
             taken += len(part)
             if taken > budget.limits.file:
-                raise RefusedError("holds a file that is larger than it says")
+                raise RefusedError("contains a file that is larger than declared")
             budget.take(len(part))
             written.write(part)
 

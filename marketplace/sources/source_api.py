@@ -34,7 +34,9 @@ MOST_HOURS = 8_760
 class SourceSerializer(serializers.ModelSerializer[Source]):
     """A source with its state, and its progress while it is being read."""
 
-    listings = serializers.IntegerField(source="listing_count", help_text="How many it offers.")
+    listings = serializers.IntegerField(
+        source="listing_count", help_text="Number of listings that it offers."
+    )
 
     class Meta:
         model = Source
@@ -74,7 +76,7 @@ class SourceReportSerializer(serializers.Serializer[Any]):
     held = serializers.IntegerField(default=0, help_text="New texts that an admin has to review.")
     vanished = serializers.IntegerField(default=0)
     complete = serializers.BooleanField(
-        default=False, help_text="Whether the end was reached; otherwise nothing counts as gone."
+        default=False, help_text="Whether the whole source was read; otherwise nothing is removed."
     )
     defects = SourceDefectSerializer(many=True, default=list)
 
@@ -94,7 +96,7 @@ class AddSourceSerializer(StrictSerializer):
     kind = serializers.ChoiceField(ADDED_KINDS)
     location = Text(
         max_length=500,
-        help_text="A public https address, or a path below a folder that the operator has opened.",
+        help_text="A public https address, or a path below a folder that the operator has allowed.",
     )
     title = Text(max_length=200, required=False, default="", allow_blank=True)
     schedule_hours = Number(min_value=0, max_value=MOST_HOURS, default=24)
@@ -152,7 +154,7 @@ class SourceView(APIView):
     @extend_schema(
         operation_id="get_source",
         tags=["Marketplace"],
-        summary="One source",
+        summary="Get a source",
         responses={200: SourceDetailSerializer},
     )
     def get(self, request: Request, slug: str) -> Response:

@@ -39,7 +39,9 @@ def keep_formats(loaded: Loaded, formats: frozenset[str], name: str, reading: Re
     """Drop and report entries whose format this kind of source does not read."""
     kept = tuple(one for one in loaded.integrations if one.source_ref.get("format") in formats)
     if len(kept) < len(loaded.integrations) or (loaded.capabilities and not loaded.integrations):
-        reading.report(Defect(name, "file", "is of a format that this kind of source is not for"))
+        reading.report(
+            Defect(name, "file", "has a format that this kind of source does not support")
+        )
     return replace(loaded, integrations=kept)
 
 

@@ -24,7 +24,7 @@ _FORGES = {
     "codeberg.org": "https://codeberg.org/{path}/archive/{ref}.tar.gz",
     "bitbucket.org": "https://bitbucket.org/{path}/get/{ref}.tar.gz",
 }
-NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository at a known forge"
+NO_ARCHIVE = "is neither an archive (.tar.gz, .zip) nor a repository on a supported Git host"
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 _TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>(?s:.+)))?\Z")
 # Names of dots only ("..") would lead to another repository.
@@ -41,7 +41,7 @@ def check_location(kind: str, location: str) -> None:
         return
     check_address(location, AllowedHosts.from_settings())
     if redact_url(location) != location:
-        raise RefusedError("holds a secret, and sources are read without any")
+        raise RefusedError("contains a secret, and sources are read without secrets")
     is_document = kind == Source.Kind.PLUGINS and location.partition("?")[0].endswith(".json")
     if kind in ARCHIVED_KINDS and not is_document:
         archive_url(location)
@@ -60,7 +60,7 @@ def resolve_allowed_path(location: str) -> Path:
 
 
 def archive_url(address: str, *, ref: str = "") -> str:
-    """Return the URL of the archive: of a repository at a known forge, or the address itself."""
+    """Return the URL of a repository's archive, or the address itself."""
     parts = urlsplit(address)
     if parts.path.endswith(ARCHIVES):
         return address

@@ -33,15 +33,15 @@ SCHEDULES = [
     ("6", gettext_lazy("Every six hours")),
     ("24", gettext_lazy("Every day")),
     ("168", gettext_lazy("Every week")),
-    ("0", gettext_lazy("Only by hand")),
+    ("0", gettext_lazy("Manually")),
 ]
 # Hints shown beside each kind of source.
 HINTS = {
     "registry": gettext_lazy("An API such as https://registry.example.com, or a JSON file."),
-    "docker": gettext_lazy("An archive, a repository at a known forge, or a folder."),
-    "skills": gettext_lazy("An archive, a repository at a known forge, or a folder."),
+    "docker": gettext_lazy("An archive, a repository on a supported Git host, or a folder."),
+    "skills": gettext_lazy("An archive, a repository on a supported Git host, or a folder."),
     "plugins": gettext_lazy(
-        "A repository at a known forge, an archive, a marketplace.json, or a folder."
+        "A repository on a supported Git host, an archive, a marketplace.json, or a folder."
     ),
     "mcp_json": gettext_lazy("A file with mcpServers, at a URL or on this machine."),
 }

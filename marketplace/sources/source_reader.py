@@ -25,8 +25,8 @@ _MOST_DEFECTS = 1_000
 _STATUS_MESSAGES = {
     401: "It requires a sign-in, which sources do not support.",
     403: "It requires a sign-in, which sources do not support.",
-    404: "There is nothing at this address.",
-    410: "There is no longer anything at this address.",
+    404: "Nothing was found at this address.",
+    410: "Nothing is at this address any more.",
     429: "It limits the rate of requests. Pegboard tries again at the next refresh.",
 }
 
@@ -59,7 +59,7 @@ class Reading:
             if len(self.defects) < _MOST_DEFECTS:
                 self.defects.append(defect)
             elif len(self.defects) == _MOST_DEFECTS:
-                self.defects.append(Defect("", "source", "has more faults than are listed"))
+                self.defects.append(Defect("", "source", "has more problems than are listed"))
 
     def cut_short(self, reason: str) -> None:
         """Record that the pass ends early, and why."""

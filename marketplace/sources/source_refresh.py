@@ -139,7 +139,7 @@ class _Pass:
                 yield offer
             elif self._seen[at] != said:
                 file = str(offer.descriptor.source_ref.get("file", ""))
-                reason = f"{offer.key} is offered before with another content"
+                reason = f"{offer.key} was already offered with different contents"
                 self._reading.report(Defect(file, "name", reason))
 
     def _heartbeat(self) -> None:

@@ -401,6 +401,6 @@ def test_revoking_a_key_ends_what_was_made_with_it(cast: Cast) -> None:
     page = root.get(f"/keys/{own.pk}/revoke/").content.decode()
     root.post(f"/keys/{own.pk}/revoke/")
 
-    assert "These keys were created with it and will be revoked, too" in page
+    assert "These keys were created with it and will also be revoked" in page
     answers = [one.get(KEYS).status_code for one in (client, child, grandchild, rotated)]
     assert answers == [401, 401, 401, 200]

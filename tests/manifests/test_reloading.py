@@ -151,7 +151,7 @@ def test_first_folder_wins_and_the_other_is_reported(folders: Folders) -> None:
     assert (one().description, provider()) == ("Of the first.", first)
     (defect,) = report.defects
     assert (defect.file, defect.field) == (str(second), "id")
-    assert defect.reason == f"tool:lamp is already provided by {first}, which goes first"
+    assert defect.reason == f"tool:lamp is already provided by {first}, which takes precedence"
 
 
 def test_repetition_word_for_word_is_reported_too(folders: Folders) -> None:
@@ -207,7 +207,7 @@ def test_broken_manifest_keeps_its_last_good_state(folders: Folders) -> None:
     assert (one().available, provider()) == (True, path)
     assert one().description == "Switches a lamp on and off."
     assert report.defects[0].reason.startswith("is not valid YAML")
-    assert reasons(report)[1:] == ["capability: lamp is as it was when it could last be read"]
+    assert reasons(report)[1:] == ["capability: lamp is kept as it was when it could last be read"]
 
 
 def test_broken_manifest_keeps_its_place_before_the_second_folder(folders: Folders) -> None:

@@ -156,7 +156,7 @@ def test_folders_go_first_in_their_order_and_take_over(watching: Watching) -> No
     watching.wait(lambda: provider() == first, "the first")
 
     assert one().description == "Of the first."
-    assert "which goes first" in ManifestFile.objects.get(path=str(third)).problems
+    assert "which takes precedence" in ManifestFile.objects.get(path=str(third)).problems
     shutil.rmtree(watching.folders.first)  # the whole folder
     watching.wait(lambda: provider() == second, "the takeover")
     assert one().description == "Of the second."

@@ -39,13 +39,13 @@ def test_reference_to_outside_is_not_followed(reference: str) -> None:
 
 @pytest.mark.parametrize("levels", [14, 60, 900])
 def test_schema_that_would_take_for_ever_is_refused_at_once(levels: int) -> None:
-    assert "too entangled" in refusal(doubling(levels), {"x": "s"})
+    assert "too complex" in refusal(doubling(levels), {"x": "s"})
 
 
 def test_schema_that_branches_into_itself_is_refused() -> None:
     tree = {"properties": {"x": {"anyOf": [{"$ref": "#"}] * 5}, "y": {"type": "integer"}}}
 
-    assert "too entangled" in refusal(tree, {"x": {"x": {"y": "s"}}})
+    assert "too complex" in refusal(tree, {"x": {"x": {"y": "s"}}})
 
 
 def test_tree_and_circle_are_checked() -> None:

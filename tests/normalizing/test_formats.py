@@ -174,7 +174,7 @@ def test_client_configuration_leaves_every_secret_value_out() -> None:
         "X-Client": "desktop",
         "X-Key": "${SHIP_KEY}",
     }
-    assert "wine-cellar.command[3]: held a secret" in reasons(loaded)[0]
+    assert "wine-cellar.command[3]: contained a secret" in reasons(loaded)[0]
 
 
 def test_marketplace_lists_plugins_without_tools() -> None:
@@ -244,12 +244,12 @@ def test_file_in_no_known_format_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "settings.json", '{"colour": "blue"}')
 
     assert reasons(load_path(tmp_path)) == [
-        "settings.json: file: is in no format that the catalogue reads"
+        "settings.json: file: has no format that the catalogue reads"
     ]
 
 
 def test_folder_without_sources_says_so(tmp_path: Path) -> None:
-    assert "holds nothing to load" in reasons(load_path(tmp_path))[0]
+    assert "contains nothing to load" in reasons(load_path(tmp_path))[0]
 
 
 def test_missing_path_says_so(tmp_path: Path) -> None:

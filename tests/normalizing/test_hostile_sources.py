@@ -37,8 +37,8 @@ JSON_VALUES = st.recursive(
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("SKILL.md", "No front matter.", "must begin with YAML"),
-        ("SKILL.md", "---\nname: x\n", "must begin with YAML"),
+        ("SKILL.md", "No front matter.", "must start with YAML"),
+        ("SKILL.md", "---\nname: x\n", "must start with YAML"),
         ("SKILL.md", "---\nname: x\n---\n", "description: is required"),
         ("SKILL.md", "---\n- a\n---\n", "must be a mapping"),
         ("SKILL.md", "---\nname: &a x\ndescription: *a\n---\n", "alias or anchor"),
@@ -133,7 +133,7 @@ def test_many_faults_end_in_one_line_about_the_rest(tmp_path: Path) -> None:
     loaded = load_path(path, limits=Limits(defects_per_file=10))
 
     assert len(loaded.defects) == 11
-    assert "more faults than are listed" in reasons(loaded)[-1]
+    assert "more problems than are listed" in reasons(loaded)[-1]
 
 
 def test_long_skill_is_cut_and_reported(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_emergent_tool_may_belong_to_an_integration() -> None:
             {"name": "x", "kind": "tool", "description": "y"},
             "request: kind: must be one of voice, skill, emergent-tool",
         ),
-        ({"name": ["x"], "kind": "voice"}, "request: name: must be a text"),
+        ({"name": ["x"], "kind": "voice"}, "request: name: must be text"),
         (
             {"name": "x", "kind": "voice", "description": "y", "inputSchema": 3},
             "request: inputSchema: must be a mapping (a JSON schema)",

@@ -145,7 +145,7 @@ def test_letters_outside_ascii_are_flagged() -> None:
 
     assert loaded.capabilities[0].action == "sеarch"  # noqa: RUF001
     assert loaded.capabilities[0].full_name != "box__search"
-    assert "letters outside ASCII" in reasons(loaded)[0]
+    assert "non-ASCII letters" in reasons(loaded)[0]
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_the_command_helps_the_only_admin(alice_with_codes: User) -> None:
 
     assert is_signed_in(sign_in_as("alice"))
     assert AuditEntry.objects.get(action="person.two_factor_off").by is None
-    with pytest.raises(CommandError, match="nobody named bob"):
+    with pytest.raises(CommandError, match="no user named bob"):
         call_command("turn_codes_off", "bob")
 
 

@@ -54,7 +54,7 @@ def test_waiting_one_shows_no_text_and_only_to_its_owner(people: People, admin: 
 
     own, others = seen_by(people.alice), seen_by(people.bob)
 
-    assert ("Waits for review" in own, made in others) == (True, False)
+    assert ("Awaiting review" in own, made in others) == (True, False)
     listed = admin.get(LIST).content.decode()
     assert f"/integrations/{made.partition('__')[0]}/review/" in listed
     assert f"{made}/approve/" not in listed
@@ -134,8 +134,8 @@ def test_filters_find_by_status_group_and_words(people: People, name: str, admin
 
 
 def test_empty_list_says_what_would_be_there(people: People, admin: Client) -> None:
-    assert "Nothing was made at runtime yet" in admin.get(LIST).content.decode()
-    assert "Your group has made nothing yet" in seen_by(people.charlie)
+    assert "Nothing has been made at runtime yet" in admin.get(LIST).content.decode()
+    assert "Your group has not made anything yet" in seen_by(people.charlie)
 
 
 def test_list_takes_as_many_statements_for_twenty(people: People, admin: Client) -> None:

@@ -96,7 +96,7 @@ def test_source_is_added_looked_at_changed_and_removed(
     [
         ("skills", "https://example.com/page", "is neither an archive"),
         ("skills", "/etc", "location_not_allowed"),
-        ("mcp_json", "https://example.com/x.json?token=abc", "holds a secret"),
+        ("mcp_json", "https://example.com/x.json?token=abc", "contains a secret"),
         ("import", "https://example.com", "not a valid choice"),
         ("starter", "https://example.com", "not a valid choice"),
     ],

@@ -204,7 +204,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
         for one in report
         if "read later" not in one["reason"]
     }
-    assert told["c"] == "There is nothing at this address."
+    assert told["c"] == "Nothing was found at this address."
     assert told["d"] == source_location.NO_ARCHIVE
     assert told["e"] == "leads out of the repository"
 

@@ -62,4 +62,4 @@ def test_source_is_added_and_read(
     worker.join()
 
     expect(page.get_by_text("failed", exact=True)).to_be_visible()
-    expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
+    expect(page.get_by_text("Nothing was found at this address.")).to_be_visible()

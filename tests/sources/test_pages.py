@@ -112,7 +112,7 @@ def test_list_says_how_each_stands_in_as_many_statements_for_twenty(admin: Clien
     empty = text(admin, AT)
     ago = timezone.now() - timedelta(hours=3)
     SourceFactory.create(state="refreshing", done=40, total=100)
-    SourceFactory.create(state="failed", message="There is nothing at this address.")
+    SourceFactory.create(state="failed", message="Nothing was found at this address.")
     statements()
     two = statements()
     SourceFactory.create(kind="starter", location="", refreshed_at=ago)
@@ -126,7 +126,7 @@ def test_list_says_how_each_stands_in_as_many_statements_for_twenty(admin: Clien
     assert statements() == two
     for words in (
         "40 of 100",
-        "There is nothing at this address.",
+        "Nothing was found at this address.",
         "paused",
         "3",
         "1 listing",

@@ -124,7 +124,7 @@ def test_cursor_without_end_is_not_followed(changing: bool, server: Place, read:
     assert len(server.hits) <= 8
     assert source.state == "ready"
     assert source.report["complete"] is False
-    assert "round and round" in source.report["defects"][0]["reason"]
+    assert "its cursor repeats" in source.report["defects"][0]["reason"]
     assert listed() == {"known": ""}
 
 

@@ -10,7 +10,7 @@ from acl.accounts.people import turn_codes_off
 
 
 class Command(BaseCommand):
-    help = "Turns codes at sign-in off for a person, who then signs in by password alone."
+    help = "Turn off two-factor authentication for a person, who then signs in by password alone."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
@@ -18,6 +18,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, username: str, **options: Any) -> None:
         person = User.objects.filter(username=username).first()
         if person is None:
-            raise CommandError(f"There is nobody named {username}.")
+            raise CommandError(f"There is no user named {username}.")
         turn_codes_off(by=None, person=person)
         self.stdout.write(f"{username} signs in without a code from now on.")

@@ -23,7 +23,7 @@ class ReachQuerySerializer(CallerSerializer):
     """Query for everything a caller may use."""
 
     query = serializers.CharField(
-        default="", allow_blank=True, max_length=200, help_text="Words that it has to contain."
+        default="", allow_blank=True, max_length=200, help_text="Words that the name must contain."
     )
     page = serializers.IntegerField(**PAGE)
 
@@ -33,7 +33,10 @@ class HoldersQuerySerializer(StrictSerializer):
 
     capability = Text(max_length=200, help_text="Its full name.")
     group = Text(
-        max_length=150, default="", allow_blank=True, help_text="Only in this one. A key: its own."
+        max_length=150,
+        default="",
+        allow_blank=True,
+        help_text="Only in this group. A key sees only its own groups.",
     )
     page = serializers.IntegerField(**PAGE)
 
@@ -42,12 +45,14 @@ class StepSerializer(serializers.Serializer[Any]):
     """A rule, grant or default considered for the decision."""
 
     kind = serializers.ChoiceField(KINDS)
-    sentence = serializers.CharField(help_text="The same in words.")
-    effect = serializers.ChoiceField(DECISIONS, help_text="What it says by itself.")
-    decides = serializers.BooleanField(help_text="One step of the answer does.")
-    space = serializers.CharField(help_text="A rule's: the slug.")
+    sentence = serializers.CharField(help_text="The same as text.")
+    effect = serializers.ChoiceField(DECISIONS, help_text="Its own decision.")
+    decides = serializers.BooleanField(help_text="True for the step that decides.")
+    space = serializers.CharField(help_text="The slug of a rule's space.")
     space_name = serializers.CharField()
-    distance = serializers.IntegerField(help_text="A rule's: how many spaces above the caller's.")
+    distance = serializers.IntegerField(
+        help_text="How many levels a rule's space is above the caller's."
+    )
     subject = serializers.CharField(help_text="`everyone`, or the name of the user or group.")
     subject_kind = serializers.ChoiceField(("everyone", "user", "group", ""))
     target = serializers.CharField(help_text="An integration's slug or a full name.")
@@ -77,17 +82,19 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(DECISIONS)
     because = serializers.CharField(help_text="One sentence.")
     steps = StepSerializer(many=True)
-    beaten = StepSerializer(many=True, help_text="Rules that say otherwise and lost.")
-    path = PlaceSerializer(many=True, help_text="The caller's space, and those above it.")
+    beaten = StepSerializer(many=True, help_text="Rules that were overridden.")
+    path = PlaceSerializer(
+        many=True, help_text="The caller's space and those above it, nearest first."
+    )
     advice = AdviceSerializer(many=True, source="warnings")
     readiness = serializers.CharField(
         source="readiness.state.value",
         default=None,
-        help_text="What a call would do now; null without the right.",
+        help_text="What a call would do now; null if the caller may not use it.",
     )
     readiness_reason = serializers.CharField(source="readiness.sentence", default=None)
     mend_path = serializers.CharField(
-        source="mend.path", default="", help_text="Where the person asked about can mend it."
+        source="mend.path", default="", help_text="The page where that person can fix it."
     )
 
 
@@ -116,7 +123,9 @@ class HolderSerializer(serializers.Serializer[Any]):
 
     user = serializers.CharField()
     group = serializers.CharField()
-    space = serializers.CharField(help_text="A space not listed answers as the one above it.")
+    space = serializers.CharField(
+        help_text="A space that is not listed has the answer of its parent."
+    )
     decision = serializers.ChoiceField(DECISIONS)
     ground = StepSerializer()
 
@@ -133,7 +142,7 @@ class HoldersSerializer(serializers.Serializer[Any]):
 class RulesQuerySerializer(StrictSerializer):
     """Filters for rules; empty ones match all."""
 
-    group = Text(max_length=150, default="", allow_blank=True, help_text="Whose spaces.")
+    group = Text(max_length=150, default="", allow_blank=True, help_text="The group of the spaces.")
     space = Text(max_length=60, default="", allow_blank=True, help_text="A slug.")
     integration = Text(max_length=48, default="", allow_blank=True, help_text="A slug.")
     capability = Text(max_length=200, default="", allow_blank=True, help_text="A full name.")
@@ -145,7 +154,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     """A stored rule."""
 
     id = serializers.IntegerField()
-    group = serializers.CharField(source="space.group.name", help_text="Whose space it is.")
+    group = serializers.CharField(source="space.group.name", help_text="The space's group.")
     space = serializers.CharField(source="space.slug")
     effect = serializers.ChoiceField(EFFECTS, source="get_effect_display")
     integration = serializers.CharField(source="integration.slug", allow_null=True, default=None)
@@ -178,10 +187,13 @@ class CreateRuleSerializer(StrictSerializer):
         max_length=150,
         default="",
         allow_blank=True,
-        help_text="Whose space. A key may leave it out: it is its own.",
+        help_text="The space's group. A key with one group may omit it.",
     )
     space = Text(
-        max_length=60, default="", allow_blank=True, help_text="A slug; else the group's root."
+        max_length=60,
+        default="",
+        allow_blank=True,
+        help_text="The space's slug; defaults to the group's root.",
     )
     effect = serializers.ChoiceField(EFFECTS)
     integration = Text(max_length=48, required=False, allow_null=True, default=None)
@@ -197,6 +209,6 @@ class CreateRuleSerializer(StrictSerializer):
             )
         if attrs["for_user"] is not None and attrs["for_group"] is not None:
             raise serializers.ValidationError(
-                {"for_group": "Name a user or a group, or nobody, which means everyone."}
+                {"for_group": "Name a user or a group, or neither, which means everyone."}
             )
         return attrs

@@ -55,7 +55,7 @@ class RulesView(APIView):
     @extend_schema(
         operation_id="create_rule",
         tags=["Access"],
-        summary="Lay down a rule",
+        summary="Create a rule",
         request=serializers.CreateRuleSerializer,
         responses={201: serializers.NewRuleSerializer},
     )
@@ -147,5 +147,5 @@ def _find_named(rows: QuerySet, column: str, wanted: dict[str, Any], field: str)
         return None
     found: Model | None = rows.filter(**{column: wanted[field]}).first()
     if found is None:
-        raise ValidationError({field: "There is none of that name."})
+        raise ValidationError({field: "There is nothing of that name."})
     return found

@@ -14,7 +14,7 @@ from catalog.access.pages.change_text import find_things
 from catalog.models import Capability, Integration, Rule
 
 SHOWN = [
-    ("", gettext_lazy("Every integration")),
+    ("", gettext_lazy("All integrations")),
     ("given", gettext_lazy("Granted to a group")),
     ("nobody", gettext_lazy("Granted to no group")),
     ("restricted", gettext_lazy("Restricted")),

@@ -20,7 +20,7 @@ from catalog.embedding.stored_models import (
 
 
 class Command(BaseCommand):
-    help = "Embed in this process whatever waits for it."
+    help = "Embed everything that is pending, in this process."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="for scripts")
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         reason = pending_embeddings().exclude(failure="").values_list("failure", flat=True).first()
         if reason:
             raise CommandError(
-                f"{pending_embeddings().count()} vectors are still to come: {reason}"
+                f"{pending_embeddings().count()} vectors are still pending: {reason}"
             )
         models = [asdict(progress) for progress in list_model_progress()]
         if options["json"]:

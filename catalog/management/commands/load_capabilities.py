@@ -51,7 +51,7 @@ def _report_body(report: ReloadReport) -> dict[str, Any]:
 
 def _print_report(report: ReloadReport, folders: list[str], console: Console) -> None:
     registered = report.registered
-    console.print(f"Folders, the first goes first: {escape(', '.join(folders))}")
+    console.print(f"Folders, in order of precedence: {escape(', '.join(folders))}")
     for defect in report.defects:
         console.print(f"[yellow]defect[/] {escape(str(defect))}")
     console.print(

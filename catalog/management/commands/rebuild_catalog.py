@@ -13,7 +13,7 @@ from catalog.registration.catalog_rebuild import rebuild_catalog
 
 
 class Command(BaseCommand):
-    help = "Work out words, estimates and promised vectors again and drop every cache."
+    help = "Compute keywords, token estimates and missing vectors again, and drop every cache."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--force", action="store_true", help="embed everything again")

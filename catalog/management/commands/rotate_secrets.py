@@ -19,7 +19,7 @@ from catalog.servers.secrets.sealed_values import RotationReport, rotate_secrets
 
 
 class Command(BaseCommand):
-    help = "Seal all secrets by the newest key."
+    help = "Encrypt all secrets with the newest key."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         self._report(rotated, for_scripts=options["json"])
         if rotated.lost:
-            raise CommandError(f"{len(rotated.lost)} secrets have no key any more: set them again.")
+            raise CommandError(f"{len(rotated.lost)} secrets no longer have a key: set them again.")
         if options["forget_old"]:
             keep_first_key(key_file())
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             body = {"sealed": rotated.sealed, "lost": rotated.lost}
             self.stdout.write(json.dumps(body))
         else:
-            self.stdout.write(f"{rotated.sealed} secrets are sealed by the newest key.")
+            self.stdout.write(f"{rotated.sealed} secrets are encrypted with the newest key.")
 
 
 def _rotate(console: Console) -> RotationReport:

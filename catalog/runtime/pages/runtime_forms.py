@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 from catalog.models import RuntimeCapability
 
 SHOWN = [
-    ("", gettext_lazy("Every status")),
+    ("", gettext_lazy("Any status")),
     ("proposed", gettext_lazy("Proposed")),
     ("tried", gettext_lazy("Tried")),
     ("approved", gettext_lazy("Approved")),

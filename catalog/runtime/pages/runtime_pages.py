@@ -24,7 +24,7 @@ _DONE = {
     "retire": gettext_lazy("%(name)s was retired."),
 }
 _CHANGED = gettext_lazy(
-    "It has changed in the meantime, or cannot be decided about any more. Check it again."
+    "It has changed in the meantime, or no decision is possible any more. Check it again."
 )
 
 

@@ -9,6 +9,7 @@ __all__ = [
     "launch_rules",
     "mcp_session",
     "package_digest",
+    "problem_labels",
     "process_guard",
     "server_limits",
     "server_problems",

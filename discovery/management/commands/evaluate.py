@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)
-        parser.add_argument("--limit", type=int, help="ask only the first so many messages")
+        parser.add_argument("--limit", type=int, help="use only the first N messages")
         parser.add_argument("--run", type=Path, help="write the rankings here, for another scorer")
         parser.add_argument("--json", action="store_true", help="for scripts")
 

@@ -89,7 +89,7 @@ class PreviewView(AdminView):
     @extend_schema(
         operation_id="preview_installation",
         tags=["Installations"],
-        summary="What is to be confirmed before a listing is installed",
+        summary="Preview an installation",
         parameters=[bodies.WhichSerializer],
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
@@ -120,7 +120,7 @@ class InstallationView(AdminView):
     @extend_schema(
         operation_id="get_installation",
         tags=["Installations"],
-        summary="How an installation stands",
+        summary="Get an installation",
         responses={200: bodies.InstallationSerializer},
     )
     def get(self, request: Request, pk: UUID) -> Response:
@@ -130,7 +130,7 @@ class InstallationView(AdminView):
     @extend_schema(
         operation_id="change_installation",
         tags=["Installations"],
-        summary="Enable or disable what is installed",
+        summary="Enable or disable an integration",
         request=bodies.ChangeSerializer,
         responses={200: bodies.InstallationSerializer, **PROBLEMS},
     )
@@ -184,7 +184,7 @@ class EventsView(AdminView):
 def _listing(wanted: dict[str, Any]) -> tuple[Listing, str]:
     listing = Listing.objects.filter(slug=wanted["listing"], vanished_at=None).first()
     if listing is None:
-        raise exceptions.ValidationError({"listing": ["There is none of that name."]})
+        raise exceptions.ValidationError({"listing": ["There is nothing of that name."]})
     version = wanted["version"]
     if version and not ListingVersion.objects.filter(listing=listing, version=version).exists():
         raise exceptions.ValidationError({"version": ["The listing has no such version."]})

@@ -31,8 +31,8 @@ IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="The same key for the same request is the same installation, told again. With "
-    "another request it is a 422; while the first is being answered, a 409.",
+    description="The same key with the same request returns the same installation. With "
+    "another request it is a 422; while the first is in progress, a 409.",
 )
 
 
@@ -44,7 +44,7 @@ def _invalid_listing(refused: Exception) -> exceptions.ValidationError:
     return exceptions.ValidationError({"listing": [str(refused)]})
 
 
-_UNPERMITTED = "This takes the permission to install programs, and the digest of the command."
+_UNPERMITTED = "This needs the permission to install programs, and the digest of the command."
 REFUSALS: Refusals = {
     install_requests.AlreadyInstalledError: _conflict,
     install_requests.InProgressError: _conflict,
@@ -86,6 +86,6 @@ def read_idempotency_key(request: Request) -> str:
     """Return the idempotency key of the request, or ""."""
     key = request.headers.get("Idempotency-Key", "")
     if key and not _KEY.fullmatch(key):
-        reason = "It has 1 to 255 characters, without blanks."
+        reason = "It must have 1 to 255 characters, without spaces."
         raise exceptions.ValidationError({"Idempotency-Key": [reason]})
     return key

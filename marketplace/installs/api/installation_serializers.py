@@ -34,7 +34,7 @@ class StartSerializer(WhichSerializer):
     secrets = serializers.DictField(
         child=serializers.CharField(max_length=16_384, trim_whitespace=False),
         default=dict,
-        help_text="Values by name. They are sealed, and never told again.",
+        help_text="Values by name. They are stored encrypted and never returned.",
     )
     hosts = serializers.ListField(
         child=Text(max_length=MOST_CHARACTERS),
@@ -98,12 +98,12 @@ class PreviewSerializer(serializers.Serializer[Any]):
     endpoint = serializers.CharField()
     command = serializers.ListField(child=serializers.CharField(), help_text="All of it, as it is.")
     digest = serializers.CharField(
-        help_text="To be sent back as `confirmed`. Empty where nothing is started or reached, or "
+        help_text="Send it back as `confirmed`. Empty where nothing is started or reached, or "
         "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
     proposed_hosts = serializers.ListField(
-        child=serializers.CharField(), help_text="Hosts that its program seems to need."
+        child=serializers.CharField(), help_text="Hosts that its program probably needs."
     )
     review = ListingReviewSerializer(help_text="The findings about the listing's text.")
 
@@ -119,14 +119,14 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
     command = serializers.ListField(child=serializers.CharField())
     constraints = serializers.ListField(child=serializers.CharField())
     offered = serializers.ListField(
-        child=serializers.CharField(), help_text="Bounds that may help it: see retry."
+        child=serializers.CharField(), help_text="Bounds that may help; see retry."
     )
     changes = serializers.ListField(
         child=serializers.DictField(),
-        help_text="Of an update: tools that are added, changed and removed, before and after.",
+        help_text="For an update: tools added, changed and removed, before and after.",
     )
     packages = serializers.SerializerMethodField(
-        help_text="Every file that was taken for it: name, version, hash."
+        help_text="Every file of the package: name, version, hash."
     )
 
     class Meta:
@@ -156,5 +156,5 @@ class EventsSerializer(serializers.Serializer[Any]):
     """Progress events, and whether more will follow."""
 
     state = serializers.CharField()
-    is_over = serializers.BooleanField(help_text="Nothing happens by itself any more.")
+    is_over = serializers.BooleanField(help_text="True once the installation has ended.")
     events = EventSerializer(many=True)

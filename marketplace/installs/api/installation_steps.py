@@ -81,7 +81,7 @@ class ApproveView(StepView):
     @extend_schema(
         operation_id="approve_installation",
         tags=["Installations"],
-        summary="Approve what an installation waits with",
+        summary="Approve the tools that an installation waits with",
         request=None,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
@@ -99,7 +99,7 @@ class ConfirmView(StepView):
     @extend_schema(
         operation_id="confirm_installation",
         tags=["Installations"],
-        summary="Confirm the version that was looked up",
+        summary="Confirm the resolved version",
         request=bodies.ConfirmSerializer,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
@@ -120,7 +120,7 @@ class UpdateView(AdminView):
     @extend_schema(
         operation_id="preview_update",
         tags=["Installations"],
-        summary="What an update would install",
+        summary="Preview an update",
         responses={200: bodies.PreviewSerializer, **PROBLEMS},
     )
     def get(self, request: Request, pk: UUID) -> Response:
@@ -135,7 +135,7 @@ class UpdateView(AdminView):
     @extend_schema(
         operation_id="start_update",
         tags=["Installations"],
-        summary="Update what is installed",
+        summary="Update an integration",
         parameters=[IDEMPOTENCY],
         request=bodies.UpdateSerializer,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
@@ -160,7 +160,7 @@ class RollBackView(AdminView):
     @extend_schema(
         operation_id="roll_back",
         tags=["Installations"],
-        summary="Take the last update back",
+        summary="Roll back the last update",
         request=None,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
@@ -179,7 +179,7 @@ class RepairView(AdminView):
     @extend_schema(
         operation_id="repair",
         tags=["Installations"],
-        summary="Put the installed version in place again",
+        summary="Repair an integration",
         request=None,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )

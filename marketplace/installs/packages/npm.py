@@ -21,8 +21,8 @@ from marketplace.installs.packages.package_result import (
 
 _LOCK = "package-lock.json"
 _MISSING = (
-    "Node and npm are not installed here. Debian has them in the packages nodejs and npm; those of "
-    "another place are named by the whole path of their npx in PEGBOARD_LAUNCHERS."
+    "Node and npm are not installed here. Debian has them in the packages nodejs and npm; to "
+    "use another installation, name the full path of its npx in PEGBOARD_LAUNCHERS."
 )
 
 
@@ -89,7 +89,7 @@ def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
             continue
         name = path.rpartition("node_modules/")[2]
         if not entry.get("integrity"):
-            words = f"{name} comes from no registry, so nobody could say later what it was."
+            words = f"{name} comes from no registry, so its origin could not be verified later."
             raise PackageProblemError("package_not_held", words)
         found.append(Artefact(name, str(entry.get("version", "")), entry["integrity"]))
     return sorted(set(found))
@@ -106,7 +106,7 @@ def _program(package: Package, place: Place) -> str:
     wanted = package.program or (next(iter(programs)) if len(programs) == 1 else plain)
     path = (folder / str(programs.get(wanted, ""))).resolve()
     if wanted not in programs or not path.is_file() or not path.is_relative_to(folder.resolve()):
-        has = f"It has {', '.join(sorted(programs)[:10])}." if programs else "It has none."
+        has = f"It has {', '.join(sorted(programs)[:10])}." if programs else "It has no programs."
         raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
     return str(path)
 

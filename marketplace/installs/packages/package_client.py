@@ -177,7 +177,7 @@ def check_size(place: Place) -> None:
     """Raise PackageProblemError if the package exceeds the size limit."""
     most = settings.PEGBOARD_PACKAGE_MEGABYTES
     if place.bytes() > most * 1024**2:
-        words = f"With all that it needs it has more than {most:,} MB"
+        words = f"With its dependencies, it has more than {most:,} MB"
         raise PackageProblemError("package_too_large", f"{words} (PEGBOARD_PACKAGE_MEGABYTES).")
 
 

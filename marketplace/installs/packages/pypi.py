@@ -122,7 +122,7 @@ def _artefact(entry: Mapping[str, Any]) -> Artefact:
     about, source = entry["metadata"], entry["download_info"]
     digest = (source.get("archive_info") or {}).get("hashes", {}).get("sha256", "")
     if not digest:
-        words = f"{about['name']} comes from no index, so nobody could say later what it was."
+        words = f"{about['name']} comes from no index, so its origin could not be verified later."
         raise PackageProblemError("package_not_held", words)
     return Artefact(about["name"], about["version"], f"sha256:{digest}")
 
@@ -140,7 +140,7 @@ def _program(package: Package, place: Place) -> str:
         wanted = scripts[0]
     path = _bin(place) / wanted
     if not path.is_file():
-        has = f"It has {', '.join(sorted(scripts)[:10])}." if scripts else "It has none."
+        has = f"It has {', '.join(sorted(scripts)[:10])}." if scripts else "It has no programs."
         raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
     return str(path)
 
@@ -192,8 +192,8 @@ _KNOWN_ERRORS = (
     (
         re.compile(r"No matching distribution|Could not find a version"),
         "package_not_found",
-        "There is no such version, or no ready-made file (wheel) for this machine of all that it "
-        "needs. Pegboard builds nothing: to build a package is to run its code.",
+        "There is no such version, or a dependency has no ready-made file (wheel) for this "
+        "machine. Pegboard builds no packages, since building one runs its code.",
     ),
     (
         re.compile(r"No module named pip"),

@@ -53,7 +53,7 @@ class ConfirmView(AdminView):
     @extend_schema(
         operation_id="integration_target",
         tags=["Integrations"],
-        summary="The address or command of an integration",
+        summary="Get the address or command of an integration",
         responses={200: TargetSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:

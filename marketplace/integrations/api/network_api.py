@@ -32,7 +32,7 @@ class NetworkSerializer(serializers.Serializer[Any]):
 
     whole_network = serializers.BooleanField(source="whole")
     hosts = serializers.ListField(child=serializers.CharField())
-    refused = TriedSerializer(many=True, help_text="Hosts that it tried and may not reach.")
+    refused = TriedSerializer(many=True, help_text="Hosts that it tried to reach but may not.")
     tried = TriedSerializer(many=True, help_text="Hosts that it reached.")
 
 
@@ -43,7 +43,8 @@ class ChangeNetworkSerializer(StrictSerializer):
     hosts = serializers.ListField(
         child=Text(max_length=MOST_CHARACTERS),
         max_length=MOST_HOSTS,
-        help_text="All of them: `api.example.com`, `api.example.com:8443`, `*.example.com` or `*`.",
+        help_text="The complete list, such as `api.example.com`, `api.example.com:8443`, "
+        "`*.example.com` or `*`.",
     )
 
 
@@ -53,7 +54,7 @@ class NetworkView(AdminView):
     @extend_schema(
         operation_id="program_network",
         tags=["Integrations"],
-        summary="What a program may reach",
+        summary="Get the network access of a program",
         responses={200: NetworkSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:
@@ -63,7 +64,7 @@ class NetworkView(AdminView):
     @extend_schema(
         operation_id="change_program_network",
         tags=["Integrations"],
-        summary="Change what a program may reach",
+        summary="Set the network access of a program",
         request=ChangeNetworkSerializer,
         responses={200: NetworkSerializer, **_PROBLEMS},
     )

@@ -155,7 +155,9 @@ def _from_marketplace_folder(
 ) -> Iterator[Offer]:
     """Yield a plugin whose files are in the marketplace's own folder."""
     if root is None:
-        words = "its files are beside the marketplace: give the repository's address to have them"
+        words = (
+            "its files are next to the marketplace: use the repository's address to include them"
+        )
         reading.report(Defect(plugin.key, "source", words))
         yield offer_of(plugin.integration)
         return
@@ -202,7 +204,7 @@ def _repository_folder(origin: JSONObject) -> str:
 def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
     """Return the plugin with what earlier readings knew of its files."""
     if not plugin.is_known and not tried:
-        words = f"its files are read later: {MOST_ARCHIVES} repositories in each refresh"
+        words = f"its files are read later: each refresh reads {MOST_ARCHIVES} repositories"
         reading.report(Defect(plugin.key, "source", words))
     reading.kept.add(plugin.key)
     names = ("parts", "holds", "read", "read_in")

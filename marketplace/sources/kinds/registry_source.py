@@ -73,7 +73,7 @@ def _api_pages(reading: Reading, location: str) -> Iterator[Page]:
         if not cursor:
             return
         if cursor in seen or empty >= _EMPTY_PAGES or len(cursor) > _LONGEST_CURSOR:
-            reading.cut_short("its cursor leads round and round")
+            reading.cut_short("its cursor repeats")
             return
         seen.add(cursor)
     reading.cut_short(f"has more than {MOST_PAGES:,} pages")
@@ -116,7 +116,7 @@ def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
         return servers[:limit]
     if isinstance(value, dict) and ("server" in value or "name" in value):
         return [value]
-    reading.report(Defect(name, "servers", "is no list of servers"))
+    reading.report(Defect(name, "servers", "is not a list of servers"))
     return []
 
 
@@ -127,7 +127,7 @@ def _offer(wrapper: Any, page: str, reading: Reading) -> Iterator[Offer]:
     reading.report(*loaded.defects)
     for one in loaded.integrations:
         if one.source_ref.get("format") != "server.json":
-            reading.report(Defect(name or page, "server", "is no server.json"))
+            reading.report(Defect(name or page, "server", "is not a server.json"))
             continue
         if status == "deleted":
             reading.report(Defect(name, "status", f"{one.version} is deleted by its registry"))
