@@ -17,5 +17,7 @@ __all__ = [
     "prepared_statements",
     "redis_circuit",
     "stored_json",
+    "stored_messages",
+    "stored_texts",
     "strict_json",
 ]

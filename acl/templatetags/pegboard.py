@@ -12,8 +12,10 @@ from django.utils.translation import gettext, gettext_noop
 
 from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
 from acl.models import ApiKey
+from acl.platform.stored_texts import translate_stored
 
 register = template.Library()
+register.filter("translated", translate_stored)
 register.filter("actor", actor_text)
 register.filter("credential", credential_text)
 register.filter("entry_actor", entry_actor_text)

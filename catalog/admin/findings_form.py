@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
+from acl.platform.stored_texts import translate_stored
 from catalog.trust.findings import requires_review
 from catalog.trust.scanner import scan_definition
 
@@ -30,6 +31,6 @@ class GatedForm(forms.ModelForm):
                 and requires_review(found)
                 and not values["approve_findings"]
             ):
-                told = " ".join(dict.fromkeys(one.told for one in found))
+                told = " ".join(dict.fromkeys(translate_stored(one.told) for one in found))
                 self.add_error(name, f"{told} Approve the findings below, or write it differently.")
         return values

@@ -30,7 +30,7 @@ _EMOJI = regex.compile(
 _JOINING = regex.compile(
     r"[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1800-\u18af]"
 )
-_DESCRIPTIONS = {
+DESCRIPTIONS = {
     "tag_characters": "characters that spell out a text of their own and are never shown",
     "bidi_override": "characters that turn the order of the text around",
     "terminal_sequence": "sequences that colour or erase what a terminal shows",
@@ -75,7 +75,7 @@ def count_spelling(text: str) -> int:
 
 
 def _finding(kind: str, number: int, where: str, text: str) -> Finding:
-    told = f"{number} hidden: {_DESCRIPTIONS[kind]}."
+    told = f"{number} hidden: {DESCRIPTIONS[kind]}."
     return Finding(kind, Severity.HIGH, where, told, _decode_tags(text) if "tag" in kind else "")
 
 

@@ -1,4 +1,4 @@
-"""Template filters of the marketplace's pages: commands, durations, and stored messages."""
+"""Template filters of the marketplace's pages: commands, durations and problems."""
 
 import shlex
 import unicodedata
@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from django import template
 from django.utils.translation import gettext as _
 
+from catalog.servers.client.problem_labels import label_problem
+
 register = template.Library()
+register.filter("problem_label", label_problem)
 
 
 @register.filter
@@ -36,9 +39,3 @@ def seconds(number: float | None) -> str:
     minutes, rest = divmod(round(number), 60)
     values = {"minutes": minutes, "seconds": rest}
     return (_("%(minutes)s min %(seconds)s s") if minutes else _("%(seconds)s s")) % values
-
-
-@register.filter
-def translated(text: str) -> str:
-    """Translate a message that a worker stored in English; others stay as they are."""
-    return _(text) if text else ""

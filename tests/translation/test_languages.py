@@ -8,20 +8,31 @@ from django.template import engines
 from django.test import Client, override_settings
 from django.utils import translation
 
+from acl.platform.stored_messages import MESSAGES
+from acl.platform.stored_texts import translate_stored
 from acl.rights.precedence import NO, PROPOSE, SPACE
 from catalog.access.rule_conflicts import RuleInWords, find_conflicts
 from marketplace.config.languages import available_languages
+from tests.translation.stored_messages import find_messages
 
 PAGE, API = "/sign-in/", "/api/v1/capabilities"
 
 
 @pytest.fixture
 def german(tmp_path: Path) -> Path:
-    """A folder of catalogues with a German one of two messages."""
+    """A folder of catalogues with a German one."""
     folder = tmp_path / "de" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     (folder / "django.mo").write_bytes(
-        _catalogue({"Sign in": "Jetzt anmelden", SPACE.wins: "der nähere Raum gilt"})
+        _catalogue(
+            {
+                "Sign in": "Jetzt anmelden",
+                SPACE.wins: "der nähere Raum gilt",
+                "It mentions %(first)s, a tool of %(second)s.": "Von %(second)s: %(first)s.",
+                "The archive %(first)s.": "Das Archiv %(first)s.",
+                "is encrypted": "ist verschlüsselt",
+            }
+        )
     )
     return tmp_path
 
@@ -71,6 +82,27 @@ def test_pages_follow_the_browser_and_programs_read_english(german: Path, client
     assert english["Content-Language"] == "en"
     assert "Accept-Language" not in answer.get("Vary", "")
     assert "Content-Language" not in answer
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("It mentions send_mail, a tool of Gmail.", "Von Gmail: send_mail."),
+        ("The archive is encrypted.", "Das Archiv ist verschlüsselt."),
+        ("It mentions nothing of ours.", "It mentions nothing of ours."),
+        ("", ""),
+    ],
+)
+def test_a_stored_text_is_translated_with_its_values(german: Path, stored: str, shown: str) -> None:
+    languages = override_settings(LOCALE_PATHS=[german], LANGUAGES=available_languages(german))
+
+    with languages, translation.override("de"):
+        assert translate_stored(stored) == shown
+
+
+def test_the_list_of_stored_messages_is_current() -> None:
+    """Otherwise: python -m tests.translation.stored_messages."""
+    assert list(MESSAGES) == find_messages()
 
 
 def test_the_reason_of_a_conflict_is_translated(german: Path) -> None:

@@ -22,6 +22,8 @@ def test_no_text_is_outside_translation(template: Path) -> None:
         ("{% blocktranslate %}<b>Hello</b>{% endblocktranslate %}", []),
         ('<p translate="no">Hello</p><code>select it</code>', []),
         ("<p>Pegboard, 12 ms</p>", []),
+        ("<p>{{ finding.told }}</p>", ["finding.told"]),
+        ("<p>{{ defect.reason|translated }} {{ form.data.message|default:'' }}</p>", []),
     ],
 )
 def test_texts_outside_are_found(tmp_path: Path, source: str, found: list[str]) -> None:

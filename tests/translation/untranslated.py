@@ -1,5 +1,7 @@
 """Texts of templates outside translation: `python -m tests.translation.untranslated [folder]`.
 
+Among them are variables with texts that are stored in English.
+
 Elements with `translate="no"`, as HTML has it, and elements of code are left as they are.
 """
 
@@ -52,6 +54,11 @@ VOID = frozenset(
         "wbr",
     ]
 )
+# Attributes with a text that is stored in English, and the filters that translate one.
+STORED = re.compile(r"(?P<what>[\w.]+\.(?:told|message|reason))\b(?P<filters>.*)")
+TRANSLATING = ("|translated", "|call_message", "|call_reason", "|problem_label")
+# What a person wrote, and what is translated as it is made.
+OWN_WORDS = frozenset(["form.data.message", "proposal.reason", "selection.reason", "turn.message"])
 # A literal argument of a tag that looks like a sentence: a capital first, or two words.
 LITERAL = re.compile(r"""(?<!_\()=(["'])((?:(?!\1).)*)\1""")
 SENTENCE = re.compile(r"^[A-Z][a-z]|[a-z]{2,} [a-z]{2,}")
@@ -74,7 +81,7 @@ def untranslated(template: Path) -> list[Finding]:
     source = template.read_text()
     reader = _Reader()
     reader.feed(_without_tags(source))
-    found = [*reader.found, *_literal_arguments(source)]
+    found = [*reader.found, *_literal_arguments(source), *_stored_texts(source)]
     return [Finding(template, line, text) for line, text in sorted(found)]
 
 
@@ -97,6 +104,15 @@ def _without_tags(source: str) -> str:
 
 def _raw_lines(token: Token) -> int:
     return token.contents.count("\n")
+
+
+def _stored_texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield variables with a stored text that no filter translates."""
+    for token in Lexer(source).tokenize():
+        if token.token_type is not TokenType.VAR or not (known := STORED.match(token.contents)):
+            continue
+        if known["what"] not in OWN_WORDS and not known["filters"].startswith(TRANSLATING):
+            yield token.lineno or 0, token.contents
 
 
 def _literal_arguments(source: str) -> Iterator[tuple[int, str]]:
