@@ -57,7 +57,7 @@ class NeedsApprovalError(NotFoundError):
         super().__init__(asked, ())
         self.args = (
             f"'{asked}' has changed since it was approved. Nobody can use it until an "
-            "admin has reviewed it.",
+            "admin has reviewed it (needs_approval).",
         )
 
 
