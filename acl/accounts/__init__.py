@@ -3,8 +3,10 @@
 __all__ = [
     "adapters",
     "backends",
+    "groups",
     "invitations",
     "lockout",
+    "member_lists",
     "oidc",
     "people",
     "service_accounts",

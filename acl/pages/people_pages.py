@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.models import Group, User
-from django.core.mail import EmailMessage
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -19,9 +16,10 @@ from acl.accounts.invitations import invite, list_open, withdraw
 from acl.accounts.people import PeopleRefused, list_people
 from acl.models import Invitation
 from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.pages.invitation_mails import send_invitation
 from acl.pages.people_forms import SHOWN, GroupForm, InviteForm, PeopleForm
 from acl.pages.staff_pages import admins_only
-from acl.platform.mail import send_later
+from acl.platform.mail import delivers_mail
 
 PER_PAGE = 50
 
@@ -164,11 +162,8 @@ def withdraw_invitation(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResponse:
-    link = request.build_absolute_uri(reverse("invitation", args=[raw]))
-    context = {"invitation": invitation, "link": link, "host": request.get_host()}
-    subject = render_to_string("account/email/invitation_subject.txt", context).strip()
-    body = render_to_string("account/email/invitation_message.txt", context)
-    send_later(EmailMessage(subject, body, to=[invitation.email]))
+    link = send_invitation(request, invitation, raw)
+    context = {"invitation": invitation, "link": link, "mailed": delivers_mail()}
     template = "people/invited.html"
     response = render_page(request, template, context, frame=frame_of(request))
     add_never_cache_headers(response)

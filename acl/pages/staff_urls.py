@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from acl.pages import audit_pages, key_pages, people_pages
+from acl.pages import audit_pages, key_pages, member_pages, people_pages
 
 urlpatterns = [
     path("people/", people_pages.people_list, name="people-list"),
@@ -22,6 +22,7 @@ urlpatterns = [
     path("people/<int:pk>/deactivate/", people_pages.deactivate, name="person-deactivate"),
     path("people/<int:pk>/reactivate/", people_pages.reactivate, name="person-reactivate"),
     path("people/<int:pk>/codes/off/", people_pages.codes_off, name="person-codes-off"),
+    path("access/groups/<int:pk>/people/", member_pages.add_members, name="group-people"),
     path("keys/", key_pages.keys, name="keys"),
     path("keys/new/", key_pages.new_key, name="key-new"),
     path("keys/<int:pk>/replace/", key_pages.replace_key, name="key-replace"),

@@ -11,12 +11,19 @@ from contextvars import copy_context
 from functools import cache, partial
 from smtplib import SMTPException
 
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.utils.translation import get_language, override
 
 logger = logging.getLogger(__name__)
+_UNDELIVERED = {f"django.core.mail.backends.{name}.EmailBackend" for name in ("console", "dummy")}
 Message = EmailMessage | Callable[[], EmailMessage]
+
+
+def delivers_mail() -> bool:
+    """Return False if mails are only printed or dropped, so that no page says that one was sent."""
+    return settings.EMAIL_BACKEND not in _UNDELIVERED
 
 
 def send_later(message: Message) -> None:

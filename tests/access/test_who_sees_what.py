@@ -61,6 +61,16 @@ OTHERS = {
     "api-capability-state",  # tests/runtime
     "api-own-capabilities",
 }
+OTHERS |= {  # tests/people/test_groups_api.py
+    "api-groups",
+    "api-group",
+    "api-group-deletion",
+    "api-group-members",
+    "api-group-member",
+    "api-people",
+    "api-person",
+    "api-invitations",
+}
 OTHERS |= {  # tests/installing/test_api.py
     "api-integration-confirm",  # tests/authority/test_confirmation.py
     "api-integration-network",  # tests/integrations/test_network_page.py

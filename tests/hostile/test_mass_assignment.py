@@ -49,6 +49,9 @@ TAKEN_ON_PURPOSE = {
         "scopes",
         "expires_at",
     },
+    "api/v1/groups": {"name"},
+    "api/v1/groups/<int:pk>": {"name"},
+    "api/v1/invitations": {"email", "groups", "role"},
     "api/v1/select": {
         "message",
         "user",

@@ -5,6 +5,7 @@ from django.urls import path
 from catalog.access.pages import (
     change_pages,
     explain_page,
+    group_change_pages,
     group_pages,
     matrix_page,
     request_pages,
@@ -18,7 +19,10 @@ urlpatterns = [
     path("access/changes/save/", change_pages.save, name="access-changes-save"),
     path("access/changes/undo/", change_pages.preview_undo, name="access-changes-undo"),
     path("access/groups/", group_pages.groups, name="access-groups"),
+    path("access/groups/new/", group_change_pages.new_group, name="access-group-new"),
     path("access/groups/<int:pk>/", group_pages.group, name="access-group"),
+    path("access/groups/<int:pk>/rename/", group_change_pages.rename, name="access-group-rename"),
+    path("access/groups/<int:pk>/delete/", group_change_pages.delete, name="access-group-delete"),
     path("access/groups/<int:pk>/give/", group_pages.give, name="access-give"),
     path("access/spaces/<int:pk>/", space_pages.space, name="access-space"),
     path("access/spaces/<int:pk>/warnings/", space_pages.warnings, name="access-warnings"),

@@ -1,0 +1,19 @@
+"""Mails with the links of invitations."""
+
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from acl.models import Invitation
+from acl.platform.mail import send_later
+
+
+def send_invitation(request: HttpRequest, invitation: Invitation, raw: str) -> str:
+    """Mail the link once the transaction is committed, and return it."""
+    link = request.build_absolute_uri(reverse("invitation", args=[raw]))
+    context = {"invitation": invitation, "link": link, "host": request.get_host()}
+    subject = render_to_string("account/email/invitation_subject.txt", context).strip()
+    body = render_to_string("account/email/invitation_message.txt", context)
+    send_later(EmailMessage(subject, body, to=[invitation.email]))
+    return link

@@ -1,0 +1,102 @@
+"""Pages that create, rename and delete groups."""
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from acl.accounts.groups import (
+    LONGEST_NAME,
+    GroupRefused,
+    create_group,
+    delete_group,
+    deletion_of,
+    rename_group,
+)
+from acl.pages.frame import PageRequest
+from acl.pages.staff_pages import admins_only, posted, render_access
+from catalog.access.pages.group_deletion_text import RULES_INSIDE, describe_rows
+from catalog.models import Rule
+
+_NAME_NEEDED = {"required": gettext_lazy("Enter a name.")}
+
+
+class NewGroupForm(forms.Form):
+    """Name and default of a new group."""
+
+    name = forms.CharField(max_length=LONGEST_NAME, error_messages=_NAME_NEEDED)
+    default = forms.ChoiceField(
+        choices=[
+            ("listed", gettext_lazy("Only what is granted to them")),
+            ("open", gettext_lazy("Every integration that is not restricted")),
+        ],
+        initial="listed",
+    )
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_group(request: PageRequest) -> HttpResponse:
+    """Show the form; POST creates the group and goes on to adding people."""
+    form = NewGroupForm(posted(request))
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            group = create_group(
+                by=request.user, name=data["name"], is_open=data["default"] == "open"
+            )
+        except GroupRefused as refused:
+            form.add_error("name", str(refused))
+        else:
+            said = _("Group %(name)s was created. Add its people next.") % {"name": group.name}
+            messages.success(request, said)
+            return redirect("group-people", group.pk)
+    status = 422 if form.errors else 200
+    return render_access(request, "new_group.html", {"form": form}, tab="groups", status=status)
+
+
+@admins_only
+@require_POST
+def rename(request: PageRequest, pk: int) -> HttpResponse:
+    """Rename the group, and return to its page."""
+    group = get_object_or_404(Group, pk=pk)
+    try:
+        renamed = rename_group(by=request.user, group=group, name=request.POST.get("name", ""))
+    except GroupRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, _("Group renamed to %(name)s.") % {"name": renamed.name})
+    return redirect("access-group", pk)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Show what goes with the group; POST with its name deletes it."""
+    group = get_object_or_404(Group, pk=pk)
+    refused = ""
+    if request.method == "POST":
+        refused = _delete(request, group)
+        if not refused:
+            messages.success(request, _("Group %(name)s was deleted.") % {"name": group.name})
+            return redirect("access-groups")
+    going, inside = deletion_of(group), Rule.objects.filter(space__group=group).count()
+    lines = describe_rows({**going.rows, RULES_INSIDE: inside})
+    context = {"group": group, "going": going, "lines": lines, "refused": refused}
+    status = 422 if refused else 200
+    return render_access(request, "delete_group.html", context, tab="groups", status=status)
+
+
+def _delete(request: PageRequest, group: Group) -> str:
+    """Delete the group, or return why not."""
+    if " ".join(request.POST.get("name", "").split()) != group.name:
+        return _("Enter the name of the group to delete it.")
+    try:
+        delete_group(by=request.user, group=group)
+    except GroupRefused as refused:
+        return str(refused)
+    return ""
