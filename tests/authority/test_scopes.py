@@ -163,7 +163,7 @@ def test_key_gets_no_operation_of_another_scope(keys: dict[str, Client]) -> None
         path = "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda m: PLACES.get(m[1], "x"), route)
         for scope, client in keys.items():
             answer = client.generic(method, path, "{}", "application/json")
-            refused = answer.status_code == 403 and b"needs a scope" in answer.content
+            refused = answer.status_code == 403 and b"lacks the scope" in answer.content
             if refused == (scope in needed):
                 wrong.append(f"{method} {route}: {scope}: {answer.status_code}")
 
