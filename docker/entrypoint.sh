@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a container does: set-up, web, worker, connections, beat, or any of manage.py's commands.
+# What a container does: set-up, web, worker, connections, beat, or any of manage.py's commands, such
+# as broker.
 # `healthy` says whether it does so.
 set -eu
 
@@ -51,7 +52,13 @@ add_password DATABASE_OWNER_URL database_owner_password
 add_password DATABASE_SUPERUSER_URL postgres_password
 add_password REDIS_URL redis_password
 
-for name in DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY; do
+# Sessions are the web's; the broker has nothing to do with the queue.
+case ${1:-web} in
+  broker) needed="DATABASE_URL PEGBOARD_ENCRYPTION_KEYS" ;;
+  worker | connections | beat | watch_capabilities) needed="DATABASE_URL REDIS_URL" ;;
+  *) needed="DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY" ;;
+esac
+for name in $needed; do
   eval "value=\${$name:-}"
   if [ -z "$value" ]; then
     echo "Pegboard cannot run: $name is not set." >&2

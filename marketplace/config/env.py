@@ -109,6 +109,26 @@ SETTINGS = (
         wrong=no_encryption_keys,
     ),
     Setting(
+        "PEGBOARD_BROKER",
+        "",
+        "Socket of the secrets broker (`manage.py broker`), which then alone needs the encryption "
+        "keys. Empty opens secrets in the process that needs them. `make run` sets it.",
+    ),
+    Setting(
+        "PEGBOARD_SEALING_KEY",
+        "",
+        "File with the public key that seals secrets, which the broker writes. Empty derives it "
+        "from the encryption keys.",
+    ),
+    Setting(
+        "PEGBOARD_BROKER_CONNECTIONS",
+        600,
+        "Different connections (an integration, for everyone or one person) that the broker opens "
+        "secrets for within a minute.",
+        10,
+        100_000,
+    ),
+    Setting(
         "PEGBOARD_AUDIT_ANCHOR",
         "",
         "Where to record the head of the audit log outside the database: the path of a "

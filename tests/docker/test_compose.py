@@ -15,7 +15,8 @@ from marketplace.operate.embedded.embedded_redis import ALLOWED_COMMANDS
 PROJECT = Path(__file__).parents[2]
 COMPOSE = PROJECT / "docker" / "compose.yaml"
 OUTGOING = COMPOSE.with_name("compose.outgoing.yaml")
-OURS = ["roles", "set-up", "web", "worker", "connections", "beat", "manifests", "backup"]
+OURS = ["roles", "set-up", "web", "worker", "broker", "connections", "beat", "manifests", "backup"]
+KEYS = {"pegboard_secret_key", "pegboard_encryption_keys"}
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_only_the_process_that_goes_out_gets_out(compose: dict[str, Any]) -> Non
         name for name, service in compose["services"].items() if set(service["networks"]) - inside
     }
 
-    assert inside == {"front", "data"}
+    assert inside == {"front", "data", "vault"}
     assert out == {"proxy", "connections"}
     assert "data" not in compose["services"]["proxy"]["networks"]
 
@@ -125,7 +126,13 @@ def test_volumes_are_where_they_are_needed(services: dict[str, Any]) -> None:
     volumes = {name: services[name]["volumes"] for name in OURS if "volumes" in services[name]}
 
     assert volumes == {
-        "connections": ["servers:/var/lib/pegboard/servers"],
+        "web": ["sealing:/var/lib/pegboard/sealing:ro"],
+        "broker": ["broker:/var/lib/pegboard/broker", "sealing:/var/lib/pegboard/sealing"],
+        "connections": [
+            "servers:/var/lib/pegboard/servers",
+            "broker:/var/lib/pegboard/broker",
+            "sealing:/var/lib/pegboard/sealing:ro",
+        ],
         "manifests": ["${CAPABILITIES_DIR:-../capabilities}:/app/capabilities:ro"],
         "backup": ["backups:/backups"],
     }
@@ -153,12 +160,29 @@ def test_each_service_has_only_the_passwords_that_it_needs(services: dict[str, A
         "roles": {"postgres_password", "database_owner_password", "database_password"},
         "set-up": serving | {"database_owner_password"},
         "backup": serving | {"database_owner_password"},
+        "broker": {"database_password"},
         **dict.fromkeys(["web", "worker", "connections", "beat", "manifests"], serving),
     }
-    for name in ("web", "worker", "connections", "beat", "manifests"):
+    for name in ("web", "worker", "broker", "connections", "beat", "manifests"):
         assert not {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"} & set(
             services[name]["environment"]
         )
+
+
+def test_keys_are_with_the_web_and_the_broker_alone(services: dict[str, Any]) -> None:
+    serving = [name for name in OURS if name not in {"roles", "set-up", "backup"}]
+
+    keys = {name: set(services[name]["secrets"]) & KEYS for name in serving}
+
+    assert {name: kept for name, kept in keys.items() if kept} == {
+        "web": {"pegboard_secret_key"},
+        "broker": {"pegboard_encryption_keys"},
+    }
+    assert services["broker"]["networks"] == ["vault"]
+    assert [name for name, one in services.items() if "vault" in one["networks"]] == [
+        "broker",
+        "postgres",
+    ]
 
 
 def test_redis_is_limited_as_the_embedded_one_is(services: dict[str, Any]) -> None:

@@ -31,6 +31,8 @@ NEEDED = {
     "REDIS_URL": "redis://127.0.0.1:1/0",
     "PEGBOARD_SECRET_KEY": "only-for-this-test",
 }
+KEYS = {"PEGBOARD_ENCRYPTION_KEYS": "x" * 43 + "="}
+WITHOUT_KEYS = ("worker", "connections", "beat")
 
 pytestmark = pytest.mark.processes
 
@@ -66,6 +68,7 @@ def test_missing_setting_is_one_sentence(name: str) -> None:
             "celery --app=marketplace.config.celery_servers worker --loglevel=INFO --queues=",
         ),
         (["beat"], "celery --app=marketplace.config.celery beat "),
+        (["broker"], "python manage.py broker"),
         (["set-up"], "python manage.py set_up --only=database"),
         (["watch_capabilities"], "python manage.py watch_capabilities"),
         (["createsuperuser", "--email=a b"], "python manage.py createsuperuser --email=a b"),
@@ -78,7 +81,7 @@ def test_word_decides_what_is_started(words: list[str], started: str, tmp_path: 
         program.write_text(f'#!/bin/sh\necho {name} "$@"\n')
         program.chmod(0o755)
 
-    answer = _run(*words, PATH=f"{tmp_path}:{os.environ['PATH']}", **NEEDED)
+    answer = _run(*words, PATH=f"{tmp_path}:{os.environ['PATH']}", **NEEDED, **KEYS)
 
     assert answer.stdout.startswith(started)
 
@@ -129,7 +132,10 @@ def test_roles_start_before_their_servers_and_stop_when_told(data: Path) -> None
     postgres, redis = EmbeddedPostgres(data, durable=False), EmbeddedRedis(data, durable=False)
     port = free_port()
     there = {"DATABASE_URL": postgres.url(), "REDIS_URL": redis.url, "PORT": str(port)}
-    roles = {role: _started(role, data, **NEEDED | there) for role in ROLES}
+    roles = {
+        role: _started(role, data, **NEEDED | there | dict.fromkeys(_keys_missing(role), ""))
+        for role in ROLES
+    }
     try:
         alive = _answer_of(f"http://127.0.0.1:{port}/livez", roles["web"])
         missing = _ready(port)
@@ -149,6 +155,10 @@ def test_roles_start_before_their_servers_and_stop_when_told(data: Path) -> None
     assert missing["ready"] is False
     assert {"database", "redis", "worker", "model"} <= set(missing["degraded"])
     assert codes == dict.fromkeys(ROLES, 0)
+
+
+def _keys_missing(role: str) -> list[str]:
+    return ["PEGBOARD_SECRET_KEY", *KEYS] if role in WITHOUT_KEYS else []
 
 
 def _started(role: str, data: Path, **environment: str) -> subprocess.Popen[bytes]:

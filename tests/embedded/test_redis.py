@@ -25,6 +25,13 @@ def test_celery_and_cache_reach_the_same_server(queue: EmbeddedRedis) -> None:
         assert client.llen("letters") == 1
 
 
+def test_scripts_of_celery_are_asked_for(queue: EmbeddedRedis) -> None:
+    with redis.Redis.from_url(queue.url) as client:
+        digest = client.script_load("return 1")
+
+        assert client.script_exists(digest) == [True]
+
+
 def test_queue_survives_kill_9(queue: EmbeddedRedis) -> None:
     with redis.Redis.from_url(queue.url) as client:
         client.rpush("letters", "hello")

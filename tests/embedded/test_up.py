@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,7 @@ def test_first_run_tells_each_step_and_the_way_in(run: Run) -> None:
         "Static files",
         "Database tables",
         "Starter collection",
+        "Broker",
         "Web",
         "Worker",
         "Connections",
@@ -140,6 +142,50 @@ def test_nobody_else_reads_what_is_in_the_data_folder(run: Run) -> None:
 
     assert open_to_others == []
     assert run.data.stat().st_mode & 0o777 == 0o711
+
+
+def test_process_that_talks_to_strangers_can_read_no_key(run: Run) -> None:
+    """Its environment, memory, open files, and every file and process that it sees."""
+    names = ("secret_key", "encryption_keys", "database_owner_password")
+    keys = [(run.data / name).read_text().strip().encode() for name in names]
+    run.wait_for_log("connections.log", " ready.")
+    process = _connections(run)
+    seen = Path(f"/proc/{process.pid}/root")
+    if (seen / run.data.relative_to("/") / "lock").exists():
+        pytest.skip("No cell can be made here, so that nothing is covered.")
+
+    files = [path for path in (seen / run.data.relative_to("/")).rglob("*") if path.is_file()]
+    files += (seen / "proc").glob("[0-9]*/environ")
+    told = {str(path): path.read_bytes() for path in files} | {"memory": _memory_of(process.pid)}
+
+    assert [name for name, text in told.items() if any(key in text for key in keys)] == []
+    # Found is what it has to hold.
+    password = (run.data / "database_password").read_text().strip().encode()
+    assert password in told["memory"]
+    assert any(path.endswith("sealing_key") for path in told)
+    opened = {str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()}
+    below = {path for path in opened if path.startswith(str(run.data))}
+    assert below == {str(run.data / "logs" / "connections.log")}
+    pids = {path.name for path in (seen / "proc").glob("[0-9]*")}
+    assert len(pids) < 10, "it sees other processes than its own"
+
+
+def test_broker_answers_nobody_who_was_not_started_by_the_supervisor(run: Run) -> None:
+    with socket.socket(socket.AF_UNIX) as channel:
+        channel.settimeout(PATIENCE)
+        channel.connect(str(run.data / "broker" / "socket"))
+
+        assert channel.recv(1) == b""
+
+
+def test_connections_log_has_no_errors(run: Run) -> None:
+    """Kombu asks Redis each second whether its script is there, and needs a right for that."""
+    run.wait_for_log("connections.log", " ready.")
+
+    log = (run.data / "logs" / "connections.log").read_text()
+
+    assert [line for line in log.splitlines() if '"level": "error"' in line] == []
+    assert "NOPERM" not in log
 
 
 def test_dead_worker_is_told_and_started_again(run: Run) -> None:
@@ -203,9 +249,33 @@ def test_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in answer
 
 
+def _connections(run: Run) -> psutil.Process:
+    (found,) = [
+        child
+        for child in run.descendants()
+        if "--queues=servers" in child.cmdline() and child.name() != "bwrap"
+    ]
+    return found
+
+
+def _memory_of(pid: int) -> bytes:
+    """Return what a process has in its readable memory."""
+    parts = []
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, mode = line.split()[:2]
+            start, end = (int(part, 16) for part in span.split("-"))
+            if mode.startswith("rw"):
+                memory.seek(start)
+                parts.append(memory.read(end - start))
+    return b"".join(parts)
+
+
 def _up(data: Path, port: int, told: Path, **environment: str) -> subprocess.Popen[bytes]:
     names = ("DATABASE_URL", "REDIS_URL", "PEGBOARD_SECRET_KEY")
     bare = {name: value for name, value in os.environ.items() if name not in names}
+    # Other tests do without cells.
+    bare["PEGBOARD_CELL"] = "preferred"
     with told.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - ours
             [sys.executable, PROJECT / "manage.py", "up", f"--port={port}"],

@@ -1,3 +1,10 @@
-"""Secrets of integrations: written by people, read by workers, never shown again."""
+"""Secrets of integrations: sealed by anyone here, opened by the secrets broker for a connection."""
 
-__all__ = ["encryption_keys", "personal_secrets", "sealed_values", "secret_store"]
+__all__ = [
+    "encryption_keys",
+    "envelope",
+    "personal_secrets",
+    "refusals",
+    "sealed_values",
+    "secret_store",
+]

@@ -1,16 +1,21 @@
 """Encryption keys of secrets, from the environment or a file in the data folder.
 
-Not Django's SECRET_KEY: that may change at any time and is known to every web process.
+Not Django's SECRET_KEY: that may change at any time and is known to every web process. Where a
+secrets broker runs, it alone has the keys, and the others have the public half of the newest.
 """
 
 import os
 from pathlib import Path
 
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from catalog.servers.secrets.envelope import public_text
+
 FILE = "encryption_keys"
+# Below the data folder; `manage.py up` keeps the broker's socket there, too.
+BROKER_FOLDER, SEALING_KEY_FILE = "broker", "sealing_key"
 
 
 class SecretUnavailableError(Exception):
@@ -19,19 +24,40 @@ class SecretUnavailableError(Exception):
     code = "secret_unavailable"
 
 
-def cipher() -> MultiFernet:
-    """Return a cipher that encrypts with the first key and decrypts with any."""
+def opening_keys() -> tuple[str, ...]:
+    """Return all keys, newest first; SecretUnavailableError if there are none, or invalid ones."""
     keys = known_keys()
     if not keys:
         raise SecretUnavailableError(
             _("There is no encryption key for secrets. Set PEGBOARD_ENCRYPTION_KEYS.")
         )
     try:
-        return MultiFernet([Fernet(key) for key in keys])
+        for key in keys:
+            Fernet(key)
     except ValueError:
         raise SecretUnavailableError(
             _("An encryption key is invalid. Keys are 32 bytes in URL-safe base64.")
         ) from None
+    return keys
+
+
+def sealing_key() -> str:
+    """Return the public half of the newest key, from the broker's file or derived here."""
+    if not settings.PEGBOARD_SEALING_KEY:
+        return public_text(opening_keys()[0])
+    try:
+        return Path(settings.PEGBOARD_SEALING_KEY).read_text().strip()
+    except OSError:
+        raise SecretUnavailableError(
+            _("The sealing key cannot be read. The secrets broker writes it when it starts.")
+        ) from None
+
+
+def publish_sealing_key(file: Path, key: str) -> None:
+    """Write the public half of a key for the processes that only seal."""
+    draft = file.with_suffix(".new")
+    draft.write_text(public_text(key) + "\n")
+    draft.replace(file)
 
 
 def known_keys() -> tuple[str, ...]:
@@ -53,6 +79,9 @@ def add_key(file: Path) -> None:
     with os.fdopen(descriptor, "w") as written:
         written.write("\n".join([Fernet.generate_key().decode(), *_keys_in(file)]) + "\n")
     draft.replace(file)
+    # From here on secrets are sealed by the new key, whichever process does it.
+    if (published := file.parent / BROKER_FOLDER / SEALING_KEY_FILE).exists():
+        publish_sealing_key(published, _keys_in(file)[0])
 
 
 def keep_first_key(file: Path) -> None:

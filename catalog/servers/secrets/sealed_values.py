@@ -1,16 +1,27 @@
 """Encryption of secrets, bound to their row, and their re-encryption with the newest key."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cryptography.fernet import InvalidToken
+from django.conf import settings
 from django.db.models import Model, QuerySet
-from django.utils.translation import gettext as _
 
 from catalog.models import Integration, OAuthRevocation, Secret
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, cipher
+from catalog.servers.secrets.broker_client import ask_broker
+from catalog.servers.secrets.encryption_keys import (
+    opening_keys,
+    sealing_key,
+)
+from catalog.servers.secrets.envelope import (
+    CannotOpenError,
+    OtherPurposeError,
+    close_envelope,
+    open_envelope,
+    open_value,
+    seal_value,
+)
+from catalog.servers.secrets.refusals import Refusal, SealedValue, refused
 
 # Columns of long-lived sealed bytes, each with the attribute that holds its purpose.
 _SEALED: tuple[tuple[type[Model], str, str], ...] = (
@@ -22,20 +33,12 @@ _SEALED: tuple[tuple[type[Model], str, str], ...] = (
 
 def seal(value: str, *, purpose: str) -> bytes:
     """Encrypt a value for one purpose: moved to another row, it does not decrypt."""
-    return cipher().encrypt(json.dumps([purpose, value]).encode())
+    return seal_value(value, purpose=purpose, public=sealing_key())
 
 
 def unseal(sealed: bytes, *, purpose: str) -> str:
     """Decrypt a value sealed for this purpose, or raise SecretUnavailableError."""
-    try:
-        stored_purpose, value = json.loads(cipher().decrypt(sealed))
-    except InvalidToken:
-        raise SecretUnavailableError(
-            _("A secret was encrypted with a key that no longer exists. Set it again.")
-        ) from None
-    if stored_purpose != purpose:
-        raise SecretUnavailableError(_("A secret was encrypted for another use. Set it again."))
-    return str(value)
+    return _unseal_all([SealedValue(purpose, sealed)])[0]
 
 
 def values_for(integration: Integration, *, user_id: int | None = None) -> dict[str, str]:
@@ -43,8 +46,23 @@ def values_for(integration: Integration, *, user_id: int | None = None) -> dict[
 
     One secret that cannot be decrypted fails all: half a set of credentials is never sent.
     """
-    rows = Secret.objects.for_use(integration, user_id=user_id)
-    return {row.name: unseal(bytes(row.sealed), purpose=row.purpose) for row in rows}
+    rows = list(Secret.objects.for_use(integration, user_id=user_id))
+    opened = _unseal_all([SealedValue(row.purpose, bytes(row.sealed)) for row in rows])
+    return {row.name: value for row, value in zip(rows, opened, strict=True)}
+
+
+def _unseal_all(sealed: Sequence[SealedValue]) -> list[str]:
+    if not sealed:
+        return []
+    if settings.PEGBOARD_BROKER:
+        return ask_broker(sealed)
+    keys = opening_keys()
+    try:
+        return [open_value(one.sealed, purpose=one.purpose, keys=keys) for one in sealed]
+    except CannotOpenError:
+        raise refused(Refusal.NO_KEY) from None
+    except OtherPurposeError:
+        raise refused(Refusal.OTHER_USE) from None
 
 
 @dataclass(slots=True)
@@ -60,12 +78,13 @@ def rotate_secrets(
 ) -> RotationReport:
     """Re-encrypt every secret with the first key."""
     rotated = RotationReport(0, [])
-    keys, total = cipher(), sum(_with_sealed(model, field).count() for model, field, _ in _SEALED)
+    keys, public = opening_keys(), sealing_key()
+    total = sum(_with_sealed(model, field).count() for model, field, _ in _SEALED)
     for done, (row, field, purpose) in enumerate(_iterate_sealed(), start=1):
         sealed = bytes(getattr(row, field))
         try:
-            again = keys.rotate(sealed)
-        except InvalidToken:
+            again = close_envelope(open_envelope(sealed, keys), public)
+        except CannotOpenError:
             rotated.lost.append(getattr(row, purpose))
         else:
             # Compare-and-set: a secret changed meanwhile was encrypted with the newest key already.

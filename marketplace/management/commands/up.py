@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,12 +13,19 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from catalog.servers.cell.cell_announcement import look
-from catalog.servers.secrets.encryption_keys import add_key, key_file
+from catalog.servers.secrets.encryption_keys import SEALING_KEY_FILE, add_key, key_file
 from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.data_folder import Lock, open_data_folder, read_or_create_key
+from marketplace.operate.embedded.data_folder import (
+    Lock,
+    open_broker_folder,
+    open_data_folder,
+    read_or_create_key,
+)
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.key_cover import cover_keys
 from marketplace.operate.embedded.pegboard_programs import (
+    Broker,
     Connections,
     Watcher,
     Web,
@@ -32,6 +40,14 @@ from marketplace.operate.embedded.supervisor import (
 )
 
 _OWNER_VARIABLES = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"}
+_OPENING_VARIABLES = {"PEGBOARD_ENCRYPTION_KEYS"}
+# What only web and worker need: they talk to nobody that the operator has not configured.
+_WEB_VARIABLES = {
+    "PEGBOARD_SECRET_KEY",
+    "PEGBOARD_OIDC_CLIENT_SECRET",
+    "PEGBOARD_EMAIL_URL",
+    "PEGBOARD_EMBEDDING_KEY",
+}
 
 
 class Command(BaseCommand):
@@ -84,18 +100,29 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         or _start_redis(supervisor, data),
     }
     set_up(setup_environment)
-    # Serving programs get only the application's own database role.
-    environment = {
-        name: value for name, value in setup_environment.items() if name not in _OWNER_VARIABLES
+    folder = open_broker_folder(data)
+    # Serving programs get only the application's own database role, and no encryption key.
+    opening = _without(setup_environment, _OWNER_VARIABLES) | {
+        "PEGBOARD_BROKER": str(folder / "socket"),
+        "PEGBOARD_SEALING_KEY": str(folder / SEALING_KEY_FILE),
     }
+    environment = _without(opening, _OPENING_VARIABLES)
+    supervisor.start(Broker(socket_path=folder / "socket", logs=data / "logs", environment=opening))
     supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
     supervisor.start(Worker(data=data, environment=environment))
-    supervisor.start(Connections(logs=data / "logs", environment=environment))
+    outgoing = _without(environment, _WEB_VARIABLES)
+    wrapper = cover_keys(data)
+    supervisor.start(Connections(logs=data / "logs", environment=outgoing, wrapper=wrapper))
     supervisor.start(Watcher(logs=data / "logs", environment=environment))
     if words := look().words:
         supervisor.say(f"\n{words}")
     supervisor.say(f"\nPegboard runs on http://localhost:{port}/ and Ctrl-C stops it.")
     supervisor.watch()
+
+
+def _without(environment: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """Return an environment without some variables."""
+    return {name: value for name, value in environment.items() if name not in names}
 
 
 def _configured_database() -> dict[str, str]:

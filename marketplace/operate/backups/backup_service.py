@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -17,7 +16,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from acl.audit.recorder import record
 from acl.platform.redis_circuit import attempt
 from catalog.models import Secret
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, known_keys
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError, opening_keys
+from catalog.servers.secrets.envelope import CannotOpenError, open_envelope
 from marketplace.operate.backups import postgres_programs
 from marketplace.operate.backups.backup_archive import check_archive, read_dump, write_archive
 from marketplace.operate.backups.database_swap import (
@@ -218,20 +218,20 @@ def missing_keys(needed: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in needed.items() if name and name not in here}
 
 
-def _find_key(sealed: bytes, keys: dict[str, Fernet]) -> str:
+def _find_key(sealed: bytes, keys: dict[str, str]) -> str:
     for fingerprint, key in keys.items():
         try:
-            key.decrypt(sealed)
-        except InvalidToken:
+            open_envelope(sealed, [key])
+        except CannotOpenError:
             continue
         return fingerprint
     return NO_KEY
 
 
-def _keys_by_fingerprint() -> dict[str, Fernet]:
+def _keys_by_fingerprint() -> dict[str, str]:
     try:
-        return {_fingerprint(key): Fernet(key) for key in known_keys()}
-    except (SecretUnavailableError, ValueError):
+        return {_fingerprint(key): key for key in opening_keys()}
+    except SecretUnavailableError:
         return {}
 
 

@@ -7,6 +7,7 @@ __all__ = [
     "embedded_redis",
     "first_setup",
     "gunicorn_config",
+    "key_cover",
     "pegboard_programs",
     "supervisor",
 ]

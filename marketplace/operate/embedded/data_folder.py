@@ -19,6 +19,7 @@ from marketplace.operate.roles.role_names import APP, OWNER
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]{1,85}")
 _FILES = {APP: "database_password", OWNER: "database_owner_password"}
 _REDIS = "redis_password"
+_BROKER = "broker"
 
 
 def run_folder(data: Path) -> Path:
@@ -53,6 +54,21 @@ def open_data_folder(data: Path) -> None:
             f"The data folder {data} cannot be written ({problem.strerror}): "
             "set PEGBOARD_DATA_DIR to another folder."
         ) from problem
+
+
+def open_broker_folder(data: Path) -> Path:
+    """Create the folder of the secrets broker's socket and public key, for its owner only.
+
+    A socket's path must be short: the folder is in /tmp, as the servers' own, if it is not.
+    """
+    folder = data.resolve() / _BROKER
+    if not _SAFE_PATH.fullmatch(str(folder)):
+        folder = run_folder(data).with_name(f"{run_folder(data).name}-broker")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        raise CannotRun(f"{folder} belongs to another account: remove it.")
+    folder.chmod(0o700)
+    return folder
 
 
 def _close_files(data: Path) -> None:

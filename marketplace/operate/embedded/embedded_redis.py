@@ -37,8 +37,10 @@ _SETTINGS = {
     "loglevel": "notice",
 }
 # No commands that change or empty the server, or look at other clients. kombu needs INFO. Scripts
-# may be loaded, but not listed or removed.
-ALLOWED_COMMANDS = "+@all -@admin -@dangerous -script -function -fcall +info +script|load"
+# may be loaded and asked for by their digest, but not listed or removed.
+ALLOWED_COMMANDS = (
+    "+@all -@admin -@dangerous -script -function -fcall +info +script|load +script|exists"
+)
 
 
 class EmbeddedRedis:

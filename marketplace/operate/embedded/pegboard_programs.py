@@ -1,4 +1,4 @@
-"""Pegboard's own programs: web server, two workers, and the manifest watcher."""
+"""Pegboard's own programs: secrets broker, web server, two workers, and the manifest watcher."""
 
 import errno
 import os
@@ -7,10 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.child_processes import start_child, stop_child, wait_until
+from marketplace.operate.embedded.key_cover import innermost
 
 # Longer than gunicorn's graceful timeout of 30 s (gunicorn_config.py).
 STOP_SECONDS = 35
@@ -26,11 +30,12 @@ class Program:
         *,
         log: Path,
         environment: Mapping[str, str],
+        wrapper: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
-        self._command = [sys.executable, "-m", *arguments]
+        self._command = [*wrapper, sys.executable, "-m", *arguments]
         self._environment = environment
 
     def start(self) -> None:
@@ -46,6 +51,24 @@ class Program:
     def is_ready(self) -> bool:
         """Return True if the program does its work."""
         return True
+
+
+class Broker(Program):
+    """The secrets broker: alone it has the encryption keys."""
+
+    def __init__(self, *, socket_path: Path, logs: Path, environment: Mapping[str, str]) -> None:
+        self._socket = socket_path
+        arguments = ["django", "broker", f"--supervisor={os.getpid()}"]
+        super().__init__("Broker", arguments, log=logs / "broker.log", environment=environment)
+
+    def start(self) -> None:
+        """Start the broker and wait for its socket."""
+        self._socket.unlink(missing_ok=True)  # of one that was killed
+        super().start()
+
+    def is_ready(self) -> bool:
+        """Return True if the broker listens."""
+        return self._socket.exists()
 
 
 class Web(Program):
@@ -92,9 +115,14 @@ class Worker(Program):
 
 
 class Connections(Program):
-    """Celery with threads: the process that keeps connections to MCP servers."""
+    """Celery with threads: the process that keeps connections to MCP servers.
 
-    def __init__(self, *, logs: Path, environment: Mapping[str, str]) -> None:
+    `wrapper` runs it where Pegboard's keys cannot be read.
+    """
+
+    def __init__(
+        self, *, logs: Path, environment: Mapping[str, str], wrapper: Sequence[str] = ()
+    ) -> None:
         arguments = [
             "celery",
             "--app=marketplace.config.celery_servers",
@@ -108,7 +136,18 @@ class Connections(Program):
             "--loglevel=INFO",
         ]
         log = logs / "connections.log"
-        super().__init__("Connections", arguments, log=log, environment=environment)
+        super().__init__(
+            "Connections", arguments, log=log, environment=environment, wrapper=wrapper
+        )
+
+    def stop(self) -> None:
+        """Let calls end: bubblewrap itself would pass on no signal, and kill."""
+        inner = innermost(self.process.pid) if self.process is not None else None
+        if inner is not None and self.process is not None and inner.pid != self.process.pid:
+            with suppress(psutil.Error):
+                inner.terminate()
+                inner.wait(STOP_SECONDS)
+        super().stop()
 
 
 class Watcher(Program):

@@ -1,0 +1,45 @@
+"""`manage.py broker`: the process that alone has the encryption keys."""
+
+import ctypes
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from catalog.servers.secrets.encryption_keys import (
+    SecretUnavailableError,
+    opening_keys,
+    publish_sealing_key,
+)
+from marketplace.operate.secret_broker.broker_server import serve
+
+_PR_SET_DUMPABLE = 4
+
+
+class Command(BaseCommand):
+    help = "Open secrets for the process that keeps connections, at the socket PEGBOARD_BROKER."
+    requires_system_checks: list[str] = []  # it starts before the database is migrated
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--supervisor", type=int, help="answer only processes started by this")
+
+    def handle(self, *args: Any, supervisor: int | None, **options: Any) -> None:
+        if not settings.PEGBOARD_BROKER:
+            raise CommandError("Set PEGBOARD_BROKER to the path of the broker's socket.")
+        _hide_memory()
+        try:
+            newest = opening_keys()[0]
+        except SecretUnavailableError as problem:
+            raise CommandError(str(problem)) from problem
+        if settings.PEGBOARD_SEALING_KEY:
+            publish_sealing_key(Path(settings.PEGBOARD_SEALING_KEY), newest)
+        serve(Path(settings.PEGBOARD_BROKER), supervisor=supervisor)
+
+
+def _hide_memory() -> None:
+    """Keep other processes of the same user out of our memory and environment."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

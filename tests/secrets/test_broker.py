@@ -1,0 +1,242 @@
+"""The secrets broker: who it answers, what it opens now, and how much."""
+
+import os
+import socket
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn, Secret
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError, publish_sealing_key
+from catalog.servers.secrets.refusals import SealedValue
+from catalog.servers.secrets.sealed_values import seal, unseal, values_for
+from discovery.models import Call
+from marketplace.models import Installation
+from marketplace.operate.secret_broker import broker_server
+from marketplace.operate.secret_broker.broker_server import SecretBroker
+from marketplace.operate.secret_broker.open_permission import may_open
+from marketplace.operate.secret_broker.request_window import RequestWindow
+from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
+
+KEY = Fernet.generate_key().decode()
+PURPOSE = "1/all/TOKEN"
+
+
+@pytest.fixture
+def start(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., SecretBroker]]:
+    """Starts a broker; this process has the public half of its key only."""
+    settings.PEGBOARD_BROKER = str(tmp_path / "socket")
+    settings.PEGBOARD_SEALING_KEY = str(tmp_path / "sealing_key")
+    settings.PEGBOARD_ENCRYPTION_KEYS, settings.PEGBOARD_DATA_DIR = (), tmp_path
+    publish_sealing_key(tmp_path / "sealing_key", KEY)
+    started: list[SecretBroker] = []
+
+    def start_broker(*, supervisor: int | None = None) -> SecretBroker:
+        broker = SecretBroker(tmp_path / "socket", supervisor=supervisor)
+        started.append(broker)
+        threading.Thread(target=broker.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return broker
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(broker_server, "may_open", lambda purpose: purpose != "9/all/TOKEN")
+        patch.setattr(broker_server, "opening_keys", lambda: (KEY,))
+        yield start_broker
+    for broker in started:
+        broker.shutdown()
+        broker.server_close()
+
+
+@pytest.mark.parametrize("supervisor", [None, os.getppid()])
+def test_process_without_keys_seals_and_has_the_broker_open(
+    start: Callable[..., SecretBroker], supervisor: int | None
+) -> None:
+    start(supervisor=supervisor)
+
+    sealed = seal("päss\nword", purpose=PURPOSE)
+
+    assert unseal(sealed, purpose=PURPOSE) == "päss\nword"
+
+
+def test_it_answers_no_process_that_the_supervisor_did_not_start(
+    start: Callable[..., SecretBroker],
+) -> None:
+    start(supervisor=os.getpid())  # our parent is another one
+
+    with pytest.raises(SecretUnavailableError, match="does not respond"):
+        unseal(seal("x", purpose=PURPOSE), purpose=PURPOSE)
+
+
+def test_what_nothing_needs_or_nobody_can_read_stays_closed(
+    start: Callable[..., SecretBroker],
+) -> None:
+    start()
+    other = Fernet(Fernet.generate_key()).encrypt(b"[]")
+
+    for sealed, purpose, words in (
+        (seal("x", purpose="9/all/TOKEN"), "9/all/TOKEN", "no call or connection"),
+        (seal("x", purpose="2/all/TOKEN"), PURPOSE, "for another use"),
+        (other, PURPOSE, "no longer exists"),
+    ):
+        with pytest.raises(SecretUnavailableError, match=words):
+            unseal(sealed, purpose=purpose)
+
+
+def test_many_connections_in_a_minute_are_refused(
+    start: Callable[..., SecretBroker], settings: Settings
+) -> None:
+    settings.PEGBOARD_BROKER_CONNECTIONS = 2
+    start()
+
+    for number in (1, 2, 1, 2):
+        purpose = f"{number}/all/TOKEN"
+        assert unseal(seal("x", purpose=purpose), purpose=purpose) == "x"
+    with pytest.raises(SecretUnavailableError, match="too many"):
+        unseal(seal("x", purpose="3/all/TOKEN"), purpose="3/all/TOKEN")
+
+
+def test_nonsense_is_refused_and_the_next_question_is_answered(
+    start: Callable[..., SecretBroker],
+) -> None:
+    broker = start()
+    noise = ["{}", "[]", "x", '{"open": [{}]}', '{"open": [{"purpose": "1", "sealed": "?"}]}']
+
+    for line in noise:
+        assert "refusal" in _ask(broker, line)
+    good = b64encode(seal("x", purpose=PURPOSE)).decode()
+    question = f'{{"open": [{{"purpose": "{PURPOSE}", "sealed": "{good}"}}]}}'
+    assert _ask(broker, question) == '{"values": ["x"]}\n'
+
+
+def _ask(broker: SecretBroker, line: str) -> str:
+    with socket.socket(socket.AF_UNIX) as channel:
+        channel.settimeout(10)
+        channel.connect(str(broker.server_address))
+        with channel.makefile("rw") as stream:
+            stream.write(f"{line}\n")
+            stream.flush()
+            return stream.readline()
+
+
+def test_no_broker_is_an_error_in_words(
+    start: Callable[..., SecretBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalog.servers.secrets.broker_client._RECONNECT_SECONDS", 0)
+
+    with pytest.raises(SecretUnavailableError, match="does not respond"):
+        unseal(seal("x", purpose=PURPOSE), purpose=PURPOSE)
+
+
+def test_a_minute_later_others_have_their_turn() -> None:
+    clock = [0.0]
+    window = RequestWindow(1, now=lambda: clock[0])
+
+    told = [window.admit("a"), window.admit("a"), window.admit("b")]
+    clock[0] = 61.0
+
+    assert [*told, window.admit("b")] == [(True, True), (True, False), (False, False), (True, True)]
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return UserFactory.create(username="alice")
+
+
+@pytest.fixture
+def mail(db: None) -> Integration:
+    return IntegrationFactory.create(slug="mail", own_secrets=True)
+
+
+def test_shared_secrets_open_for_what_is_enabled_or_being_installed(mail: Integration) -> None:
+    purpose = Secret(integration=mail, name="TOKEN").purpose
+    rows = Integration.objects.filter(pk=mail.pk)
+
+    told = [may_open(purpose)]
+    rows.update(enabled=False)
+    told.append(may_open(purpose))
+    Installation.objects.create(integration=mail, state=Installation.State.CONNECTING)
+    told.append(may_open(purpose))
+    rows.update(unconfirmed=True)
+    told.append(may_open(purpose))
+
+    assert told == [True, False, True, False]
+    assert not may_open("999999/all/TOKEN")
+
+
+def test_personal_secrets_open_during_their_owners_calls(mail: Integration, alice: User) -> None:
+    bob = UserFactory.create(username="bob")
+    group = alice.groups.create(name="Support")
+    call = waiting_call(alice, group, CapabilityFactory.create(integration=mail), "hi")
+    Call.objects.update(needs_approval=False)
+    purpose = Secret(integration=mail, user=alice, name="TOKEN").purpose
+
+    def told(**changes: object) -> bool:
+        Call.objects.filter(pk=call.pk).update(**changes)
+        return may_open(purpose)
+
+    assert not told()
+    assert told(state=Call.State.RUNNING)
+    assert not may_open(Secret(integration=mail, user=bob, name="TOKEN").purpose)
+    assert not may_open(Secret(integration_id=mail.pk + 1, user=alice, name="TOKEN").purpose)
+    assert not told(state=Call.State.WAITING)
+    assert told(state=Call.State.QUEUED)
+    Integration.objects.update(own_secrets=False)
+    assert not may_open(purpose)
+
+
+def test_personal_tokens_open_also_for_their_renewal(mail: Integration, alice: User) -> None:
+    purpose = Secret(integration=mail, user=alice, name="oauth:token").purpose
+    account = OAuthConnection.objects.create(
+        integration=mail, user=alice, can_refresh=True, expires_at=timezone.now()
+    )
+
+    told = [may_open(purpose), may_open(purpose.replace("oauth:token", "TOKEN"))]
+    account.expires_at = timezone.now() + timedelta(hours=1)
+    account.save()
+
+    assert [*told, may_open(purpose)] == [True, False, False]
+
+
+def test_codes_open_while_a_sign_in_finishes_and_old_tokens_to_be_revoked(
+    mail: Integration, alice: User
+) -> None:
+    begun = OAuthSignIn.objects.create(integration=mail, by=alice, ticket_digest="x")
+
+    told = [may_open(begun.purpose)]
+    OAuthSignIn.objects.update(state=OAuthSignIn.State.FINISHING)
+    told.append(may_open(begun.purpose))
+    gone = f"{mail.pk + 1}/{alice.pk}/oauth:token"
+    told.append(may_open(gone))
+    OAuthRevocation.objects.create(endpoint="https://a.example/", token_purpose=gone)
+    told.append(may_open(gone))
+
+    assert told == [False, True, False, True]
+    assert not any(map(may_open, ["", "1", "1/2", "sign-in/1", "1/all/", "x/all/TOKEN"]))
+
+
+@pytest.mark.django_db
+def test_secrets_of_a_connection_are_asked_for_at_once(
+    mail: Integration, start: Callable[..., SecretBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TOKEN", "PASSWORD"):
+        row = Secret(integration=mail, name=name)
+        row.sealed = seal(name.lower(), purpose=row.purpose)
+        row.save()
+    broker = start()
+    asked: list[int] = []
+
+    def count(values: Sequence[SealedValue]) -> dict[str, object]:
+        asked.append(len(values))
+        return {"values": ["a", "b"]}
+
+    monkeypatch.setattr(broker, "open_all", count)
+
+    assert values_for(mail) == {"PASSWORD": "a", "TOKEN": "b"}
+    assert asked == [2]
