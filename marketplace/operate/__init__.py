@@ -1,3 +1,11 @@
-"""Running Pegboard: its embedded servers, backups, database roles, tracing, the audit anchor."""
+"""Running Pegboard: embedded servers, secrets broker, backups, roles, tracing, audit anchor."""
 
-__all__ = ["audit_anchor", "backups", "embedded", "pause", "roles", "telemetry"]
+__all__ = [
+    "audit_anchor",
+    "backups",
+    "embedded",
+    "pause",
+    "roles",
+    "secret_broker",
+    "telemetry",
+]

@@ -186,6 +186,7 @@ COMMANDS = {
     "prepare_database": "changes our own tables",
     "set_up": "starts our own servers",
     "up": "starts our own servers",
+    "broker": "answers at our own socket",
 }
 
 Queue = list[tuple[str, tuple[Any, ...]]]

@@ -145,7 +145,7 @@ def test_nobody_else_reads_what_is_in_the_data_folder(run: Run) -> None:
 
 
 def test_process_that_talks_to_strangers_can_read_no_key(run: Run) -> None:
-    """Its environment, memory, open files, and every file and process that it sees."""
+    """Search its environment, memory, open files, and all files and processes that it sees."""
     names = ("secret_key", "encryption_keys", "database_owner_password")
     keys = [(run.data / name).read_text().strip().encode() for name in names]
     run.wait_for_log("connections.log", " ready.")

@@ -17,7 +17,7 @@ class SealedValue:
 
 
 class Refusal(StrEnum):
-    """Why a value stays closed."""
+    """A reason for which a value is not opened."""
 
     NO_KEY = "no_key"
     OTHER_USE = "other_use"

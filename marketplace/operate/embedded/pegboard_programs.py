@@ -141,7 +141,7 @@ class Connections(Program):
         )
 
     def stop(self) -> None:
-        """Let calls end: bubblewrap itself would pass on no signal, and kill."""
+        """Stop the process inside first: bubblewrap passes on no signal, and would kill it."""
         inner = innermost(self.process.pid) if self.process is not None else None
         if inner is not None and self.process is not None and inner.pid != self.process.pid:
             with suppress(psutil.Error):
