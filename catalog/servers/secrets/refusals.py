@@ -17,7 +17,7 @@ class SealedValue:
 
 
 class Refusal(StrEnum):
-    """A reason for which a value is not opened."""
+    """Reasons to refuse a value."""
 
     NO_KEY = "no_key"
     OTHER_USE = "other_use"
