@@ -99,7 +99,7 @@ def test_wrong_or_missing_key_is_an_error(
         assert problem.value.code == "secret_unavailable"
         assert CANARY not in str(problem.value)
     settings.PEGBOARD_ENCRYPTION_KEYS = (NEW,)
-    with pytest.raises(CommandError, match="1 secrets have no key any more"):
+    with pytest.raises(CommandError, match="1 secrets no longer have a key"):
         call_command("rotate_secrets", verbosity=0, stdout=StringIO())
 
 
