@@ -1,6 +1,7 @@
 """OpenAPI descriptions of answers, from the dataclasses that write them (`answer_model`)."""
 
 from dataclasses import is_dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 from uuid import UUID
@@ -15,6 +16,7 @@ _PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
     float: serializers.FloatField,
     bool: serializers.BooleanField,
     UUID: serializers.UUIDField,
+    datetime: serializers.DateTimeField,
     Any: serializers.JSONField,
 }
 

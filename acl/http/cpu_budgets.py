@@ -1,9 +1,10 @@
 """Budgets of CPU time: milliseconds a minute for each key, person and address.
 
 Requests differ in cost by a factor of a thousand, so counting them protects nobody. Every request
-is measured by the CPU time of its thread, which is charged after the answer; whoever has used the
-budget up is refused before any work. An address pays only for requests that show neither a valid
-key nor a session. Not counted: Postgres, the workers, and threads of the embedding model.
+is measured by the CPU time of its thread, which is charged after the answer. Whoever has used the
+budget up is refused: by pages before anything else, by the API once it knows whose key it is. An
+address pays only for requests that show neither a valid key nor a session. Not counted: Postgres,
+the workers, and threads of the embedding model.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -2,7 +2,8 @@
 
 `decision` compares rules in Python by it, `precedence_sql` writes the parts of the statements from
 it, and docs/access.md shows it. To change how rules resolve, change it here, then the worked cases
-in `tests/access/worked_cases.py` and the oracle, which must not read this.
+in `tests/access/worked_cases.py` and the oracle, which must not read this. A criterion that no
+property here has also needs `decision` and `precedence_sql`.
 """
 
 from dataclasses import dataclass

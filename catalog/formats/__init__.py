@@ -1,4 +1,5 @@
-"""Readers of every file format, one module each; all of them return the same descriptors."""
+"""Readers of every file format, and the cleaning, naming and limits that they share. All of them
+return the same descriptors."""
 
 __all__ = [
     "categories",

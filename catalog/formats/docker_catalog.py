@@ -17,6 +17,8 @@ from catalog.formats.remote_server import (
 from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
 
+OF_SERVERS = True
+
 FILE_NAME = "server.yaml"
 TOOLS_FILE = "tools.json"
 

@@ -9,6 +9,8 @@ from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.side_effects import side_effect_declared
 
+OF_SERVERS = False
+
 
 def recognises(value: Any) -> bool:
     """Return True for a mapping with a list under `extensions`."""

@@ -1,4 +1,4 @@
-"""Launch commands of packages, built from registry data. They are shown here, never run."""
+"""Launch commands of packages, as an admin sees and confirms them. Nothing is run here."""
 
 import re
 

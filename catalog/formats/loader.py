@@ -32,7 +32,9 @@ from catalog.formats.source_folders import display_path, find_sources
 
 
 class SourceFormat(Protocol):
-    """A source format: detection and reading."""
+    """A source format: detection and reading. `OF_SERVERS`: its entries are servers."""
+
+    OF_SERVERS: bool
 
     def recognises(self, value: Any) -> bool: ...
 
@@ -52,7 +54,6 @@ FORMATS: tuple[SourceFormat, ...] = (
     plugins,
     tool,
 )
-_SERVERS: tuple[SourceFormat, ...] = (docker_catalog, toolhive, server_json, mcp_json, plugins)
 _EMPTY = "contains nothing to load"
 _UNKNOWN = "has no format that the catalogue reads"
 
@@ -124,6 +125,6 @@ def _read_value(document: Document, *, sole: bool) -> Loaded:
     if known is None:
         raise RefusedError(_UNKNOWN)
     # The admin's slug is for a single server; several files would all claim it.
-    if known in _SERVERS and not sole:
+    if known.OF_SERVERS and not sole:
         document.integration = None
     return known.read(document)

@@ -13,6 +13,8 @@ from catalog.formats.side_effects import side_effect_declared
 from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
 
+OF_SERVERS = False
+
 FILE_NAMES = ("CAPABILITY.yaml", "CAPABILITY.yml")
 SCHEMA_FILE = "schema.json"
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -16,6 +16,8 @@ from catalog.formats.remote_server import (
 )
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 
+OF_SERVERS = True
+
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
     {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}

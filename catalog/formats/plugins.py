@@ -9,6 +9,8 @@ from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.remote_server import read_web_address
 from catalog.formats.secret_redaction import redact_text
 
+OF_SERVERS = True
+
 _PLUGIN_KEYS = {
     "author",
     "keywords",

@@ -19,6 +19,8 @@ from catalog.formats.remote_server import (
 )
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 
+OF_SERVERS = True
+
 _META = "io.modelcontextprotocol.registry/official"
 
 

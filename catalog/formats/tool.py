@@ -17,6 +17,8 @@ from catalog.formats.schema_cleanup import read_schema, schema_from_arguments
 from catalog.formats.side_effects import side_effect_of_tool
 from catalog.formats.text_cleanup import clean_name, clean_text
 
+OF_SERVERS = False
+
 _TITLE_LENGTH = 200
 SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
 

@@ -10,6 +10,8 @@ from catalog.formats.remote_server import parse_transport, read_web_address
 from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
 
+OF_SERVERS = True
+
 
 def recognises(value: Any) -> bool:
     """Return True for a mapping with a transport and an image or address."""

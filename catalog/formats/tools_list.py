@@ -7,6 +7,8 @@ from catalog.formats.entry import Document
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.tool import integration_of_tools, read_tools
 
+OF_SERVERS = False
+
 
 def recognises(value: Any) -> bool:
     """Return True for a mapping with a list under `tools`, plain or as a JSON-RPC response."""

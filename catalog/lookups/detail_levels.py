@@ -1,4 +1,4 @@
-"""Detail levels of a capability, each a superset of the previous one.
+"""Detail levels of a capability, each with more information than the previous one.
 
 `micro_schema` adds names, types and required arguments. `compact_schema` adds everything a program
 could validate. `full_schema` adds all that is stored for a model and its user.

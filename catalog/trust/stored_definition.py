@@ -1,4 +1,4 @@
-"""Stored definitions of other origins than servers.
+"""Definitions as stored, of capabilities that no server lists: from files, admins and chats.
 
 They use the field names of `tools/list`, so that pages compare all origins alike. Other fields are
 under `descriptor`, which no server's text has, because only pinned fields of it are kept.

@@ -60,7 +60,8 @@ log = structlog.get_logger(__name__)
 def select_capabilities(asked: Asked) -> Selection:
     """Select capabilities for a message.
 
-    One SQL statement, and no network but Postgres, Redis and the embedding. Where nothing fits,
+    One SQL statement, two where the process has yet to learn what the caller may use or a tool
+    asks first, and no network but Postgres, Redis and the embedding. Where nothing fits,
     a fixed number of others finds what could help. Without a model it ranks by words and says so
     in `degraded`.
     """

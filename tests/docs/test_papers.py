@@ -96,6 +96,17 @@ def test_files_exist(paper: Path) -> None:
 
 
 @every_paper
+def test_modules_named_without_their_folder_exist(paper: Path) -> None:
+    named = set(re.findall(r"`(\w+\.py)`", paper.read_text("utf-8")))
+
+    there = {
+        path.name for app in (*APPS, "tests", "docs") for path in (PROJECT / app).rglob("*.py")
+    }
+
+    assert named - there <= {"manage.py"}
+
+
+@every_paper
 def test_settings_exist(paper: Path) -> None:
     named = set(
         re.findall(r"\bPEGBOARD_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_…])", paper.read_text("utf-8"))

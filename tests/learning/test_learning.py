@@ -27,7 +27,7 @@ LIKE_IT = "which phase will the moon be in tomorrow night?"
 
 
 def answer(caller: Caller, message: str = MOON) -> tuple[object, ...]:
-    """Return all of a selection except its timings."""
+    """Return what a selection chose, ranked and left out, and why."""
     selection = select_capabilities(Asked(message, caller))
     return (selection.selected, selection.ranking, selection.excluded_count, selection.reason)
 

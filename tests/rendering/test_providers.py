@@ -1,11 +1,13 @@
 """Payloads, validated by the types of the providers' own SDKs."""
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pegboard_client.options import Format
 from pydantic import TypeAdapter
 
 from catalog.formats.names import FULL_NAME
@@ -19,6 +21,7 @@ from discovery.answer.formats.provider_formats import (
 )
 from discovery.answer.injection import as_tools
 from discovery.metatools.all_metatools import META_TOOLS
+from discovery.pages.playground_forms import OUTPUTS
 from tests.rendering.schemas import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]
@@ -83,6 +86,14 @@ def test_tools_are_what_the_sdk_takes(provider: str) -> None:
     assert as_read(type_of(provider), payload) == payload
     declared = payload[0]["functionDeclarations"] if provider == "gemini" else payload
     assert len(declared) == len(TOOLS)
+
+
+def test_each_format_is_named_wherever_one_is_chosen() -> None:
+    tiers = (Path(__file__).parents[2] / "docs" / "tiers.md").read_text("utf-8")
+
+    assert set(get_args(Format)) == {*FORMATS, "none"}
+    assert FORMATS.keys() <= {value for value, _ in OUTPUTS}
+    assert all(f"| `{name}`" in tiers for name in FORMATS)
 
 
 def test_wrong_payload_is_noticed() -> None:
