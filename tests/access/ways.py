@@ -149,7 +149,7 @@ def hide_something(people: People, random: Random) -> None:
 
 def end(integration: Integration, group: Group) -> None:
     """Make all its capabilities runtime capabilities that expired; no sweep has come yet."""
-    over = timezone.now() - timedelta(seconds=1)
+    over = timezone.now() - timedelta(minutes=30)
     for one in integration.capabilities.all():
         RuntimeCapability.objects.create(
             integration=integration,

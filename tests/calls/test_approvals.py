@@ -111,7 +111,7 @@ def test_expired_and_decided_and_foreign_ones_are_refused(
     root: User, asked: Call, people: People, settings: Settings
 ) -> None:
     second = UserFactory.create(is_staff=True)
-    Call.objects.update(expires_at=Now() - timedelta(seconds=1))
+    Call.objects.update(expires_at=Now() - timedelta(minutes=30))
     with pytest.raises(CannotDecideError, match="it has expired"):
         approve(root, asked)
     sweep()

@@ -119,7 +119,7 @@ def test_what_was_begun_before_is_embedded_alone(embedder: WordyEmbedder) -> Non
 def test_sweep_takes_only_what_has_waited_long() -> None:
     store(tool("old"), tool("new"))
     old = Capability.objects.get(action="old").pk
-    Embedding.objects.filter(capability=old).update(sent_at=Now() - timedelta(seconds=61))
+    Embedding.objects.filter(capability=old).update(sent_at=Now() - timedelta(minutes=10))
 
     first, second = claim_overdue_capabilities(100), claim_overdue_capabilities(100)
 

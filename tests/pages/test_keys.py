@@ -76,7 +76,7 @@ def test_standing_goes_by_the_databases_clock(
 ) -> None:
     make(support, "active")
     stand(make(support, "ending"), expires_at=Now() + timedelta(days=2))
-    stand(make(support, "expired"), expires_at=Now() - timedelta(seconds=1))
+    stand(make(support, "expired"), expires_at=Now() - timedelta(minutes=30))
     revoke_key(by=None, key=make(support, "revoked"))
     make(support, "resting", owner=UserFactory.create(is_active=False, groups=[support]))
 
