@@ -141,12 +141,12 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
     from dataclasses import replace
 
     import numpy as np
-    from django.db import connection, connections
+    from django.db import connections
 
     from catalog import lexical
     from catalog.models import EmbeddingModel
-    from discovery.select import candidates
     from discovery.select.candidate_query import CandidateQuery
+    from discovery.select.candidates import find_candidates
     from tests.bench.selection import spread
     from tests.bench.world import THINGS
 
@@ -155,7 +155,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
         "options": f"{usual['OPTIONS']['options']} -c search_path={PLAIN},public"
     }
     connections.databases[PLAIN] = usual | {"OPTIONS": options}
-    ways = {"with": connection, "without": connections[PLAIN]}
+    ways = {"with": connections["default"], "without": connections[PLAIN]}
     model = EmbeddingModel.objects.get(active=True)
     numbers = np.random.default_rng(1)
     times: dict[str, list[float]] = {name: [] for name in ways}
@@ -164,17 +164,17 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
         vectors = numbers.standard_normal((1, model.dimension)).astype(np.float32)
         words = [lexical.query_vector(" ".join(dice.sample(THINGS, 4)))]
         for name in sorted(ways, reverse=place % 2 == 1):
-            candidates.connection = ways[name]  # type: ignore[attr-defined]
+            connections["default"] = ways[name]  # what `django.db.connection` stands for
             asks = caller if name == "with" else replace(caller, space_id=None)
             started = time.perf_counter()
-            found = candidates.find_candidates(
+            found = find_candidates(
                 CandidateQuery(caller=asks, model=model.name, vectors=vectors, words=words)
             )
             took = (time.perf_counter() - started) * 1000
             if place >= 10:
                 times[name].append(took)
                 usable[name].append(found.usable)
-    candidates.connection = connection  # type: ignore[attr-defined]
+    connections["default"] = ways["with"]
     figures: dict[str, Any] = {name: spread(values) for name, values in times.items()}
     figures["usable"] = {name: spread(values) for name, values in usable.items()}
     pairs = [one / other for one, other in zip(times["with"], times["without"], strict=True)]

@@ -1,4 +1,4 @@
-"""Write every generated page of docs/: `python -m tests.docs`."""
+"""Write every generated page of docs/, and the list of stored messages: `python -m tests.docs`."""
 
 import os
 
@@ -16,6 +16,7 @@ from tests.docs import (  # noqa: E402 - they need Django set up
     rights_page,
     settings_page,
 )
+from tests.translation import stored_messages  # noqa: E402
 
 room_map.PAGE.write_text(room_map.render_map(), "utf-8")
 settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
@@ -26,3 +27,4 @@ client_types.MODULE.write_text(client_types.render_types(components), "utf-8")
 page = client_types.PAGE.read_text("utf-8")
 client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")
 escapes_table.PAGE.write_text(escapes_table.render_trust(), "utf-8")
+stored_messages.write_module()

@@ -59,6 +59,12 @@ def render_module() -> str:
     return _HEAD + "\n".join(lines) + "\n)\n"
 
 
+def write_module() -> None:
+    """Write the list."""
+    MODULE.write_text(render_module(), "utf-8")
+    subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", MODULE], check=True)  # noqa: S603 - our own file
+
+
 def _is_message(text: str) -> bool:
     return len(_OWN_WORDS.findall(_GAP.sub("", text))) >= 2
 
@@ -146,6 +152,5 @@ def _quoted(text: str) -> str:
 
 
 if __name__ == "__main__":
-    MODULE.write_text(render_module(), "utf-8")
-    subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", MODULE], check=True)  # noqa: S603 - our own file
+    write_module()
     sys.stdout.write(f"{len(find_messages())} messages in {MODULE}\n")

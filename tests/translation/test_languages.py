@@ -101,7 +101,7 @@ def test_a_stored_text_is_translated_with_its_values(german: Path, stored: str, 
 
 
 def test_the_list_of_stored_messages_is_current() -> None:
-    """Otherwise: python -m tests.translation.stored_messages."""
+    """Otherwise run `python -m tests.docs`."""
     assert list(MESSAGES) == find_messages()
 
 
