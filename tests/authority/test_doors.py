@@ -44,9 +44,7 @@ from catalog.models import (
 )
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_policy import Policy
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
@@ -56,6 +54,7 @@ from marketplace.sources.catalog_import import import_loaded
 from marketplace.sources.kinds.source_kinds import READERS
 from tests.authority.doors import Doors, recorded
 from tests.calls.worker import run_call
+from tests.connection_loops import own_connections
 from tests.databases import taken_back
 from tests.factories import CapabilityFactory, SourceFactory, give, waiting_call
 from tests.hostile.asking import parts_of, send
@@ -305,15 +304,12 @@ def use(row: Integration, world: World) -> None:
 
 
 @pytest.fixture
-def doors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Doors]:
+def doors() -> Iterator[Doors]:
     """Record what leaves the process. Circuit breakers are reset, so that failing servers are
     retried."""
     policy = Policy(failures=1_000_000, first_pause=0, longest_pause=0)
-    loop = ConnectionLoop(lambda: ConnectionPool(policy=policy))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    with recorded() as doors:
+    with own_connections(lambda: ConnectionPool(policy=policy)), recorded() as doors:
         yield doors
-    loop.stop()
 
 
 @pytest.fixture

@@ -330,13 +330,10 @@ def test_a_text_that_is_changed_past_the_scanner_is_unscanned_again(shop: None) 
     assert stored("good").review == Listing.Review.CLEAR
 
 
-def test_an_unchanged_listing_is_not_scanned_again(
-    shop: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scanned: list[Any] = []
-    monkeypatch.setattr("marketplace.listings.listing_scanner.examine_listing", scanned.append)
+def test_an_unchanged_listing_is_not_scanned_again(shop: None) -> None:
+    Listing.objects.update(findings=[])  # a scan would bring them back
 
     store(offer("good"), offer("bad", description=f"Tracks parcels. {POISON}"))
 
-    assert scanned == []
+    assert stored("bad").findings == []
     assert ListingFile.objects.count() == 0

@@ -26,11 +26,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.key_lifecycle import create_key
 from catalog.models import Integration
-from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from discovery.calls import call_listener, call_state
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
+from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.evil_server import EVIL
 from tests.pages.conftest import sign_in
@@ -56,22 +55,20 @@ def worker(
     settings.PEGBOARD_TRUSTED_SERVERS = ("time",)  # its claims that tools only read are trusted
     for package in PACKAGES:
         import_module(f"{package}.tasks")
-    loop = ConnectionLoop()
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    for module in (call_listener, call_state):
-        monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
-    calls = call_listener.Listener()
-    calls.start()
-    before = current_app.conf.broker_url, current_app.conf.broker_transport_options
-    _use("memory://", {})
-    with start_worker(
-        current_app, pool="threads", concurrency=4, perform_ping_check=False,
-        queues=["celery", "servers"], loglevel="error", shutdown_timeout=30,
-    ):  # fmt: skip
-        yield
-    _use(*before)
-    calls.stop()
-    loop.stop()
+    with own_connections():
+        for module in (call_listener, call_state):
+            monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
+        calls = call_listener.Listener()
+        calls.start()
+        before = current_app.conf.broker_url, current_app.conf.broker_transport_options
+        _use("memory://", {})
+        with start_worker(
+            current_app, pool="threads", concurrency=4, perform_ping_check=False,
+            queues=["celery", "servers"], loglevel="error", shutdown_timeout=30,
+        ):  # fmt: skip
+            yield
+        _use(*before)
+        calls.stop()
     connections.close_all()
 
 

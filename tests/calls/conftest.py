@@ -12,11 +12,11 @@ from pytest_django.fixtures import Settings
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
 from tests.access.people import People, invite
+from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp_client.evil_server import EVIL, QUICK
 
@@ -35,7 +35,7 @@ def people(db: None) -> People:
 
 
 @pytest.fixture(autouse=True)
-def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+def loop(settings: Settings) -> Iterator[ConnectionLoop]:
     """The connections of a worker, in this process."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
@@ -44,10 +44,8 @@ def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connec
     settings.PEGBOARD_CALL_SECONDS = 5
     redis_circuit.close()
     policy = Policy(first_pause=0.01, longest_pause=0.05)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK, policy=policy))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield loop
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK, policy=policy)) as loop:
+        yield loop
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from pytest_django.fixtures import Settings
 from catalog.models import Integration
 from catalog.servers.cell.cell_support import cell_problem
 from catalog.servers.client.package_digest import code_digest
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
+from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory
 from tests.mcp_client.evil_server import QUICK
 
@@ -48,11 +48,9 @@ def cells(settings: Settings) -> None:
 
 
 @pytest.fixture
-def loop(cells: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield loop
-    loop.stop()
+def loop(cells: None) -> Iterator[ConnectionLoop]:
+    with own_connections(lambda: ConnectionPool(limits=QUICK)) as loop:
+        yield loop
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from catalog.models import Integration, OutgoingHost
 from catalog.servers.cell.egress_log import egress_log
 from catalog.servers.client.server_limits import MB
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from tests.cell.escapes import ATTEMPTS
+from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import QUICK, text_of
 
 pytestmark = pytest.mark.processes
@@ -107,17 +107,17 @@ def test_hostile_server_gains_nothing_and_answers_honest_calls(
     ],
 )
 def test_greedy_program_is_ended_with_its_cell(
-    hostile: Integration, monkeypatch: pytest.MonkeyPatch, kind: str, reason: Reason
+    hostile: Integration, kind: str, reason: Reason
 ) -> None:
     # Forked processes share their memory, which counts for each.
     memory = 200 * MB if kind == "memory" else 2_000 * MB
     limits = replace(QUICK, memory_bytes=memory, disk_bytes=8 * MB, call_seconds=30)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=limits))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
 
-    with pytest.raises(ServerProblemError) as problem:
+    with (
+        own_connections(lambda: ConnectionPool(limits=limits)),
+        pytest.raises(ServerProblemError) as problem,
+    ):
         ask(hostile, "misbehave", kind=kind)
-    loop.stop()
 
     assert problem.value.reason is reason
     place = hostile.package["place"]

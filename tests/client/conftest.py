@@ -19,8 +19,6 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
-from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
 from discovery.calls import call_listener, call_state
 from discovery.calls.approvals import approve_call
@@ -28,6 +26,7 @@ from discovery.calls.call_arguments import digest_of
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
+from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.mcp_client.evil_server import EVIL, QUICK
 
@@ -93,15 +92,13 @@ def _worker(
     settings.PEGBOARD_APPROVE = "propose"
     settings.PEGBOARD_CALL_WAIT_SECONDS = 1
     redis_circuit.close()
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    for module in (call_listener, call_state):
-        monkeypatch.setattr(module, "QUEUE", "calls of a client")
-    listener = call_listener.Listener()
-    listener.start()
-    yield
-    listener.stop()
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)):
+        for module in (call_listener, call_state):
+            monkeypatch.setattr(module, "QUEUE", "calls of a client")
+        listener = call_listener.Listener()
+        listener.start()
+        yield
+        listener.stop()
     connections.close_all()
 
 

@@ -13,7 +13,6 @@ from pytest_django.fixtures import Settings
 from catalog.models import HealthCheck, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_params import build_server
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.health_history import MAX_CHECKS, record_health
@@ -22,6 +21,7 @@ from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.secret_store import set_secret
 from catalog.servers.tasks import check_integration
+from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, UserFactory
 from tests.mcp_client.evil_server import EVIL, QUICK, text_of
 
@@ -29,13 +29,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+def loop(settings: Settings) -> Iterator[ConnectionLoop]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield loop
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)) as loop:
+        yield loop
 
 
 def program(mode: str = "", **fields: Any) -> Integration:

@@ -17,13 +17,12 @@ from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from catalog.models import Integration
 from catalog.servers.client.server_problems import ServerProblemError
-from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import CLIENT, TOKEN, store_value
 from catalog.servers.secrets.secret_store import UnusableSecretError, set_secret
 from catalog.servers.tasks import check_integration
+from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory
 from tests.hostile.asking import ask
 from tests.hostile.routes import ROUTES, Row
@@ -39,13 +38,11 @@ ABOUT = (
 
 
 @pytest.fixture(autouse=True)
-def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def loop(settings: Settings) -> Iterator[None]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)):
+        yield
 
 
 def plant(world: World) -> list[Integration]:

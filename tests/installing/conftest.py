@@ -8,22 +8,19 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Permission, User
 from pytest_django.fixtures import Settings
 
-from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
 from tests.catalog.conftest import embedder as embedder
+from tests.connection_loops import own_connections
 from tests.factories import UserFactory
 from tests.mcp_client.evil_server import QUICK
 
 
 @pytest.fixture
-def quick_connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quick_connections(settings: Settings) -> Iterator[None]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)):
+        yield
 
 
 @pytest.fixture

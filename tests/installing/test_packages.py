@@ -22,7 +22,6 @@ from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.secrets.secret_store import forget_secret, set_secret
@@ -50,6 +49,7 @@ from marketplace.installs.packages.package_client import client_environment
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
+from tests.connection_loops import own_connections
 from tests.factories import GroupFactory, UserFactory
 from tests.installing.wheels import add_library, add_server, remove_all_wheels, tool
 from tests.mcp_client.evil_server import QUICK, text_of
@@ -70,10 +70,8 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield folder
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)):
+        yield folder
 
 
 def tiny(whole: str = "tiny-server==1.0.0", **more: Any) -> IntegrationDescriptor:

@@ -27,7 +27,6 @@ from catalog.models import Integration
 from catalog.servers.cell.cell_plan import user_of
 from catalog.servers.cell.file_owner import give_folder
 from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_requests import retry_install, start_install, to_confirm
@@ -35,6 +34,7 @@ from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import uninstall
 from marketplace.models import Installation
 from marketplace.sources.kinds.starter_source import starter_listings
+from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import text_of
 
 pytestmark = [
@@ -48,15 +48,13 @@ NO_INDEX = {"index_not_reachable", "client_missing"}
 
 
 @pytest.fixture(autouse=True)
-def servers(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def servers(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_DATA_DIR = tmp_path
     settings.PEGBOARD_LAUNCHERS = ("uvx", NPX)
     settings.PEGBOARD_CELL = "preferred"
-    loop = ConnectionLoop()
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield tmp_path / "servers"
-    loop.stop()
+    with own_connections():
+        yield tmp_path / "servers"
 
 
 def test_real_servers_are_installed_and_called(

@@ -8,9 +8,9 @@ from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
+from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.http_limits import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
@@ -24,13 +24,11 @@ def server() -> Iterator[SignInServer]:
 
 
 @pytest.fixture(autouse=True)
-def loop(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+def loop(settings: Settings) -> Iterator[ConnectionLoop]:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield loop
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)) as loop:
+        yield loop
 
 
 @pytest.fixture

@@ -27,8 +27,6 @@ from catalog.models import (
     OAuthSignIn,
 )
 from catalog.servers.client.server_problems import ServerProblemError
-from catalog.servers.connections import server_requests
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.net import guarded_transport
@@ -46,6 +44,7 @@ from marketplace.installs.install_requests import start_install
 from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.source_refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
+from tests.connection_loops import own_connections
 from tests.factories import GroupFactory, IntegrationFactory, SourceFactory
 from tests.mcp_client.http_limits import QUICK
 from tests.outgoing.addresses import WRITTEN
@@ -91,10 +90,8 @@ def world(db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iter
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     world = World(User.objects.create_superuser("root"))
     monkeypatch.setattr(guarded_transport, "GuardedBackend", world.backend)
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield world
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK)):
+        yield world
 
 
 def answer(value: object, status: str = "200 OK", more: str = "") -> bytes:

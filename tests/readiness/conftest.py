@@ -6,20 +6,18 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 
-from catalog.servers.connections import server_requests
 from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
+from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import QUICK
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 
 @pytest.fixture
-def connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionLoop]:
+def connections(settings: Settings) -> Iterator[ConnectionLoop]:
     """The connections of a worker, in this process."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     policy = Policy(first_pause=0)  # a server that is back is asked at once
-    loop = ConnectionLoop(lambda: ConnectionPool(limits=QUICK, policy=policy))
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield loop
-    loop.stop()
+    with own_connections(lambda: ConnectionPool(limits=QUICK, policy=policy)) as loop:
+        yield loop

@@ -22,9 +22,9 @@ from catalog.servers.call_needs import load_call_needs
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import definition_check, server_requests
 from catalog.servers.connections.definition_check import SyncDebouncer
-from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitions
+from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.evil_server import text_of
 
@@ -85,15 +85,11 @@ class TwoFaced:
 
 
 @pytest.fixture
-def faces(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[TwoFaced]:
+def faces(settings: Settings, tmp_path: Path) -> Iterator[TwoFaced]:
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     active_model()
-    loop = ConnectionLoop(definition_check.build_connections)
-    monkeypatch.setattr(server_requests, "connection_loop", loop)
-    yield TwoFaced(tmp_path, UserFactory.create())
-    loop.stop()
+    with own_connections(definition_check.build_connections):
+        yield TwoFaced(tmp_path, UserFactory.create())
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:

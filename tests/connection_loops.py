@@ -1,0 +1,27 @@
+"""A worker's connections to servers, in the process of a test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from catalog.servers.connections import server_requests
+from catalog.servers.connections.event_loop import ConnectionLoop
+from catalog.servers.connections.session_pool import ConnectionPool
+
+
+@contextmanager
+def own_connections(
+    build: Callable[[], ConnectionPool] = ConnectionPool,
+) -> Iterator[ConnectionLoop]:
+    """Let requests to servers use connections of their own, which end with the block.
+
+    A process has one loop for its life; a test has limits of its own, and leaves no program behind.
+    """
+    loop = ConnectionLoop(build)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_requests, "connection_loop", loop)
+        try:
+            yield loop
+        finally:
+            loop.stop()
