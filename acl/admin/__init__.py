@@ -2,7 +2,7 @@
 
 from acl.admin.key_admin import ApiKeyAdmin
 from acl.admin.people_admin import GroupAdmin, UserAdmin
-from acl.admin.read_only_admin import AccessRequestAdmin, AuditEntryAdmin, InvitationAdmin
+from acl.admin.record_admin import AccessRequestAdmin, AuditEntryAdmin, InvitationAdmin
 from acl.admin.space_admin import GroupPolicyAdmin, SpaceAdmin
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Whoever creates, rotates or extends a credential (a key, an invitation, a group membership, a staff
 flag) is compared with what it would give. Pages, the API, Django's admin and the commands all ask
-`rules`; `authority` reads from the database how much power someone has.
+`delegation_rules`; `authority` reads from the database how much power someone has.
 """
 
 from acl.delegation.authority import (
@@ -12,7 +12,7 @@ from acl.delegation.authority import (
     authority_of,
     person_behind,
 )
-from acl.delegation.rules import (
+from acl.delegation.delegation_rules import (
     DelegationRefused,
     RequestedKey,
     check_flags,

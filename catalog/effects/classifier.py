@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import exp
 
 from catalog.effects.assessment import KNOWN, SURE, Assessment, Effect, Evidence
-from catalog.effects.definition import Classifiable
+from catalog.effects.definition_words import Classifiable
 from catalog.effects.effect_evidence import effect_evidence
 from catalog.effects.flag_evidence import flag_evidence
 from catalog.formats.descriptors import Descriptor

@@ -8,7 +8,12 @@ from typing import Any
 
 from catalog.effects import vocabulary
 from catalog.effects.assessment import Effect, Evidence, Source
-from catalog.effects.definition import Classifiable, first_sentence, name_words, property_names
+from catalog.effects.definition_words import (
+    Classifiable,
+    first_sentence,
+    name_words,
+    property_names,
+)
 from catalog.effects.foreign_verbs import find_inside
 from catalog.effects.verbs import Verb, find_base, find_verb, is_noun_too
 

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Set
 
 from catalog.effects import vocabulary
 from catalog.effects.assessment import Effect, Evidence, Flag, Source
-from catalog.effects.definition import Classifiable, first_sentence, name_words, property_names
+from catalog.effects.definition_words import (
+    Classifiable,
+    first_sentence,
+    name_words,
+    property_names,
+)
 from catalog.effects.verbs import find_verb
 
 # Verbs that do so only with one of these objects.

@@ -15,7 +15,7 @@ from catalog.readiness.mend_links import mend_link, path_of
 from catalog.readiness.readiness import ToolReadiness
 from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
-from catalog.tokens import estimate_tokens, token_counter
+from catalog.token_counter import estimate_tokens, token_counter
 
 Detail = Literal["name_only", "name_description", "micro_schema", "compact_schema", "full_schema"]
 DETAILS: tuple[Detail, ...] = get_args(Detail)

@@ -10,7 +10,7 @@ from catalog.embedding.embedding_text import text_without_order
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import Capability
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 
 EFFECT_COLUMNS = ("effect_confidence", "effect_evidence", *CORRECTABLE)
 DERIVED_COLUMNS = ("tokens", "fingerprint", "parameters_summary", *EFFECT_COLUMNS)

@@ -10,8 +10,8 @@ import time
 
 from django.conf import settings
 
-from catalog.search_index.index_loading import load_index
-from catalog.search_index.search_index import SearchIndex
+from catalog.search_index.capability_index import SearchIndex
+from catalog.search_index.index_reader import load_index
 
 _TIMES_ITS_LOADING = 20
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
-from catalog.tokens import token_counter
+from catalog.token_counter import token_counter
 from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
 from discovery.answer import all_tools
 from discovery.answer.formats.format_base import Tool, tools_of

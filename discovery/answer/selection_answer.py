@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from acl.platform.answer_model import SPREAD, Answer, Shown, write_answer
 from catalog.lookups.detail_levels import Detail
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.answer.formats.provider_formats import renamed
 from discovery.answer.injection import Injection
 from discovery.answer.modes import ModeChoice

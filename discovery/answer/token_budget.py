@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from catalog.tokens import token_counter
+from catalog.token_counter import token_counter
 
 
 def fits(text: str, budget: int) -> bool:

@@ -14,7 +14,7 @@ from acl.http.refusals import QueueFull, Refusals, refusals_as_problems
 from acl.http.request_callers import caller_of
 from acl.models import ApiKey
 from acl.rights.caller import Caller
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.api import metatool_serializers as bodies
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError

@@ -17,9 +17,9 @@ import numpy as np
 from acl.platform.prepared_statements import table_of
 from acl.rights.rights_statement import rights_sql
 from catalog.querysets import TABLES
+from catalog.search_index.capability_index import SearchIndex
 from catalog.search_index.index_cache import index_cache
-from catalog.search_index.index_version import IS_CURRENT_SQL
-from catalog.search_index.search_index import SearchIndex
+from catalog.search_index.index_label import IS_CURRENT_SQL
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select.candidate_query import CandidateQuery

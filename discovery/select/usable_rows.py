@@ -16,9 +16,9 @@ import numpy as np
 from acl.platform.prepared_statements import rows_of
 from acl.rights.rights_statement import rights_sql
 from catalog.querysets import TABLES
-from catalog.search_index.index_version import LABEL_SQL, IndexLabel
+from catalog.search_index.capability_index import SearchIndex
+from catalog.search_index.index_label import LABEL_SQL, IndexLabel
 from catalog.search_index.relation_index import Mask
-from catalog.search_index.search_index import SearchIndex
 from catalog.search_index.word_index import Rows
 from discovery.select.candidate_query import CandidateQuery
 

@@ -36,7 +36,7 @@ def tell(text: str) -> None:
 
 
 def _print_definitions() -> None:
-    from catalog.tokens import estimate_tokens
+    from catalog.token_counter import estimate_tokens
     from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 
     tell("| meta-tool | tokens |\n|---|--:|")
@@ -47,7 +47,7 @@ def _print_definitions() -> None:
 
 
 def _print_indexes(catalogues: Iterable[Path]) -> None:
-    from catalog.tokens import estimate_tokens
+    from catalog.token_counter import estimate_tokens
     from discovery.metatools.all_metatools import EXPLORING
     from marketplace.sources.kinds.starter_source import starter_collection
 
@@ -74,7 +74,7 @@ def _read(path: Path) -> tuple[Descriptor, ...]:
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
     """Build the answer of `list_categories` with its own code."""
     from catalog.lookups.catalog_queries import CategorySummary
-    from discovery.gateway.answers.categories import category_index
+    from discovery.gateway.answers.category_answers import category_index
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])

@@ -66,7 +66,7 @@ def main() -> None:
 
 def _report(label: str, path: str, written: Mapping[str, Written]) -> dict[str, Costs]:
     """Print the costs of each level by one way to count, and the costs of entries by set."""
-    from catalog.tokens import FourCharacters, TokenizerFile
+    from catalog.token_counter import FourCharacters, TokenizerFile
 
     counter = TokenizerFile(path) if path else FourCharacters()
 

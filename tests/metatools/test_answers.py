@@ -4,7 +4,7 @@ import pytest
 
 from acl.models import Space
 from catalog.models import Integration, Rule
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
 from discovery.gateway.answers.dispatch import ANSWERS, call_meta_tool

@@ -5,7 +5,7 @@ import re
 import jsonschema
 import pytest
 
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
 from marketplace.sources.kinds.starter_source import starter_collection

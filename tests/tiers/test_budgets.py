@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from catalog.tokens import token_counter
+from catalog.token_counter import token_counter
 from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
 from discovery.answer.tiers.full_tier import write_details
 from discovery.answer.tiers.line_tier import TierMatch, choose_matches, write_lines

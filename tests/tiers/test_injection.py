@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from acl.models import Space
 from catalog.models import Integration, Rule
-from catalog.tokens import token_counter
+from catalog.token_counter import token_counter
 from discovery.answer.formats.provider_formats import write_tools
 from discovery.answer.injection import Injection, inject_everything
 from tests.access.people import People

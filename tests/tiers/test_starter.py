@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from catalog.tokens import token_counter
+from catalog.token_counter import token_counter
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.select.selection import Asked
 from discovery.turns.discover import discover

@@ -8,7 +8,7 @@ from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups.detail_levels import access_of, short_description
 from catalog.readiness.readiness import ToolReadiness
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.select.selection import Selected
 
 

@@ -16,9 +16,9 @@ from discovery.gateway.answers.answer_base import (
     search_row,
     without_empty,
 )
-from discovery.gateway.answers.categories import read_page
+from discovery.gateway.answers.category_answers import read_page
 from discovery.gateway.answers.metatool_search import notes_on, search
-from discovery.gateway.answers.tool_use import read_tool
+from discovery.gateway.answers.tool_answers import read_tool
 
 MAX_ROWS, MAX_NAMES = 20, 60
 

@@ -9,23 +9,23 @@ from catalog.formats.descriptors import JSONObject
 from discovery.calls.argument_check import check_arguments
 from discovery.calls.call_arguments import accept_former_names
 from discovery.gateway.answers import (
-    categories,
+    category_answers,
     discovery_metatools,
     metatool_search,
     server_metatools,
-    tool_use,
+    tool_answers,
 )
 from discovery.gateway.answers.answer_base import MetaCall
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
 
 ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
-    "list_categories": categories.list_categories,
-    "browse_category": categories.browse_category,
+    "list_categories": category_answers.list_categories,
+    "browse_category": category_answers.browse_category,
     "search_tools": metatool_search.search_tools,
-    "get_tool": tool_use.get_tool,
-    "execute_tool": tool_use.execute_tool,
-    "get_call": tool_use.get_call,
+    "get_tool": tool_answers.get_tool,
+    "execute_tool": tool_answers.execute_tool,
+    "get_call": tool_answers.get_call,
     "discover_capabilities": metatool_search.discover_capabilities,
     "tool_discovery__find": discovery_metatools.find_tools,
     "tool_discovery__list_all": discovery_metatools.list_all,

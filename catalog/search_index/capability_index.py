@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.embedding.embedder import Vectors
-from catalog.search_index.index_version import IndexLabel
+from catalog.search_index.index_label import IndexLabel
 from catalog.search_index.relation_index import RelationIndex
 from catalog.search_index.word_index import Rows, Scores, WordIndex
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from acl.platform.prepared_statements import rows_of
-from catalog.search_index.index_version import LABEL_SQL, IndexLabel
+from catalog.search_index.capability_index import SearchIndex, normalized
+from catalog.search_index.index_label import LABEL_SQL, IndexLabel
 from catalog.search_index.relation_index import (
     RelationIndex,
     StoredEdge,
     build_relation_index,
 )
-from catalog.search_index.search_index import SearchIndex, normalized
 from catalog.search_index.word_index import build_word_index
 
 _LABEL = f"SELECT {LABEL_SQL}, (SELECT count(*) FROM catalog_capability)"  # noqa: S608

@@ -7,7 +7,7 @@ from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups import catalog_queries
 from catalog.lookups.detail_levels import Detail
-from catalog.tokens import estimate_tokens
+from catalog.token_counter import estimate_tokens
 from discovery.calls.call_queries import find_own_call
 from discovery.calls.call_view import describe_call
 from discovery.calls.execution import NotFoundError, execute, not_found
