@@ -14,7 +14,7 @@ from catalog.servers.connections.session_pool import ConnectionPool
 def own_connections(
     build: Callable[[], ConnectionPool] = ConnectionPool,
 ) -> Iterator[ConnectionLoop]:
-    """Let requests to servers use connections of their own, which end with the block.
+    """Give requests to servers their own connections until the block ends.
 
     A process has one loop for its life; a test has limits of its own, and leaves no program behind.
     """
