@@ -15,6 +15,7 @@ from marketplace.config.value_checks import (
     no_folders,
     no_hosts,
     no_mail_url,
+    no_package_hosts,
     no_postgres_url,
     no_redis_url,
     no_sender,
@@ -595,6 +596,13 @@ SETTINGS = (
         "Programs that may start MCP servers, as names or full paths. `uvx` and `npx` "
         "allow packages from PyPI and npm, which Pegboard installs itself. `none` allows "
         "nothing.",
+    ),
+    Setting(
+        "PEGBOARD_PACKAGE_HOSTS",
+        (),
+        "Hosts that package clients may reach besides their configured indexes, such as the store "
+        "of files that an index links to, separated by commas. `*` leaves them the whole network.",
+        wrong=no_package_hosts,
     ),
     Setting(
         "PEGBOARD_PACKAGE_SECONDS",

@@ -88,6 +88,11 @@ def no_hosts(text: str) -> str:
     return "must be like mcp.internal, 10.0.0.5:8080, [::1]:8080"
 
 
+def no_package_hosts(text: str) -> str:
+    """Return "" if `text` lists hosts or host:port, or is `*`, else an error message."""
+    return "" if text.strip() == "*" else no_hosts(text)
+
+
 def _split(text: str) -> tuple[str, int | None]:
     if any(sign in text for sign in "/@?#"):
         raise ValueError(text)

@@ -1,29 +1,40 @@
-"""The cell of a package client: its own files, the package's folder, and the network.
+"""The cell of a package client: its own files, the package's folder, and the package indexes.
 
-pip and npm parse what strangers packed, but run none of it. They need whatever index the operator
-configured, so their cell has the machine's network; it has no secrets, and nothing of Pegboard's.
+pip and npm parse what strangers packed, but run none of it. They reach the indexes that the
+operator configured, by a proxy. Where those are no names (a proxy of the operator's own, an index
+on this machine), the cell has the machine's network. It has no secrets, nothing of Pegboard's.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from catalog.servers.cell.allowed_hosts import HostRules
 from catalog.servers.cell.cell_command import build_command
-from catalog.servers.cell.cell_plan import CLIENT_USER, Cell
+from catalog.servers.cell.cell_plan import CLIENT_USER, PROXY_PORT, Cell
 from catalog.servers.cell.cell_support import (
     cell_problem,
     cells_required,
     cells_wanted,
     find_bwrap,
 )
+from catalog.servers.cell.egress_proxy import CellProxy
 from catalog.servers.cell.file_owner import give_folder
 from catalog.servers.cell.seccomp_filter import compile_filter
 from catalog.servers.cell.visible_files import may_show, program_files, python_files
 from catalog.servers.client import process_guard
+from marketplace.installs.packages.client_proxy import open_proxy, serve
+from marketplace.installs.packages.index_hosts import (
+    find_index_hosts,
+    read_configuration,
+    rules_of,
+)
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import PackageProblemError
 
@@ -32,30 +43,60 @@ _FILE_NAMES = re.compile(r"(file://)?(/[^\s,;\"']+)")
 _CONFIGURATIONS = ("/etc/pip.conf", "/etc/npmrc", "/usr/local/etc/npmrc")
 
 
+@dataclass(frozen=True, slots=True)
+class CelledClient:
+    """A client's command, what the guard is told, and the descriptors that it gets."""
+
+    command: list[str]
+    limits: dict[str, Any] = field(default_factory=dict)
+    proxy: CellProxy | None = None
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The descriptors to pass to the guard."""
+        return self.proxy.descriptors if self.proxy else ()
+
+    def serve(self) -> None:
+        """Let the client reach the package indexes, once it has been started."""
+        if self.proxy:
+            serve(self.proxy)
+
+
+@contextmanager
 def enter_cell(
     command: Sequence[str], place: Place, environment: dict[str, str]
-) -> tuple[list[str], dict[str, Any]]:
-    """Return the command in its cell and the guard's part of it, or the command as it is.
-
-    `environment` may get other paths of configuration files.
-    """
+) -> Iterator[CelledClient]:
+    """Make the cell of a command, or none; `environment` gets other files and the proxy."""
     problem = cell_problem() if cells_wanted() else ""
     if problem and cells_required():
         raise PackageProblemError("no_cell", f"Packages are fetched only in a cell. {problem}")
     if not cells_wanted() or problem:
-        return list(command), {}
+        yield CelledClient(list(command))
+        return
     _copy_private_files(environment, place.scratch)
     give_folder(place.folder, CLIENT_USER, fully=True)
+    hosts = find_index_hosts(_configuration(environment))
     cell = Cell(
         readable=(*_client_files(command), *_configured_files(environment)),
         writable=(place.folder,),
-        whole_network=True,
+        whole_network=hosts is None,
+        hosts=HostRules(rules_of(hosts or frozenset())),
     )
     celled = build_command(
         find_bwrap(), command, cell, home=place.scratch, inside=str(place.scratch)
     )
-    guarded = process_guard.describe_cell(compile_filter(), listener=None, port=0)
-    return celled, {"cell": guarded}
+    with open_proxy(cell, hosts or frozenset()) as proxy:
+        environment.update(proxy.variables)
+        guarded = process_guard.describe_cell(
+            compile_filter(), listener=proxy.descriptor, port=PROXY_PORT
+        )
+        yield CelledClient(celled, {"cell": guarded}, proxy)
+
+
+def _configuration(environment: Mapping[str, str]) -> list[str]:
+    files = (*_CONFIGURATIONS, *(one for one in environment.values() if one.startswith("/")))
+    variables = [f"{name}={value}" for name, value in environment.items() if value]
+    return [*variables, *(read_configuration(Path(file)) for file in files)]
 
 
 def _client_files(command: Sequence[str]) -> list[Path]:

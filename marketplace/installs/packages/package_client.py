@@ -66,23 +66,25 @@ class NoLongerWantedError(Exception):
 def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int, str]:
     """Return the exit code and last lines of a client; PackageProblemError beyond its limits."""
     environment = client_environment(place, os.environ, program=command[0])
-    celled, limits = enter_cell(command, place, environment)
-    # The guard's parent is the thread that starts it, which waits here until it has ended.
-    process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
-        process_guard.start_command({**_LIMITS, **limits}, celled),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        cwd=place.scratch,
-        start_new_session=True,
-    )
-    output = _OutputReader(process)
-    try:
-        _wait(process, place, watch, output)
-    finally:
-        _end(process)
-        output.join()
+    with enter_cell(command, place, environment) as celled:
+        # The guard's parent is the thread that starts it, which waits here until it has ended.
+        process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
+            process_guard.start_command({**_LIMITS, **celled.limits}, celled.command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=place.scratch,
+            start_new_session=True,
+            pass_fds=celled.descriptors,
+        )
+        output = _OutputReader(process)
+        celled.serve()
+        try:
+            _wait(process, place, watch, output)
+        finally:
+            _end(process)
+            output.join()
     if process.returncode == process_guard.TOO_MUCH_MEMORY:
         raise PackageProblemError("package_too_large", "Fetching the package took too much memory.")
     return process.returncode, output.text
