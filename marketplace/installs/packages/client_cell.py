@@ -57,7 +57,7 @@ class CelledClient:
         return self.proxy.descriptors if self.proxy else ()
 
     def serve(self) -> None:
-        """Let the client reach the package indexes, once it has been started."""
+        """Start the proxy, once the client runs."""
         if self.proxy:
             serve(self.proxy)
 
