@@ -1,0 +1,208 @@
+"""Roles of arguments: which decide where a call goes and what it touches, and which only fill it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from catalog.formats.categories import split_words
+from discovery.flows.tool_facts import singular
+from discovery.flows.value_forms import compact
+
+# `target`: an address, account, place, person or thing. `id`: the key of something that exists.
+# `label`: what something new is called. `content`: what is written. The others steer nothing.
+Role = Literal["target", "id", "label", "content", "timing", "amount", "option"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ID = _words("guid hash id identifier key no nr num number oid ref reference sha sku slug uid uuid")
+_CONTENT = _words(
+    """
+    annotation answer bio body caption comment content data description detail details document
+    explanation feedback html instruction markdown message note notes payload prompt question
+    reason remark reply review summary text transcript
+    """
+)
+_LABEL = _words("color colour headline heading label labels subject tag tags title topic")
+_NAME = _words("name nickname")
+# Of something new, they only say where it is; of something that exists, where it goes.
+_PLACE = _words("location place venue")
+_TIMING = _words(
+    """
+    date datetime day days deadline due duration end expires expiry hour hours interval
+    minute minutes month seconds start time timestamp timezone tz until week when year
+    """
+)
+_OPTION = _words(
+    """
+    currency encoding format lang language limit locale method mime mode offset order page priority
+    recurrence recurring sort state status type unit units
+    """
+)
+# Whatever their shape: they run something, open something up, or lock somebody out.
+_DECISIVE = _words(
+    """
+    access cmd code command expression password passcode permission permissions pin query role
+    scope script secret sql statement token visibility
+    """
+)
+_FORMATS = _words("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
+_CREATING = _words("add append book create generate insert make new open post register schedule")
+
+_EMAIL = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+\.[^\s@<>,;]+")
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"']+", re.IGNORECASE)
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
+_PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{7,18}\d(?![\w.])")
+_HANDLE = re.compile(r"(?<!\S)[@#][\w.-]{2,}")
+_WALLET = re.compile(r"\b0x[0-9a-fA-F]{16,}\b|\b[13b][a-km-zA-HJ-NP-Z1-9]{25,60}\b")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
+_DOMAIN = re.compile(
+    r"\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:[a-z]{2,18})(?:/[^\s<>\"']*)?", re.IGNORECASE
+)
+# Endings of files: no domains, though some of them are top-level domains as well.
+_FILES = _words(
+    "csv doc docx gif html htm jpeg jpg js json log md pdf png ppt pptx py rtf svg tar toml ts txt "
+    "xls xlsx xml yaml yml zip"
+)
+_SHORT_TEXT = 160
+_SHORT_WORDS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A value of a call, with the path to it and its role."""
+
+    path: str
+    value: Any
+    role: Role
+    # The noun before an id: `event` in `event_id`.
+    noun: str = ""
+
+
+def arguments_of(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any] | None, *, creates: bool
+) -> list[Argument]:
+    """Return the values of a call with their roles. `creates`: a name is that of something new."""
+    root = schema or {}
+    return list(_leaves("", "", arguments, root, root, creates=creates))
+
+
+def creates_something(words: list[str]) -> bool:
+    """Return True if a tool's name says that it makes something new."""
+    return bool(set(words[:2]) & _CREATING)
+
+
+def _leaves(
+    path: str, name: str, value: Any, schema: Any, root: Mapping[str, Any], *, creates: bool
+) -> Iterator[Argument]:
+    shapes = _shapes(schema, root)
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
+            below = f"{path}.{key}" if path else str(key)
+            yield from _leaves(below, str(key), part, inner, root, creates=creates)
+    elif isinstance(value, list):
+        inner = next((shape["items"] for shape in shapes if "items" in shape), {})
+        for part in value:
+            yield from _leaves(path, name, part, inner, root, creates=creates)
+    elif value is not None and value != "":
+        role, noun = _role(name, value, shapes, creates=creates)
+        yield Argument(path, value, role, noun)
+
+
+def _properties(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = shape.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _shapes(
+    schema: Any, root: Mapping[str, Any], depth: int = 0
+) -> list[Mapping[str, Any]]:
+    """Return a schema with its alternatives and local references."""
+    if not isinstance(schema, Mapping) or depth > 4:  # noqa: PLR2004 - deep enough for real schemas
+        return []
+    found: list[Mapping[str, Any]] = [schema]
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        part: Any = root
+        for key in reference[2:].split("/"):
+            part = part.get(key) if isinstance(part, Mapping) else None
+        found += _shapes(part, root, depth + 1)
+    for word in ("anyOf", "oneOf", "allOf"):
+        alternatives = schema.get(word)
+        for one in alternatives if isinstance(alternatives, list) else ():
+            found += _shapes(one, root, depth + 1)
+    return found
+
+
+def _role(
+    name: str, value: Any, shapes: list[Mapping[str, Any]], *, creates: bool
+) -> tuple[Role, str]:
+    words = split_words(name)
+    last = singular(words[-1]) if words else ""
+    if isinstance(value, bool) or any("enum" in one or "const" in one for one in shapes):
+        return "option", ""
+    if any(one.get("format") in _FORMATS for one in shapes):
+        return "target", ""
+    if last in _ID and (len(words) == 1 or last != "key" or len(str(value)) < _SHORT_TEXT):
+        noun = singular(words[-2]) if len(words) > 1 else ""
+        return "id", noun
+    if isinstance(value, int | float):
+        return ("timing" if set(words) & _TIMING else "amount"), ""
+    return _role_of_text(words, last, str(value), creates=creates), ""
+
+
+def _role_of_text(words: list[str], last: str, text: str, *, creates: bool) -> Role:
+    known = {*words, last}
+    if known & _DECISIVE:
+        return "target"
+    if is_address(text):
+        return "target"
+    if last in _CONTENT or (words and words[0] in _CONTENT and last not in _NAME):
+        return "content"
+    if _DATE.fullmatch(text.strip()) or (known & _TIMING and not known & _NAME):
+        return "timing"
+    if last in _OPTION:
+        return "option"
+    if last in _LABEL:
+        return "label"
+    if last in _NAME and creates:
+        return "label"
+    if last in _PLACE and creates:
+        return "content"
+    short = len(text) <= _SHORT_TEXT and len(text.split()) <= _SHORT_WORDS
+    return "target" if short else "content"
+
+
+def is_address(text: str) -> bool:
+    """Return True if the whole text is an address, URL, account or handle."""
+    text = text.strip()
+    return any(
+        pattern.fullmatch(text) for pattern in (_EMAIL, _URL, _IBAN, _PHONE, _HANDLE, _WALLET)
+    ) and not _DATE.fullmatch(text)
+
+
+def destinations_in(text: str) -> list[str]:
+    """Return the addresses, links and accounts inside a text."""
+    found = [match for one in (_EMAIL, _URL, _IBAN, _WALLET) for match in one.findall(text)]
+    found += [one for one in _PHONE.findall(text) if len(compact(one)) > 8 and not _has_date(one)]  # noqa: PLR2004
+    found += [one for one in _DOMAIN.findall(text) if one.rpartition(".")[2].lower() not in _FILES]
+    return list(dict.fromkeys(one.rstrip(".,;:!?)") for one in found))
+
+
+def _has_date(text: str) -> bool:
+    return re.search(r"\d{4}-\d{2}-\d{2}", text) is not None
+
+
+def parts_of(value: Any) -> list[str]:
+    """Return the single targets of a value: several addresses may stand in one text."""
+    text = str(value).strip()
+    if emails := _EMAIL.findall(text):
+        return emails
+    if is_address(text):
+        return [text]
+    parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
+    return parts or [text]

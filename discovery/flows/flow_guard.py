@@ -1,0 +1,266 @@
+"""The guard: says of each call whether it runs by itself or asks a person, and where values came
+from.
+
+Values are followed by where they occur; no model is asked. What a call touches and whom it reaches
+must come from the user's words, from values that an admin trusts, from trusted tools that no
+stranger's text has touched, or from a record that the user named.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from catalog.formats.categories import split_words
+from discovery.flows.argument_roles import (
+    Argument,
+    arguments_of,
+    creates_something,
+    destinations_in,
+    parts_of,
+)
+from discovery.flows.tool_facts import ToolFacts
+from discovery.flows.turn_readings import Reading, TurnReadings
+from discovery.flows.value_forms import normalize, words_of
+
+Source = Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
+Cause = Literal[
+    "", "target", "no_target", "not_asked_for", "private_outside", "passed_on", "composed_url",
+]  # fmt: skip
+_DECIDES: frozenset[Source] = frozenset(
+    {"user", "admin", "trusted_tool", "named_record", "this_turn"}
+)
+# So many words of its own may be sent along: a greeting, "Refund". Longer texts may carry anything.
+_FREE_WORDS = 3
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value of the call came from; `where` is the document, if it is one."""
+
+    path: str
+    value: str
+    source: Source
+    tool: str = ""
+    where: str = ""
+
+    @property
+    def decides(self) -> bool:
+        """Return True if such a value may decide where a call goes."""
+        return self.source in _DECIDES
+
+    def __str__(self) -> str:
+        return f"“{self.value[:_SHOWN]}” ({self.path}) {_FROM[self.source]}".format(
+            tool=self.tool, where=f" ({self.where[:_SHOWN]})" if self.where else ""
+        )
+
+
+_FROM: dict[Source, str] = {
+    "user": "stands in the message",
+    "admin": "is trusted by an admin",
+    "trusted_tool": "comes from the trusted tool {tool}",
+    "named_record": "is the id of what the message names, from {tool}",
+    "this_turn": "was made by {tool} in this turn",
+    "read": "comes from the answer of {tool}{where}, not from the message",
+    "model": "stands neither in the message nor in any answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the guard says of a call: why, what the model may do now, and where values came from."""
+
+    asks: bool
+    cause: Cause = ""
+    reason: str = ""
+    advice: str = ""
+    origins: tuple[Origin, ...] = ()
+
+
+RUNS = Verdict(asks=False)
+
+
+def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> Verdict:
+    """Judge one call by what the turn's user wrote and its earlier calls returned."""
+    words = split_words(tool.name)
+    found = arguments_of(arguments, tool.schema, creates=creates_something(words))
+    if not tool.acts:
+        return _judge_read(tool, found, turn)
+    deciding = [one for one in found if one.role in ("target", "id")]
+    origins = tuple(origin for one in deciding for origin in _origins(one, tool, turn))
+    if foreign := [origin for origin in origins if not origin.decides]:
+        return _of_targets(tool, foreign, origins)
+    if verdict := _unasked_for(tool, turn, origins):
+        return verdict
+    if not deciding and turn.has_text and (verdict := _without_target(tool, found, turn)):
+        return verdict
+    return _judge_content(tool, found, turn, origins) or Verdict(asks=False, origins=origins)
+
+
+def _origins(one: Argument, tool: ToolFacts, turn: TurnReadings) -> list[Origin]:
+    parts = [str(one.value)] if one.role == "id" else parts_of(one.value)
+    return [_origin(one, part, tool, turn) for part in parts]
+
+
+def _origin(one: Argument, value: str, tool: ToolFacts, turn: TurnReadings) -> Origin:
+    nouns = {one.noun} if one.noun else set(tool.nouns)
+    named = turn.words.name_id(value, nouns) if one.role == "id" else turn.words.name(value)
+    if named:
+        return Origin(one.path, value, "user")
+    if turn.words.trusts(value):
+        return Origin(one.path, value, "admin")
+    if one.role == "id" and (granted := turn.granted(value, nouns, tool)):
+        source: Source = "named_record" if granted.name else "this_turn"
+        return Origin(one.path, value, source, _tool_of(turn, granted), granted.name)
+    return _traced(one.path, value, turn)
+
+
+def _tool_of(turn: TurnReadings, granted: object) -> str:
+    return next((one.tool for one in turn.readings if granted in one.granted), "")
+
+
+def _traced(path: str, value: str, turn: TurnReadings) -> Origin:
+    """Return the origin of a value that the user did not write: strangers' text comes first."""
+    holding = [reading for reading in turn.readings if reading.contains(value)]
+    foreign = next((one for one in holding if not one.clean), None)
+    first = foreign or next(iter(holding), None)
+    if first is None:
+        return Origin(path, value, "model")
+    return Origin(path, value, "trusted_tool" if first.clean else "read", first.tool, first.where)
+
+
+def _of_targets(tool: ToolFacts, foreign: list[Origin], origins: tuple[Origin, ...]) -> Verdict:
+    what = ", ".join(dict.fromkeys(origin.path for origin in foreign))
+    reason = f"{foreign[0]}." if len(foreign) == 1 else f"{foreign[0]}, and {len(foreign) - 1} more."
+    advice = (
+        f"A person must approve this call. To go on without that, ask the user to name {what} "
+        f"for {tool.name} in their own words, then call it again."
+    )
+    return Verdict(asks=True, cause="target", reason=reason, advice=advice, origins=origins)
+
+
+def _unasked_for(
+    tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]
+) -> Verdict | None:
+    """Ask for what the message does not ask for, once a text was read that may have."""
+    if not turn.has_text:
+        return None
+    asked = turn.words.asks_to_end if tool.ends_something else turn.words.asks_to_act
+    if asked:
+        return None
+    what = "to delete, cancel or end anything" if tool.ends_something else "to change anything"
+    return Verdict(
+        asks=True,
+        cause="not_asked_for",
+        reason=f"The message does not ask {what}, and texts were read before this call.",
+        advice=f"Ask the user whether to call {tool.name}, and call it again if they say so.",
+        origins=origins,
+    )
+
+
+def _without_target(
+    tool: ToolFacts, found: list[Argument], turn: TurnReadings
+) -> Verdict | None:
+    """Ask for a write without any target, unless the user wrote what identifies it."""
+    labels = [one for one in found if one.role in ("label", "amount")]
+    origins = tuple(
+        Origin(one.path, str(one.value), "user")
+        if turn.words.name(str(one.value))
+        else _traced(one.path, str(one.value), turn)
+        for one in labels
+    )
+    if origins and all(origin.decides for origin in origins):
+        return None
+    return Verdict(
+        asks=True,
+        cause="no_target",
+        reason="The call names no target that the message has, and texts were read before it.",
+        advice=f"Ask the user to say what {tool.name} is to change, then call it again.",
+        origins=origins,
+    )
+
+
+def _judge_content(
+    tool: ToolFacts, found: list[Argument], turn: TurnReadings, origins: tuple[Origin, ...]
+) -> Verdict | None:
+    """Ask before private data or strangers' addresses leave with a call that goes outside."""
+    if not (tool.reaches_outside or any("@" in origin.value for origin in origins)):
+        return None
+    content = [one for one in found if one.role in ("content", "label")]
+    for one in content:
+        for part in destinations_in(str(one.value)):
+            if turn.words.name(part) or turn.words.trusts(part):
+                continue
+            reading = _foreign_holder(part, turn)
+            if reading is not None:
+                return _passed_on(one, part, reading, origins)
+    if turn.has_private and turn.has_foreign and not _is_own_text(content, turn):
+        return _private_outside(tool, turn, origins)
+    return None
+
+
+def _foreign_holder(value: str, turn: TurnReadings) -> Reading | None:
+    return next((one for one in turn.readings if not one.clean and one.contains(value)), None)
+
+
+def _passed_on(
+    one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]
+) -> Verdict:
+    origin = Origin(one.path, value, "read", reading.tool, reading.where)
+    return Verdict(
+        asks=True,
+        cause="passed_on",
+        reason=f"The text passes on an address: {origin}.",
+        advice="Leave the address out, or ask the user whether to pass it on.",
+        origins=(*origins, origin),
+    )
+
+
+def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
+    """Return True if the text is the user's, apart from a few words that nothing private has."""
+    words = [word for one in content for word in words_of(normalize(str(one.value)))]
+    unknown = {word for word in words if not turn.words.say_all(word)}
+    private = [reading for reading in turn.readings if reading.private]
+    return len(unknown) <= _FREE_WORDS and not any(
+        reading.has(word) for reading in private for word in unknown
+    )
+
+
+def _private_outside(
+    tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]
+) -> Verdict:
+    private = next(one.tool for one in turn.readings if one.private)
+    foreign = next(one.tool for one in turn.readings if one.foreign)
+    return Verdict(
+        asks=True,
+        cause="private_outside",
+        reason=(
+            f"{tool.name} sends text outside in a turn that has read private data ({private}) and "
+            f"texts of strangers ({foreign})."
+        ),
+        advice="Ask the user to approve what is sent, or send only what the message says itself.",
+        origins=origins,
+    )
+
+
+def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> Verdict:
+    """Ask before a URL that nobody wrote is opened, once private data and texts were read."""
+    if not (turn.has_private and turn.has_text):
+        return RUNS
+    for one in found:
+        for part in destinations_in(str(one.value)) if _may_be_url(one) else ():
+            origin = _origin(one, part, tool, turn)
+            if origin.source == "model":
+                return Verdict(
+                    asks=True,
+                    cause="composed_url",
+                    reason=f"Opening a URL can send data: {origin}, and private data was read.",
+                    advice="Ask the user for the URL, or open one that an answer contains.",
+                    origins=(origin,),
+                )
+    return RUNS
+
+
+def _may_be_url(one: Argument) -> bool:
+    text = str(one.value)
+    return isinstance(one.value, str) and ("://" in text or text.startswith("www."))

@@ -1,0 +1,252 @@
+"""What was read in a turn, digested: enough to follow values, and nothing that can be read again."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from catalog.formats.categories import split_words
+from discovery.flows.result_records import ParsedResult, Record, parse_result
+from discovery.flows.tool_facts import ToolFacts, nouns_of
+from discovery.flows.user_words import UserWords
+from discovery.flows.value_forms import (
+    addresses_in,
+    compact,
+    dates_in,
+    decoded_in,
+    normalize,
+    numbers_in,
+    spellings_of,
+    words_of,
+)
+
+# What lies beyond is not followed; the reading says so, and the guard asks.
+MOST_CHARACTERS = 65_536
+_MOST_TOKENS = 8192
+_MOST_GRANTED = 256
+_LOCATORS = frozenset("file filepath link location page path uri url website".split())
+_ENCODED = re.compile(r"%[0-9a-fA-F]{2}|[A-Za-z0-9+/_-]{12,}")
+_SENTENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """An id that may decide: of a record that the user named, or that this turn made."""
+
+    value: str
+    nouns: frozenset[str]
+    source: str
+    # The record's name; "" for what the turn made.
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One answer, digested: hashes of its words and values, and the ids that may decide."""
+
+    tool: str
+    where: str
+    private: bool
+    foreign: bool
+    clean: bool
+    has_text: bool
+    cut: bool = False
+    tokens: "array[int]" = field(default_factory=lambda: array("I"))
+    granted: tuple[Granted, ...] = ()
+
+    def has(self, token: str) -> bool:
+        """Return True if the answer contains the normalised word or value."""
+        return self.has_hash(hash_of(token))
+
+    def has_hash(self, wanted: int) -> bool:
+        """Return True if the answer contains a word or value with this hash."""
+        at = bisect_left(self.tokens, wanted)
+        return at < len(self.tokens) and self.tokens[at] == wanted
+
+    def contains(self, value: object) -> bool:
+        """Return True if the value, in any of its spellings, occurs in the answer."""
+        return any(self._contains(one) for one in spellings_of(value))
+
+    def _contains(self, text: str) -> bool:
+        if not text:
+            return False
+        whole = (text, *addresses_in(text)[:1], compact(text), *dates_in(text)[:1])
+        if any(self.has(one) for one in whole if one):
+            return True
+        words = words_of(text)
+        return len(words) > 1 and all(self.has(word) for word in words)
+
+
+def hash_of(token: str) -> int:
+    """Return a token's hash. A collision can only make the guard ask."""
+    return crc32(token.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(slots=True)
+class TurnReadings:
+    """The readings of a turn, in order."""
+
+    words: UserWords
+    readings: list[Reading] = field(default_factory=list)
+
+    def add(
+        self, tool: ToolFacts, arguments: Mapping[str, Any], result: str, *, by_itself: bool
+    ) -> Reading:
+        """Digest an answer. `by_itself`: the call ran without the guard's objection."""
+        reading = digest(tool, arguments, result, self, by_itself=by_itself)
+        self.readings.append(reading)
+        return reading
+
+    @property
+    def has_foreign(self) -> bool:
+        """Return True if text that strangers wrote was read."""
+        return any(reading.foreign for reading in self.readings)
+
+    @property
+    def has_private(self) -> bool:
+        """Return True if private data was read."""
+        return any(reading.private for reading in self.readings)
+
+    @property
+    def has_text(self) -> bool:
+        """Return True if any text was read that could tell the model what to do."""
+        return any(reading.has_text and not reading.clean for reading in self.readings)
+
+    def find(self, value: object) -> Reading | None:
+        """Return the first reading in which the value occurs."""
+        return next((reading for reading in self.readings if reading.contains(value)), None)
+
+    def granted(self, value: str, nouns: Iterable[str], tool: ToolFacts) -> Granted | None:
+        """Return why an id may decide, or None; two records of one name decide nothing."""
+        text, wanted = normalize(value).strip(), set(nouns)
+        every = [one for reading in self.readings for one in reading.granted]
+        same = [one for one in every if one.source == tool.source and wanted & one.nouns]
+        found = next((one for one in same if one.value == text), None)
+        if found is None or not found.name:
+            return found
+        twins = {one.value for one in same if one.name == found.name}
+        return found if len(twins) == 1 else None
+
+
+def digest(
+    tool: ToolFacts,
+    arguments: Mapping[str, Any],
+    result: str,
+    earlier: TurnReadings,
+    *,
+    by_itself: bool,
+) -> Reading:
+    """Digest one answer, as `TurnReadings.add` does."""
+    text = result[:MOST_CHARACTERS]
+    is_document = _asks_for_document(tool, arguments)
+    parsed = ParsedResult((), (text,)) if is_document else parse_result(text)
+    clean = tool.trusted and not earlier.has_text
+    return Reading(
+        tool=tool.name,
+        where=_where(arguments) if is_document else "",
+        private=tool.reads_private,
+        foreign=tool.returns_foreign and not tool.trusted,
+        clean=clean,
+        has_text=tool.returns_foreign or _has_sentence(parsed.free_texts),
+        cut=len(result) > MOST_CHARACTERS,
+        tokens=_hashes(text),
+        granted=tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
+    )
+
+
+def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
+    """Return True for what stands at a path or URL: its whole form is its author's."""
+    return not tool.acts and any(set(split_words(name)) & _LOCATORS for name in arguments)
+
+
+def _where(arguments: Mapping[str, Any]) -> str:
+    found = (
+        str(value) for name, value in arguments.items() if set(split_words(name)) & _LOCATORS
+    )
+    return next(found, "")[:200]
+
+
+def _has_sentence(texts: Iterable[str]) -> bool:
+    return any(len(words_of(text)) > _SENTENCE for text in texts)
+
+
+def _hashes(text: str) -> "array[int]":
+    """Return the sorted hashes of all words and values of a text."""
+    plain = normalize(text)
+    found = set(words_of(plain))
+    addresses = addresses_in(plain)
+    found.update(addresses)
+    found.update(compact(one) for one in addresses)
+    found.update(part for one in addresses for part in re.split(r"[/?=&#,]", one) if part)
+    found.update(dates_in(plain))
+    found.update(numbers_in(plain))
+    found.update(_grouped(plain))
+    if _ENCODED.search(text):
+        for decoded in decoded_in(text):
+            found.update(words_of(decoded))
+            found.update(addresses_in(decoded))
+    return array("I", sorted({hash_of(token) for token in list(found)[:_MOST_TOKENS]}))
+
+
+_GROUPS = re.compile(r"\+?\b[a-z]{0,2}\d[\da-z]*(?:[ ()/-]{1,2}[\da-z]*\d[\da-z]*)+")
+
+
+def _grouped(plain: str) -> list[str]:
+    """Return phone, account and card numbers that are written in groups, in one piece."""
+    return [compact(one) for one in _GROUPS.findall(plain)]
+
+
+
+def _granted(
+    tool: ToolFacts,
+    arguments: Mapping[str, Any],
+    parsed: ParsedResult,
+    words: UserWords,
+    *,
+    by_itself: bool,
+) -> Iterator[Granted]:
+    """Yield the ids of what an unobjected call made, or of records that the user named."""
+    if tool.acts:
+        named = [(record, "") for record in parsed.records if by_itself]
+    else:
+        named = _named_records(arguments, parsed.records, words)
+    for record, name in named[:_MOST_GRANTED]:
+        for noun, value in record.ids:
+            nouns = nouns_of(tool.name) | ({noun} if noun else frozenset())
+            yield Granted(normalize(value).strip(), nouns, tool.source, name)
+
+
+def _named_records(
+    arguments: Mapping[str, Any], records: Sequence[Record], words: UserWords
+) -> list[tuple[Record, str]]:
+    """Return records that the message names, and the only hit of a search for its words."""
+    named = [
+        (record, name)
+        for record in records
+        if (name := next((one for one in record.names if names_it(words, one)), ""))
+    ]
+    terms = [str(value) for value in arguments.values() if isinstance(value, str)]
+    for term in terms if not named else ():
+        hits = [(one, name) for one in records for name in one.names if _has_words(name, term)]
+        if len(hits) == 1 and names_it(words, term):
+            return hits
+    return named
+
+
+def _has_words(name: str, term: str) -> bool:
+    wanted = set(words_of(normalize(term)))
+    return bool(wanted) and wanted <= set(words_of(normalize(name)))
+
+
+_LEAST_NAME = 4
+
+
+def names_it(words: UserWords, name: str) -> bool:
+    """Return True if the user wrote a record's name, with or without the ending of a file."""
+    stem = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", name)
+    if not any(len(word) >= _LEAST_NAME for word in words_of(normalize(stem))):
+        return False
+    return words.name(name) or words.name(re.sub(r"[-_.]+", " ", stem))

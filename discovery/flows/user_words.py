@@ -1,0 +1,117 @@
+"""The user's own words, and whether they name a value."""
+
+import re
+from collections.abc import Iterable, Set
+from functools import cached_property
+
+from catalog.effects.verbs import find_verb
+from discovery.flows.tool_facts import is_ending, singular
+from discovery.flows.value_forms import bare, compact, dates_in, normalize, words_of
+
+# What people say for sending and changing that no tool is named after.
+_ASKING = frozenset(
+    """
+    adjust answer arrange correct dm email fix forward give hand inform let mail make message note
+    put remind reply text tell transfer turn wire
+    """.split()
+)
+# A number says which one it is only beside one of these; elsewhere it is a day, a time, a price.
+_COUNTING = frozenset("id ids no nr number num nummer ref reference".split())
+_SHORT_ID = 5
+_LONGEST_WORD_RUN = 40
+_EDGE = r"[\w@%+\-]"
+_MARKS = re.compile(r"[@/:.\\]")
+
+
+class UserWords:
+    """What the user wrote in this conversation, with the values that an admin trusts beside it."""
+
+    def __init__(self, messages: Iterable[str], trusted: Iterable[str] = ()) -> None:
+        self._text = bare(normalize("\n".join(messages)))
+        self._trusted = [normalize(value).strip() for value in trusted if value.strip()]
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return words_of(self._text)
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        return frozenset(self._words)
+
+    @cached_property
+    def asks_to_act(self) -> bool:
+        """Return True if a word of the message asks to change or send something.
+
+        Also True where no verb is recognised at all: the language may be unknown.
+        """
+        verbs = [verb for word in self._vocabulary if (verb := find_verb(word))]
+        return (
+            not verbs
+            or bool(self._vocabulary & _ASKING)
+            or any(verb.effect != "read" for verb in verbs)
+        )
+
+    @cached_property
+    def asks_to_end(self) -> bool:
+        """Return True if a word of the message asks to delete, cancel or shut out."""
+        return any(is_ending(word) for word in self._vocabulary)
+
+    def trusts(self, value: str) -> bool:
+        """Return True if an admin trusts the value, or all addresses of its domain ("@x.org")."""
+        text = bare(normalize(value).strip())
+        return any(
+            text == one or (one.startswith("@") and text.endswith(one) and "/" not in text)
+            for one in self._trusted
+        )
+
+    def name(self, value: str) -> bool:
+        """Return True if the user wrote the value; an address must stand there as a whole."""
+        text = bare(normalize(value).strip()).strip("\"'<>").rstrip("/").lstrip("@#")
+        if not text:
+            return False
+        if _MARKS.search(text) and not re.search(r"\s", text):
+            return self._has_address(text) or text in dates_in(self._text)
+        words = words_of(text)
+        if not words or len("".join(words)) < 2:  # noqa: PLR2004 - a letter names nothing
+            return False
+        return self._has_run(words) or (len(words) <= _LONGEST_WORD_RUN and self._has_joined(text))
+
+    def name_id(self, value: str, nouns: Set[str]) -> bool:
+        """Return True if the user wrote this id. A short number must be called one."""
+        text = normalize(value).strip().lstrip("#")
+        if len(compact(text)) >= _SHORT_ID and not text.isalpha():
+            return self.name(text)
+        called = _COUNTING | nouns
+        for at, word in enumerate(self._words):
+            if word == text and (
+                f"#{text}" in self._text
+                or any(singular(one) in called for one in self._words[max(0, at - 2) : at])
+            ):
+                return True
+        return False
+
+    def say_all(self, text: str) -> bool:
+        """Return True if every word of a text is one of the user's."""
+        return all(word in self._vocabulary for word in words_of(normalize(text)))
+
+    def _has_address(self, text: str) -> bool:
+        pattern = rf"(?<!{_EDGE})(?<!\w[./:]){re.escape(text)}(?!{_EDGE}|[./:?#=&]\w)"
+        return re.search(pattern, self._text) is not None
+
+    def _has_run(self, words: list[str]) -> bool:
+        first, length = words[0], len(words)
+        return any(
+            word == first and self._words[at : at + length] == words
+            for at, word in enumerate(self._words)
+        )
+
+    def _has_joined(self, text: str) -> bool:
+        """Return True if neighbouring words make up the value, as the groups of an IBAN do."""
+        wanted = compact(text)
+        for at, word in enumerate(self._words):
+            joined, end = word, at + 1
+            while wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words):
+                joined, end = joined + self._words[end], end + 1
+            if joined == wanted:
+                return True
+        return False

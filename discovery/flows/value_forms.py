@@ -1,0 +1,120 @@
+"""Values in one spelling, and the spellings that a value may have where it was read."""
+
+import binascii
+import html
+import re
+import unicodedata
+from base64 import b64decode
+from datetime import date, datetime
+from itertools import islice
+from urllib.parse import unquote
+
+_HIDDEN = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe00-\ufe0f]")
+_WORD = re.compile(r"[^\W_]+")
+_SCHEME = re.compile(r"\b(?:https?|ftp|wss?)://(?:www\.)?|\bwww\.|\bmailto:|\btel:")
+# Whatever stands without blanks and has a mark of addresses inside.
+_ADDRESS = re.compile(r"[\w.+%~#&=?!$*-]*\w[@/:.][\w@/:.+%~#&=?!$*-]*\w")
+_NUMBER = re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+[.,]\d+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,}")
+_MONTHS = "january february march april may june july august september october november december"
+_MONTH = {name[:3]: at for at, name in enumerate(_MONTHS.split(), 1)}
+_MONTH_NAME = "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS.split())
+_DATES = (
+    re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
+    re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
+    re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<n>{_MONTH_NAME})\.?,? (?P<y>\d{{4}})\b"),
+    re.compile(rf"\b(?P<n>{_MONTH_NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})\b"),
+)  # fmt: skip
+_MOST_DECODED = 64
+
+
+def normalize(text: str) -> str:
+    """Return a text in one case and width, without invisible characters and HTML entities."""
+    if "&" in text:
+        text = html.unescape(text)
+    if not text.isascii():
+        text = _HIDDEN.sub("", unicodedata.normalize("NFKC", text))
+    return text.casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a normalised text."""
+    return _WORD.findall(text)
+
+
+def addresses_in(text: str) -> list[str]:
+    """Return what looks like an address, URL, file or path in a normalised text."""
+    return _ADDRESS.findall(bare(text))
+
+
+def bare(text: str) -> str:
+    """Return a normalised text without the schemes of URLs."""
+    return _SCHEME.sub("", text) if ":" in text or "www." in text else text
+
+
+def compact(value: str) -> str:
+    """Return a value without blanks and the marks that group digits."""
+    return re.sub(r"[\s\-./()_,']+", "", value)
+
+
+def dates_in(text: str) -> list[str]:
+    """Return the dates of a normalised text in ISO's form, however they are written."""
+    found = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            parts = match.groupdict()
+            month = int(parts["m"]) if parts.get("m") else _MONTH[parts["n"][:3]]
+            try:
+                found.append(date(int(parts["y"]), month, int(parts["d"])).isoformat())
+            except ValueError:
+                continue
+    return found
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text that can be written in several ways, in one of them."""
+    return [as_number(one) for one in _NUMBER.findall(text)]
+
+
+def as_number(value: str) -> str:
+    """Return a number without separators of thousands and closing zeros."""
+    plain = re.sub(r"[' ]|,(?=\d{3}\b)", "", value).replace(",", ".")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def spellings_of(value: object) -> list[str]:
+    """Return a value as it may stand in a text: normalised, and decoded where it is encoded."""
+    text = normalize(str(value)).strip()
+    found = [text, as_number(text)] if isinstance(value, int | float) else [text]
+    if "%" in text:
+        found.append(normalize(unquote(str(value))).strip())
+    if isinstance(value, datetime | date):
+        found.append(value.isoformat())
+    return list(dict.fromkeys([*found, *decoded_in(str(value))]))
+
+
+def decoded_in(text: str) -> list[str]:
+    """Return what a text has in percent signs, base64 or hex, as normalised texts."""
+    found = [unquote(text)] if "%" in text else []
+    for chunk in islice(_HEX.finditer(text), _MOST_DECODED):
+        found += _as_text(bytes.fromhex(chunk.group()))
+    for chunk in islice(_BASE64.finditer(text), _MOST_DECODED):
+        found += _from_base64(chunk.group())
+    return [normalize(one) for one in found]
+
+
+def _from_base64(chunk: str) -> list[str]:
+    bare_chunk = chunk.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return _as_text(b64decode(bare_chunk + "=" * (-len(bare_chunk) % 4), validate=True))
+    except (binascii.Error, ValueError):
+        return []
+
+
+def _as_text(data: bytes) -> list[str]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return []
+    return [text] if text.isprintable() else []
