@@ -1,3 +1,3 @@
-"""Flows: follow values from what was read in a turn into its calls, and say which calls must ask."""
+"""Flows: values followed from what a turn has read into its calls, and which calls must ask."""
 
 __all__ = ["flow_guard", "tool_facts", "turn_readings", "user_words"]

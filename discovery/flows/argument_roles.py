@@ -1,12 +1,13 @@
-"""Roles of arguments: which decide where a call goes and what it touches, and which only fill it."""
+"""Roles of arguments: which decide where a call goes and what it touches, and which fill it."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from catalog.formats.categories import split_words
-from discovery.flows.tool_facts import singular
+from discovery.flows.tool_facts import singular, word_set
 from discovery.flows.value_forms import compact
 
 # `target`: an address, account, place, person or thing. `id`: the key of something that exists.
@@ -14,43 +15,41 @@ from discovery.flows.value_forms import compact
 Role = Literal["target", "id", "label", "content", "timing", "amount", "option"]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_ID = _words("guid hash id identifier key no nr num number oid ref reference sha sku slug uid uuid")
-_CONTENT = _words(
+_ID = word_set(
+    "guid hash id identifier key no nr num number oid ref reference sha sku slug uid uuid"
+)
+_CONTENT = word_set(
     """
     annotation answer bio body caption comment content data description detail details document
     explanation feedback html instruction markdown message note notes payload prompt question
     reason remark reply review summary text transcript
     """
 )
-_LABEL = _words("color colour headline heading label labels subject tag tags title topic")
-_NAME = _words("name nickname")
+_LABEL = word_set("color colour headline heading label labels subject tag tags title topic")
+_NAME = word_set("name nickname")
 # Of something new, they only say where it is; of something that exists, where it goes.
-_PLACE = _words("location place venue")
-_TIMING = _words(
+_PLACE = word_set("location place venue")
+_TIMING = word_set(
     """
     date datetime day days deadline due duration end expires expiry hour hours interval
     minute minutes month seconds start time timestamp timezone tz until week when year
     """
 )
-_OPTION = _words(
+_OPTION = word_set(
     """
     currency encoding format lang language limit locale method mime mode offset order page priority
     recurrence recurring sort state status type unit units
     """
 )
 # Whatever their shape: they run something, open something up, or lock somebody out.
-_DECISIVE = _words(
+_DECISIVE = word_set(
     """
     access cmd code command expression password passcode permission permissions pin query role
     scope script secret sql statement token visibility
     """
 )
-_FORMATS = _words("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
-_CREATING = _words("add append book create generate insert make new open post register schedule")
+_FORMATS = word_set("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
+_CREATING = word_set("add append book create generate insert make new open post register schedule")
 
 _EMAIL = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+\.[^\s@<>,;]+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"']+", re.IGNORECASE)
@@ -63,7 +62,7 @@ _DOMAIN = re.compile(
     r"\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:[a-z]{2,18})(?:/[^\s<>\"']*)?", re.IGNORECASE
 )
 # Endings of files: no domains, though some of them are top-level domains as well.
-_FILES = _words(
+_FILES = word_set(
     "csv doc docx gif html htm jpeg jpg js json log md pdf png ppt pptx py rtf svg tar toml ts txt "
     "xls xlsx xml yaml yml zip"
 )
@@ -99,6 +98,7 @@ def _leaves(
     path: str, name: str, value: Any, schema: Any, root: Mapping[str, Any], *, creates: bool
 ) -> Iterator[Argument]:
     shapes = _shapes(schema, root)
+    inner: Any
     if isinstance(value, Mapping):
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
@@ -108,9 +108,21 @@ def _leaves(
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})
         for part in value:
             yield from _leaves(path, name, part, inner, root, creates=creates)
+    elif isinstance(value, str) and (parsed := _json_in(value)) is not None:
+        yield from _leaves(path, name, parsed, {}, root, creates=creates)
     elif value is not None and value != "":
         role, noun = _role(name, value, shapes, creates=creates)
         yield Argument(path, value, role, noun)
+
+
+def _json_in(text: str) -> Any:
+    """Return the object or list that a text is, or None: some tools take JSON in a string."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _properties(shape: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,11 +130,9 @@ def _properties(shape: Mapping[str, Any]) -> Mapping[str, Any]:
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _shapes(
-    schema: Any, root: Mapping[str, Any], depth: int = 0
-) -> list[Mapping[str, Any]]:
+def _shapes(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mapping[str, Any]]:
     """Return a schema with its alternatives and local references."""
-    if not isinstance(schema, Mapping) or depth > 4:  # noqa: PLR2004 - deep enough for real schemas
+    if not isinstance(schema, Mapping) or depth > 4:
         return []
     found: list[Mapping[str, Any]] = [schema]
     reference = schema.get("$ref")
@@ -188,7 +198,7 @@ def is_address(text: str) -> bool:
 def destinations_in(text: str) -> list[str]:
     """Return the addresses, links and accounts inside a text."""
     found = [match for one in (_EMAIL, _URL, _IBAN, _WALLET) for match in one.findall(text)]
-    found += [one for one in _PHONE.findall(text) if len(compact(one)) > 8 and not _has_date(one)]  # noqa: PLR2004
+    found += [one for one in _PHONE.findall(text) if len(compact(one)) > 8 and not _has_date(one)]
     found += [one for one in _DOMAIN.findall(text) if one.rpartition(".")[2].lower() not in _FILES]
     return list(dict.fromkeys(one.rstrip(".,;:!?)") for one in found))
 

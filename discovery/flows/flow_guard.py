@@ -19,12 +19,13 @@ from discovery.flows.argument_roles import (
     parts_of,
 )
 from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_readings import Reading, TurnReadings
-from discovery.flows.value_forms import normalize, words_of
+from discovery.flows.turn_readings import Reading, TurnReadings, hash_of
+from discovery.flows.value_forms import normalize, sentences_of, whole_of, words_of
 
 Source = Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
 Cause = Literal[
-    "", "target", "no_target", "not_asked_for", "private_outside", "passed_on", "composed_url",
+    "", "target", "no_target", "not_asked_for", "private_outside", "passed_on",
+    "dictated", "composed_url",
 ]  # fmt: skip
 _DECIDES: frozenset[Source] = frozenset(
     {"user", "admin", "trusted_tool", "named_record", "this_turn"}
@@ -50,9 +51,9 @@ class Origin:
         return self.source in _DECIDES
 
     def __str__(self) -> str:
-        return f"“{self.value[:_SHOWN]}” ({self.path}) {_FROM[self.source]}".format(
-            tool=self.tool, where=f" ({self.where[:_SHOWN]})" if self.where else ""
-        )
+        where = f" ({self.where[:_SHOWN]})" if self.where else ""
+        told = _FROM[self.source].format(tool=self.tool, where=where)
+        return f"“{self.value[:_SHOWN]}” ({self.path}) {told}"
 
 
 _FROM: dict[Source, str] = {
@@ -131,7 +132,9 @@ def _traced(path: str, value: str, turn: TurnReadings) -> Origin:
 
 def _of_targets(tool: ToolFacts, foreign: list[Origin], origins: tuple[Origin, ...]) -> Verdict:
     what = ", ".join(dict.fromkeys(origin.path for origin in foreign))
-    reason = f"{foreign[0]}." if len(foreign) == 1 else f"{foreign[0]}, and {len(foreign) - 1} more."
+    reason = (
+        f"{foreign[0]}." if len(foreign) == 1 else f"{foreign[0]}, and {len(foreign) - 1} more."
+    )
     advice = (
         f"A person must approve this call. To go on without that, ask the user to name {what} "
         f"for {tool.name} in their own words, then call it again."
@@ -158,9 +161,7 @@ def _unasked_for(
     )
 
 
-def _without_target(
-    tool: ToolFacts, found: list[Argument], turn: TurnReadings
-) -> Verdict | None:
+def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> Verdict | None:
     """Ask for a write without any target, unless the user wrote what identifies it."""
     labels = [one for one in found if one.role in ("label", "amount")]
     origins = tuple(
@@ -194,6 +195,8 @@ def _judge_content(
             reading = _foreign_holder(part, turn)
             if reading is not None:
                 return _passed_on(one, part, reading, origins)
+        if one.role == "content" and (dictated := _dictated(str(one.value), turn)):
+            return _of_dictated(one, dictated, origins)
     if turn.has_private and turn.has_foreign and not _is_own_text(content, turn):
         return _private_outside(tool, turn, origins)
     return None
@@ -203,9 +206,7 @@ def _foreign_holder(value: str, turn: TurnReadings) -> Reading | None:
     return next((one for one in turn.readings if not one.clean and one.contains(value)), None)
 
 
-def _passed_on(
-    one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]
-) -> Verdict:
+def _passed_on(one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
     origin = Origin(one.path, value, "read", reading.tool, reading.where)
     return Verdict(
         asks=True,
@@ -216,19 +217,47 @@ def _passed_on(
     )
 
 
+def _dictated(text: str, turn: TurnReadings) -> Reading | None:
+    """Return the answer that has every sentence of a text inside a longer one.
+
+    A text that is passed on as a whole is no dictation, nor is one that the user wrote.
+    """
+    sentences = [hash_of(sentence) for sentence in sentences_of(text)]
+    if not sentences or turn.words.name(text):
+        return None
+    whole = hash_of(whole_of(text))
+    return next(
+        (
+            one
+            for one in turn.readings
+            if not one.clean and all(map(one.has_hash, sentences)) and not one.has_hash(whole)
+        ),
+        None,
+    )
+
+
+def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
+    origin = Origin(one.path, str(one.value), "read", reading.tool, reading.where)
+    return Verdict(
+        asks=True,
+        cause="dictated",
+        reason=f"The text stands word for word inside another: {origin}.",
+        advice="Ask the user whether to send this text, or send one in other words.",
+        origins=(*origins, origin),
+    )
+
+
 def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
     """Return True if the text is the user's, apart from a few words that nothing private has."""
     words = [word for one in content for word in words_of(normalize(str(one.value)))]
-    unknown = {word for word in words if not turn.words.say_all(word)}
+    unknown = turn.words.unsaid(words)
     private = [reading for reading in turn.readings if reading.private]
     return len(unknown) <= _FREE_WORDS and not any(
         reading.has(word) for reading in private for word in unknown
     )
 
 
-def _private_outside(
-    tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]
-) -> Verdict:
+def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]) -> Verdict:
     private = next(one.tool for one in turn.readings if one.private)
     foreign = next(one.tool for one in turn.readings if one.foreign)
     return Verdict(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.formats.categories import split_words
-from discovery.flows.tool_facts import singular
+from discovery.flows.tool_facts import singular, word_set
 from discovery.flows.value_forms import words_of
 
-_ID = frozenset("id identifier key number oid ref uid uuid".split())
-_NAMES = frozenset("filename label name subject title".split())
+_ID = word_set("id identifier key number oid ref uid uuid")
+_NAMES = word_set("filename label name subject title")
 _ITEM = re.compile(r"- (?P<key>\w+):(?: (?P<value>.*))?$")
 _KEY = re.compile(r"(?P<key>\w+):(?: (?P<value>.*))?$")
 _MOST_LINES, _MOST_RECORDS, _DEEPEST = 5000, 1000, 6
@@ -138,7 +138,7 @@ def _own_key(line: str, *, listed: bool) -> re.Match[str] | None:
 def _scalar(value: str) -> str | None:
     """Return a short scalar on its own line; None for a sentence, or the start of a longer text."""
     if value[:1] in ("'", '"'):
-        if len(value) < 2 or value[-1] != value[0]:  # noqa: PLR2004 - both quotation marks
+        if len(value) < 2 or value[-1] != value[0]:
             return None
         value = value[1:-1]
     if value[:1] in ("|", ">", "&", "*", "{", "["):

@@ -7,18 +7,22 @@ from typing import Any
 from catalog.effects.verbs import Verb, find_verb
 from catalog.formats.categories import split_words
 
+
+def word_set(text: str) -> frozenset[str]:
+    """Return a list of words that is written as a text."""
+    return frozenset(text.split())
+
+
 # Words of names that tell nothing about what a tool works on.
-_EMPTY = frozenset(
-    "a all and api at by for from get in id ids list my new of on or search the to with".split()
+_EMPTY = word_set(
+    "a all and api at by for from get in id ids list my new of on or search the to with"
 )
 # They take something away, end it, or shut somebody out, whatever else their effect is called.
-_ENDING = frozenset(
-    """
+_ENDING = word_set("""
     archive ban block cancel close deactivate disable discard disconnect drop end kick kill leave
     lock merge overwrite purge reject reset restrict revoke stop suspend terminate unassign
     uninstall unlink unregister unshare unsubscribe withdraw
-    """.split()
-)
+    """)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def nouns_of(name: str) -> frozenset[str]:
 
 def singular(word: str) -> str:
     """Return a noun without its plural's ending."""
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word  # noqa: PLR2004
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def is_ending(word: str) -> bool:

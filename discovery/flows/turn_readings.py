@@ -1,16 +1,17 @@
-"""What was read in a turn, digested: enough to follow values, and nothing that can be read again."""
+"""Readings: the answers of a turn, digested so that values can be followed and nothing read."""
 
 import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
 from catalog.formats.categories import split_words
 from discovery.flows.result_records import ParsedResult, Record, parse_result
-from discovery.flows.tool_facts import ToolFacts, nouns_of
+from discovery.flows.tool_facts import ToolFacts, nouns_of, word_set
 from discovery.flows.user_words import UserWords
 from discovery.flows.value_forms import (
     addresses_in,
@@ -19,7 +20,9 @@ from discovery.flows.value_forms import (
     decoded_in,
     normalize,
     numbers_in,
+    sentences_of,
     spellings_of,
+    whole_of,
     words_of,
 )
 
@@ -27,8 +30,7 @@ from discovery.flows.value_forms import (
 MOST_CHARACTERS = 65_536
 _MOST_TOKENS = 8192
 _MOST_GRANTED = 256
-_LOCATORS = frozenset("file filepath link location page path uri url website".split())
-_ENCODED = re.compile(r"%[0-9a-fA-F]{2}|[A-Za-z0-9+/_-]{12,}")
+_LOCATORS = word_set("file filepath link location page path uri url website")
 _SENTENCE = 3
 
 
@@ -152,7 +154,7 @@ def digest(
         clean=clean,
         has_text=tool.returns_foreign or _has_sentence(parsed.free_texts),
         cut=len(result) > MOST_CHARACTERS,
-        tokens=_hashes(text),
+        tokens=_hashes(text, parsed.free_texts),
         granted=tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
     )
 
@@ -163,9 +165,7 @@ def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
 
 
 def _where(arguments: Mapping[str, Any]) -> str:
-    found = (
-        str(value) for name, value in arguments.items() if set(split_words(name)) & _LOCATORS
-    )
+    found = (str(value) for name, value in arguments.items() if set(split_words(name)) & _LOCATORS)
     return next(found, "")[:200]
 
 
@@ -173,7 +173,7 @@ def _has_sentence(texts: Iterable[str]) -> bool:
     return any(len(words_of(text)) > _SENTENCE for text in texts)
 
 
-def _hashes(text: str) -> "array[int]":
+def _hashes(text: str, free_texts: Iterable[str]) -> "array[int]":
     """Return the sorted hashes of all words and values of a text."""
     plain = normalize(text)
     found = set(words_of(plain))
@@ -184,20 +184,24 @@ def _hashes(text: str) -> "array[int]":
     found.update(dates_in(plain))
     found.update(numbers_in(plain))
     found.update(_grouped(plain))
-    if _ENCODED.search(text):
-        for decoded in decoded_in(text):
-            found.update(words_of(decoded))
-            found.update(addresses_in(decoded))
-    return array("I", sorted({hash_of(token) for token in list(found)[:_MOST_TOKENS]}))
+    for one in free_texts:
+        found.update(sentences_of(one))
+        found.add(whole_of(one))
+    for decoded in decoded_in(text):
+        found.update(words_of(decoded))
+        found.update(addresses_in(decoded))
+    return array("I", sorted({hash_of(token) for token in islice(found, _MOST_TOKENS)}))
 
 
-_GROUPS = re.compile(r"\+?\b[a-z]{0,2}\d[\da-z]*(?:[ ()/-]{1,2}[\da-z]*\d[\da-z]*)+")
+_GROUPS = re.compile(
+    r"\b[a-z]{2}\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b"
+    r"|\+?\b[a-z]{0,2}\d[\da-z]*(?:[ ()/-]{1,2}[\da-z]*\d[\da-z]*)+"
+)
 
 
 def _grouped(plain: str) -> list[str]:
     """Return phone, account and card numbers that are written in groups, in one piece."""
     return [compact(one) for one in _GROUPS.findall(plain)]
-
 
 
 def _granted(

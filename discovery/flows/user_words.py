@@ -5,18 +5,16 @@ from collections.abc import Iterable, Set
 from functools import cached_property
 
 from catalog.effects.verbs import find_verb
-from discovery.flows.tool_facts import is_ending, singular
+from discovery.flows.tool_facts import is_ending, singular, word_set
 from discovery.flows.value_forms import bare, compact, dates_in, normalize, words_of
 
 # What people say for sending and changing that no tool is named after.
-_ASKING = frozenset(
-    """
-    adjust answer arrange correct dm email fix forward give hand inform let mail make message note
-    put remind reply text tell transfer turn wire
-    """.split()
-)
+_ASKING = word_set("""
+    adjust answer arrange compose correct design dm draft draw email fix forward give hand inform
+    let mail make message note plan put remind reply text tell transfer turn wire
+    """)
 # A number says which one it is only beside one of these; elsewhere it is a day, a time, a price.
-_COUNTING = frozenset("id ids no nr number num nummer ref reference".split())
+_COUNTING = word_set("id ids no nr number num nummer ref reference")
 _SHORT_ID = 5
 _LONGEST_WORD_RUN = 40
 _EDGE = r"[\w@%+\-]"
@@ -72,7 +70,7 @@ class UserWords:
         if _MARKS.search(text) and not re.search(r"\s", text):
             return self._has_address(text) or text in dates_in(self._text)
         words = words_of(text)
-        if not words or len("".join(words)) < 2:  # noqa: PLR2004 - a letter names nothing
+        if not words or len("".join(words)) < 2:
             return False
         return self._has_run(words) or (len(words) <= _LONGEST_WORD_RUN and self._has_joined(text))
 
@@ -90,9 +88,9 @@ class UserWords:
                 return True
         return False
 
-    def say_all(self, text: str) -> bool:
-        """Return True if every word of a text is one of the user's."""
-        return all(word in self._vocabulary for word in words_of(normalize(text)))
+    def unsaid(self, words: Iterable[str]) -> set[str]:
+        """Return those normalised words that the user did not write."""
+        return {word for word in words if word not in self._vocabulary}
 
     def _has_address(self, text: str) -> bool:
         pattern = rf"(?<!{_EDGE})(?<!\w[./:]){re.escape(text)}(?!{_EDGE}|[./:?#=&]\w)"
@@ -110,7 +108,9 @@ class UserWords:
         wanted = compact(text)
         for at, word in enumerate(self._words):
             joined, end = word, at + 1
-            while wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words):
+            while (
+                wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words)
+            ):
                 joined, end = joined + self._words[end], end + 1
             if joined == wanted:
                 return True

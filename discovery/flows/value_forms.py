@@ -12,21 +12,31 @@ from urllib.parse import unquote
 _HIDDEN = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe00-\ufe0f]")
 _WORD = re.compile(r"[^\W_]+")
 _SCHEME = re.compile(r"\b(?:https?|ftp|wss?)://(?:www\.)?|\bwww\.|\bmailto:|\btel:")
-# Whatever stands without blanks and has a mark of addresses inside.
-_ADDRESS = re.compile(r"[\w.+%~#&=?!$*-]*\w[@/:.][\w@/:.+%~#&=?!$*-]*\w")
-_NUMBER = re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+[.,]\d+")
+# What ends an address in a text.
+_AROUND = str.maketrans(dict.fromkeys("\"'`<>()[]{},;|“”\u2018\u2019«»\\", " "))
+_MARK = re.compile(r"\w[@/:.]+\w")
+_EDGES = ".:!?-_*~"
+_NUMBER = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|\d+[.,]\d+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,}")
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH = {name[:3]: at for at, name in enumerate(_MONTHS.split(), 1)}
-_MONTH_NAME = "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS.split())
+_MONTH_NAME = "|".join(
+    f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS.split()
+)
 _DATES = (
     re.compile(r"\b(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
-    re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<n>{_MONTH_NAME})\.?,? (?P<y>\d{{4}})\b"),
+    re.compile(
+        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<n>{_MONTH_NAME})\.?,? (?P<y>\d{{4}})\b"
+    ),
     re.compile(rf"\b(?P<n>{_MONTH_NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})\b"),
 )  # fmt: skip
-_MOST_DECODED = 64
+_DIGIT = re.compile(r"\d")
+_MOST_DECODED, _ENCODED_LENGTH = 64, 12
+# Marks that end a sentence or a quotation wherever they stand; the others do beside a blank.
+_QUOTING = str.maketrans(dict.fromkeys('!?;"“”„\u2018\u2019«»`<>•|', "\n"))
+_SENTENCE_WORDS = 3
 
 
 def normalize(text: str) -> str:
@@ -43,9 +53,28 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def sentences_of(text: str) -> list[str]:
+    """Return a text's sentences and quotations as bare words; short ones say too little."""
+    plain = " ".join(normalize(text).split()).translate(_QUOTING)
+    for mark in (". ", ": ", "' ", " '", "''", " - ", ".'", ":'"):
+        plain = plain.replace(mark, "\n")
+    sentences = (words_of(part) for part in plain.splitlines())
+    return [f"…{' '.join(words)}" for words in sentences if len(words) >= _SENTENCE_WORDS]
+
+
+def whole_of(text: str) -> str:
+    """Return a whole text as a token of its own."""
+    return f"={' '.join(words_of(normalize(text)))}"
+
+
 def addresses_in(text: str) -> list[str]:
     """Return what looks like an address, URL, file or path in a normalised text."""
-    return _ADDRESS.findall(bare(text))
+    parts = bare(text).translate(_AROUND).split()
+    return [
+        part.strip(_EDGES)
+        for part in parts
+        if ("." in part or "@" in part or "/" in part or ":" in part) and _MARK.search(part)
+    ]
 
 
 def bare(text: str) -> str:
@@ -55,13 +84,13 @@ def bare(text: str) -> str:
 
 def compact(value: str) -> str:
     """Return a value without blanks and the marks that group digits."""
-    return re.sub(r"[\s\-./()_,']+", "", value)
+    return re.sub(r"[\s\-./()_,'+]+", "", value)
 
 
 def dates_in(text: str) -> list[str]:
     """Return the dates of a normalised text in ISO's form, however they are written."""
-    found = []
-    for pattern in _DATES:
+    found: list[str] = []
+    for pattern in _DATES if _DIGIT.search(text) else ():
         for match in pattern.finditer(text):
             parts = match.groupdict()
             month = int(parts["m"]) if parts.get("m") else _MONTH[parts["n"][:3]]
@@ -74,12 +103,13 @@ def dates_in(text: str) -> list[str]:
 
 def numbers_in(text: str) -> list[str]:
     """Return the numbers of a text that can be written in several ways, in one of them."""
-    return [as_number(one) for one in _NUMBER.findall(text)]
+    parts = (part for part in text.split() if "," in part or "." in part or "'" in part)
+    return [as_number(one) for part in parts for one in _NUMBER.findall(part)]
 
 
 def as_number(value: str) -> str:
     """Return a number without separators of thousands and closing zeros."""
-    plain = re.sub(r"[' ]|,(?=\d{3}\b)", "", value).replace(",", ".")
+    plain = re.sub(r"'|,(?=\d{3}\b)", "", value).replace(",", ".")
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
@@ -97,10 +127,14 @@ def spellings_of(value: object) -> list[str]:
 def decoded_in(text: str) -> list[str]:
     """Return what a text has in percent signs, base64 or hex, as normalised texts."""
     found = [unquote(text)] if "%" in text else []
-    for chunk in islice(_HEX.finditer(text), _MOST_DECODED):
-        found += _as_text(bytes.fromhex(chunk.group()))
-    for chunk in islice(_BASE64.finditer(text), _MOST_DECODED):
-        found += _from_base64(chunk.group())
+    parts = (part for part in text.translate(_AROUND).split() if len(part) >= _ENCODED_LENGTH)
+    for chunk in islice(
+        (part for part in parts if not part.isalpha() or part != part.lower()), _MOST_DECODED
+    ):
+        if _HEX.fullmatch(chunk):
+            found += _as_text(bytes.fromhex(chunk))
+        elif match := _BASE64.search(chunk):
+            found += _from_base64(match.group())
     return [normalize(one) for one in found]
 
 
