@@ -24,6 +24,7 @@ from discovery.api.metatool_api import REFUSALS, asked_for
 from discovery.calls.call_queries import TooLateError, cancel_call, find_call, follow_call
 from discovery.calls.call_view import Execution, describe_call
 from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
+from discovery.calls.flow_check import REFUSED
 from discovery.models import Call
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -53,6 +54,7 @@ class ExecuteView(APIView):
         request=bodies.ExecuteRequestSerializer,
         responses={
             **ANSWERS,
+            (403, CONTENT_TYPE): PROBLEM,
             (404, CONTENT_TYPE): PROBLEM,
             (409, CONTENT_TYPE): PROBLEM,
             (422, CONTENT_TYPE): PROBLEM,
@@ -79,6 +81,8 @@ class ExecuteView(APIView):
                 raise Unprocessable(str(used)) from None
             except (StillUnderWayError, NeedsApprovalError) as early:
                 raise Conflict(str(early)) from None
+        if done.reason == REFUSED:
+            raise exceptions.PermissionDenied(done.message)
         return _answer(done)
 
 

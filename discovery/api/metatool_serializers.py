@@ -10,6 +10,8 @@ from acl.models import ApiKey
 from catalog.models import Capability
 from discovery.calls.call_arguments import TwoNamesError, rename_arguments
 from discovery.calls.call_view import Status
+from discovery.flows.flow_guard import Cause, Source
+from discovery.models import FlowMode
 
 STATUSES = get_args(Status)
 
@@ -95,6 +97,36 @@ class ResultSerializer(serializers.Serializer[Any]):
     is_error = serializers.BooleanField(help_text="True if the tool reported an error.")
 
 
+class FlowValueSerializer(serializers.Serializer[Any]):
+    """Where a value that decides what the call touches came from."""
+
+    path = serializers.CharField(help_text="The argument.")
+    value = serializers.CharField()
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # the class's own is a name
+        get_args(Source),
+        help_text="`read` and `model` may not decide: an answer that strangers may have written, "
+        "and no place that the guard knows.",
+    )
+    tool = serializers.CharField(required=False, help_text="The tool whose answer has it.")
+    where = serializers.CharField(required=False, help_text="The page or file, or the record.")
+
+
+class FlowSerializer(serializers.Serializer[Any]):
+    """The guard's verdict on a call."""
+
+    mode = serializers.ChoiceField(FlowMode.choices)
+    verdict = serializers.ChoiceField(["runs", "asks"])
+    cause = serializers.ChoiceField([one for one in get_args(Cause) if one], required=False)
+    reason = serializers.CharField(required=False, help_text="Why it asks, in a sentence.")
+    advice = serializers.CharField(required=False, help_text="How the model may go on.")
+    values = FlowValueSerializer(many=True, required=False)
+    blind = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Tools that the application carried out without telling their results.",
+    )
+
+
 class ExecutionSerializer(serializers.Serializer[Any]):
     """A call's outcome."""
 
@@ -119,6 +151,7 @@ class ExecutionSerializer(serializers.Serializer[Any]):
     )
     note = serializers.CharField(required=False, help_text="The note of the person who decided.")
     expires_at = serializers.DateTimeField(required=False, help_text="When a pending call expires.")
+    flow = FlowSerializer(required=False, help_text="What the guard on flows says of the call.")
 
 
 class CallQuerySerializer(StrictSerializer):

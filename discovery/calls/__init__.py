@@ -9,6 +9,7 @@ __all__ = [
     "call_queries",
     "call_view",
     "execution",
+    "flow_check",
     "near_names",
     "own_tools",
     "reason_labels",

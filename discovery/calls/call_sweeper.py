@@ -10,6 +10,7 @@ from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, 
 from catalog.lifecycle.runtime_state import note_tried
 from discovery.calls.approval_queue import withdraw_calls
 from discovery.calls.call_state import NOT_BEGUN, UNKNOWN_OUTCOME, move, unexpired
+from discovery.flows.turn_memory import forget_old_turns
 from discovery.models import Call
 
 State = Call.State
@@ -26,6 +27,7 @@ def sweep() -> list[str]:
     _give_up()
     _note_tried()
     _delete_old()
+    forget_old_turns()
     return _claim_overdue()
 
 

@@ -11,6 +11,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls import own_tools
 from discovery.calls.call_state import LEFT_QUEUE
+from discovery.calls.flow_check import explain
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call
 
@@ -41,6 +42,8 @@ class Execution:
     reason: str | None = None
     note: str | None = None
     expires_at: str | None = None
+    # What the guard on flows says.
+    flow: JSONObject | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -102,7 +105,8 @@ def _describe(call: Call) -> Execution:
 def _pending(call: Call) -> str:
     who = who_approves(call)
     more = f" {NOBODY_ELSE}" if who is WhoApproves.NOBODY else ""
-    return f"{who.of_this_call} Nothing has been run.{more}"
+    why = explain(call)
+    return f"{f'{why} ' if why else ''}{who.of_this_call} Nothing has been run.{more}"
 
 
 def _by_server(call: Call) -> Execution:
@@ -143,6 +147,7 @@ def _execution(call: Call, status: Status, message: str, **parts: Any) -> Execut
         str(call.pk),
         reason=call.reason or None,
         note=call.note or None,
+        flow=call.flow or None,
         **parts,
     )
 

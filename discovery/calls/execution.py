@@ -26,6 +26,7 @@ from discovery.calls.call_queries import target_of
 from discovery.calls.call_state import NOT_THERE, queue, send_on_commit
 from discovery.calls.call_view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.call_wait import wait_for_end
+from discovery.calls.flow_check import REFUSED, check_flow, explain, must_ask, must_refuse
 from discovery.calls.near_names import near_names
 from discovery.calls.obstacle_failures import failure_by_obstacle
 from discovery.metatools.all_metatools import META_TOOLS
@@ -159,10 +160,14 @@ def _new_call(
         idempotency_key=idempotency_key,
     )
     call.turn_id = _own_turn(call, caller, turn_id)
+    check_flow(call, capability, arguments)
     if failure := failure_by_obstacle(call, capability):
         call.state, call.ended_at = State.FAILED, Now()
         call.reason, call.message = failure
-    elif capability.readiness.asks_first:  # type: ignore[attr-defined]
+    elif must_refuse(call):
+        call.state, call.ended_at, call.reason = State.FAILED, Now(), REFUSED
+        call.message = f"{explain(call)} Nothing has been run."
+    elif must_ask(call) or capability.readiness.asks_first:  # type: ignore[attr-defined]
         call.needs_approval, call.state = True, State.WAITING
         call.expires_at = Now() + timedelta(hours=settings.PEGBOARD_APPROVAL_HOURS)
     elif call.way != Way.SERVER:

@@ -24,7 +24,7 @@ from discovery.flows.value_forms import normalize, sentences_of, whole_of, words
 
 Source = Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
 Cause = Literal[
-    "", "target", "no_target", "not_asked_for", "private_outside", "passed_on",
+    "", "target", "no_target", "no_message", "not_asked_for", "private_outside", "passed_on",
     "dictated", "composed_url",
 ]  # fmt: skip
 _DECIDES: frozenset[Source] = frozenset(

@@ -93,12 +93,19 @@ class TurnReadings:
 
     words: UserWords
     readings: list[Reading] = field(default_factory=list)
+    # Tools whose answers the guard was not told.
+    blind: tuple[str, ...] = ()
 
     def add(
-        self, tool: ToolFacts, arguments: Mapping[str, Any], result: str, *, by_itself: bool
+        self,
+        tool: ToolFacts,
+        arguments: Mapping[str, Any],
+        texts: Sequence[str],
+        *,
+        by_itself: bool,
     ) -> Reading:
-        """Digest an answer. `by_itself`: the call ran without the guard's objection."""
-        reading = digest(tool, arguments, result, self, by_itself=by_itself)
+        """Digest an answer's texts. `by_itself`: the call ran without the guard's objection."""
+        reading = digest(tool, arguments, texts, self, by_itself=by_itself)
         self.readings.append(reading)
         return reading
 
@@ -115,6 +122,8 @@ class TurnReadings:
     @property
     def has_text(self) -> bool:
         """Return True if any text was read that could tell the model what to do."""
+        if self.blind:
+            return True
         return any(reading.has_text and not reading.clean for reading in self.readings)
 
     def find(self, value: object) -> Reading | None:
@@ -136,15 +145,16 @@ class TurnReadings:
 def digest(
     tool: ToolFacts,
     arguments: Mapping[str, Any],
-    result: str,
+    texts: Sequence[str],
     earlier: TurnReadings,
     *,
     by_itself: bool,
 ) -> Reading:
     """Digest one answer, as `TurnReadings.add` does."""
-    text = result[:MOST_CHARACTERS]
+    whole = "\n".join(texts)
+    text = whole[:MOST_CHARACTERS]
     is_document = _asks_for_document(tool, arguments)
-    parsed = ParsedResult((), (text,)) if is_document else parse_result(text)
+    parsed = ParsedResult((), (text,)) if is_document else _parse_all(texts)
     clean = tool.trusted and not earlier.has_text
     return Reading(
         tool=tool.name,
@@ -153,10 +163,17 @@ def digest(
         foreign=tool.returns_foreign and not tool.trusted,
         clean=clean,
         has_text=tool.returns_foreign or _has_sentence(parsed.free_texts),
-        cut=len(result) > MOST_CHARACTERS,
+        cut=len(whole) > MOST_CHARACTERS,
         tokens=_hashes(text, parsed.free_texts),
         granted=tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
     )
+
+
+def _parse_all(texts: Sequence[str]) -> ParsedResult:
+    parsed = [parse_result(text[:MOST_CHARACTERS]) for text in texts]
+    # Servers repeat a structured answer as text: the same record counts once.
+    records = dict.fromkeys(record for one in parsed for record in one.records)
+    return ParsedResult(tuple(records), tuple(text for one in parsed for text in one.free_texts))
 
 
 def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:

@@ -3,8 +3,21 @@
 from discovery.models.call import Call
 from discovery.models.experience import Experience
 from discovery.models.first_run import FirstRun
+from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome
 from discovery.models.outcome_alert import OutcomeAlert
 from discovery.models.turn import Turn
 
-__all__ = ["Call", "Called", "Experience", "FirstRun", "Outcome", "OutcomeAlert", "Turn"]
+__all__ = [
+    "Call",
+    "Called",
+    "Experience",
+    "FirstRun",
+    "FlowMode",
+    "FlowRule",
+    "Outcome",
+    "OutcomeAlert",
+    "TrustedValue",
+    "Turn",
+    "TurnReading",
+]

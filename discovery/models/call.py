@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from acl.actor.chain import CredentialKind
 from acl.models import ChainColumns, Space
 from acl.platform.jobs.job_rows import JobRow
+from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.rights.caller import Caller
 from catalog.models import Capability
@@ -104,6 +105,12 @@ class Call(ChainColumns, JobRow):
     result_json = models.TextField(blank=True, help_text="What its server answered, capped.")
     reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
     message = models.TextField(blank=True, help_text="The same in words.")
+    flow = StoredJSONField(
+        null=True,
+        blank=True,
+        default=dict,
+        help_text="What the guard on flows says of it; empty if it was not asked.",
+    )
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

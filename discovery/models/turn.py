@@ -58,6 +58,11 @@ class Turn(ChainColumns):
     noted = models.BinaryField(
         null=True, editable=False, help_text="To learn from, until the outcome is told."
     )
+    sealed_words = models.BinaryField(
+        null=True,
+        editable=False,
+        help_text="The message and the key of the readings, sealed, until the turn ends.",
+    )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     executing_at = models.DateTimeField(null=True, blank=True)
     degraded_at = models.DateTimeField(null=True, blank=True)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from acl.models import chain_columns
 from catalog.models import Capability
+from discovery.flows.turn_memory import forget_turn
 from discovery.learning.experience_store import record_experience
 from discovery.models import Call, Called, Outcome, OutcomeAlert, Turn
 from discovery.turns.outcome_windows import (
@@ -122,6 +123,7 @@ def _end(turn: Turn, status: Outcome.Status, at: datetime) -> None:
         if not transition(turn.pk, step, at=at):
             turn.refresh_from_db()
             raise TurnEnded(turn.state)
+    forget_turn(turn.pk)
 
 
 def _called_through_pegboard(turn: Turn) -> list[str]:

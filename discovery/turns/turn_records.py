@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -19,6 +19,7 @@ from acl.platform.database_room import write_if_room
 from acl.platform.prepared_statements import insert_row
 from acl.rights.caller import Caller
 from catalog.models import Capability
+from discovery.flows.turn_memory import seal_words
 from discovery.models import Called, Outcome, Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
@@ -61,7 +62,10 @@ def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
         }
     if current_chain().acts_for_other(asked.caller.user_id):
         columns["noted"] = None  # an actor's attempts must not train the user's group
+    pk = uuid4()
     turn = Turn(
+        id=pk,
+        sealed_words=seal_words(pk, asked.message),
         user_id=asked.caller.user_id,
         group_id=asked.caller.group_id,
         space_id=asked.caller.space_id,

@@ -533,6 +533,20 @@ SETTINGS = (
         "Slugs of MCP servers whose annotations are trusted, separated by commas; `*` means all.",
     ),
     Setting(
+        "PEGBOARD_FLOW_GUARD",
+        "advise",
+        "What happens to a call whose targets come neither from the user's words nor from what an "
+        "admin trusts: nothing, a note, an approval, a refusal. `off` keeps nothing of a turn, and "
+        "no rule can turn the guard on.",
+        choices=("off", "advise", "ask", "refuse"),
+    ),
+    Setting(
+        "PEGBOARD_FLOW_TRUSTED_SERVERS",
+        (),
+        "Slugs of servers whose answers may decide where a call goes, until a stranger's text was "
+        "read, separated by commas; `*` means all.",
+    ),
+    Setting(
         "PEGBOARD_SELF_APPROVAL", False, "Let admins approve their own calls in a web session."
     ),
     Setting(

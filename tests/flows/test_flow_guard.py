@@ -33,7 +33,7 @@ def turn(message: str, *answers: tuple[ToolFacts, Any], trusted: tuple[str, ...]
     for tool, answer in answers:
         arguments = {"url": "https://news.example/today"} if tool is PAGE else {}
         text = answer if isinstance(answer, str) else json.dumps(answer)
-        readings.add(tool, arguments, text, by_itself=True)
+        readings.add(tool, arguments, [text], by_itself=True)
     return readings
 
 
@@ -145,7 +145,7 @@ def test_id_of_a_record_that_the_message_names_runs() -> None:
 def test_only_hit_of_a_search_for_the_users_words_runs() -> None:
     readings = TurnReadings(UserWords(["Put milk on the shopping list"]))
     rows = "- id: 9\n  title: shopping-list-today\n  text: 'milk and\n    id: 4'\n"
-    readings.add(ROWS, {"query": "shopping list"}, rows, by_itself=True)
+    readings.add(ROWS, {"query": "shopping list"}, [rows], by_itself=True)
     add = make_tool("extend_meeting", "write")
 
     assert not judge(add, {"meeting_id": "9", "text": "milk"}, readings).asks
@@ -165,12 +165,12 @@ def test_what_the_turn_made_by_itself_may_be_used() -> None:
     readings = turn("Plan a retro and invite ana@example.org")
     invite = make_tool("invite_to_meeting", "write", OUTSIDE)
     guest = {"meeting_id": "8", "email": "ana@example.org"}
-    readings.add(made, {"title": "retro"}, '{"id": 8, "title": "retro"}', by_itself=True)
+    readings.add(made, {"title": "retro"}, ['{"id": 8, "title": "retro"}'], by_itself=True)
 
     assert not judge(invite, guest, readings).asks
     # What a person had to approve decides nothing by itself afterwards.
     asked = turn("Plan a retro and invite ana@example.org")
-    asked.add(made, {"title": "retro"}, '{"id": 8, "title": "retro"}', by_itself=False)
+    asked.add(made, {"title": "retro"}, ['{"id": 8, "title": "retro"}'], by_itself=False)
     assert judge(invite, guest, asked).asks
 
 

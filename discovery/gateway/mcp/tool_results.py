@@ -12,6 +12,7 @@ from discovery.calls.call_view import Execution
 FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
 COMMON_BLOCKS = frozenset({"text", "image", "resource"})  # content types of every version
 _BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
+FLOW = "pegboard/flow"  # in a result's _meta
 _CUT = "The rest was too long and is not passed on."
 
 
@@ -37,13 +38,20 @@ def result_of_call(done: Execution) -> CallToolResult:
     if done.content is not None:
         return CallToolResult(content=_noted([TextContent(text=done.content)], done))
     if done.result is None:
-        return refusal(_why_not(done))
+        return CallToolResult(
+            content=[TextContent(text=_why_not(done))], is_error=True, _meta=_meta(done)
+        )
     blocks = _read_blocks(done.result.get("content"))
     return CallToolResult(
         content=_noted(blocks or [TextContent(text=write_json(done.result))], done),
         structured_content=done.result.get("structured"),
         is_error=done.status in FAILED,
+        _meta=_meta(done),
     )
+
+
+def _meta(done: Execution) -> JSONObject | None:
+    return {FLOW: done.flow} if done.flow else None
 
 
 def _why_not(done: Execution) -> str:
