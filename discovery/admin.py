@@ -1,6 +1,6 @@
 """Admin of discovery: turns, calls, outcomes and alerts, read only, and experiences to delete."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -10,11 +10,21 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
-from acl.admin.admin_base import ReadOnlyAdmin
+from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.visible_text.json_text import text_of
 from discovery.calls.call_arguments import render_call
 from discovery.learning.learning_review import forget
-from discovery.models import Call, Called, Experience, FirstRun, Outcome, OutcomeAlert, Turn
+from discovery.models import (
+    Call,
+    Called,
+    Experience,
+    FirstRun,
+    FlowRule,
+    Outcome,
+    OutcomeAlert,
+    TrustedValue,
+    Turn,
+)
 
 CHAIN = ("actor", "key")  # may be deleted; the copied kinds, prefix and name remain
 
@@ -103,3 +113,29 @@ class ExperienceAdmin(ReadOnlyAdmin):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Experience]) -> None:
         forget(by=cast(User, request.user), experiences=queryset)
+
+
+@admin.register(FlowRule)
+class FlowRuleAdmin(AuditedAdmin):
+    """The guard's mode by tool, space and group."""
+
+    list_display = ("mode", "capability", "space", "group", "created_at")
+    list_filter = ("mode", "group")
+    list_select_related = ("capability", "space__group", "group")
+    raw_id_fields = ("capability", "space")
+    fields = ("capability", "space", "group", "mode")
+
+
+@admin.register(TrustedValue)
+class TrustedValueAdmin(AuditedAdmin):
+    """Values that may decide where a call goes, whoever's text named them."""
+
+    list_display = ("value", "note", "created_by", "created_at")
+    list_select_related = ("created_by",)
+    search_fields = ("value", "note")
+    fields = ("value", "note")
+
+    def save_model(self, request: HttpRequest, obj: TrustedValue, form: Any, change: bool) -> None:
+        if not change:
+            obj.created_by = cast(User, request.user)
+        super().save_model(request, obj, form, change)

@@ -11,7 +11,7 @@ from discovery.api.metatool_api import MetaToolsView, MetaToolView
 from discovery.api.plan_api import PlanView
 from discovery.api.select_api import SelectView
 from discovery.api.tool_use_api import ToolUseView
-from discovery.api.turn_api import OutcomeView, StartView, TurnView
+from discovery.api.turn_api import OutcomeView, ResultsView, StartView, TurnView
 
 urlpatterns = [
     path("select", SelectView.as_view(), name="api-select"),
@@ -19,6 +19,7 @@ urlpatterns = [
     path("plan", PlanView.as_view(), name="api-plan"),
     path("turns/<uuid:turn_id>", TurnView.as_view(), name="api-turn"),
     path("turns/<uuid:turn_id>/start", StartView.as_view(), name="api-turn-start"),
+    path("turns/<uuid:turn_id>/results", ResultsView.as_view(), name="api-turn-results"),
     path("turns/<uuid:turn_id>/outcome", OutcomeView.as_view(), name="api-turn-outcome"),
     path("outcomes/windows", WindowsView.as_view(), name="api-outcome-windows"),
     path("outcomes/alerts", AlertsView.as_view(), name="api-outcome-alerts"),

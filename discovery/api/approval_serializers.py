@@ -13,6 +13,7 @@ from acl.platform.strict_json import StrictJSONError
 from acl.rights.approvers import Eligibility
 from acl.visible_text.json_text import Argument, Line, text_of_line
 from catalog.models import Capability
+from discovery.api.metatool_serializers import FlowSerializer
 from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_differences import compare_with_last_approved
 from discovery.models import Call
@@ -117,6 +118,9 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     digest = serializers.SerializerMethodField(
         help_text="The digest of what is approved: chain, definition and arguments."
     )
+    flow = FlowSerializer(
+        help_text="What the guard on flows says, with where the values came from; null if nothing."
+    )
     state = serializers.ChoiceField(Call.State.choices)
     asked_at = serializers.DateTimeField(source="created_at")
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
@@ -136,7 +140,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
         fields = (
             "id", "tool", "description", "side_effect", "user", "group", "key", "chain",
             "arguments", "rendered", "unreadable", "digest", "state", "asked_at", "expires_at",
-            "decided_by", "decided_with", "decided_at", "note", "objection", "nobody_else",
+            "decided_by", "decided_with", "decided_at", "note", "objection", "nobody_else", "flow",
         )  # fmt: skip
 
     def get_digest(self, call: Call) -> str:

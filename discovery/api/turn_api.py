@@ -17,10 +17,17 @@ from acl.http.request_callers import note_look, principal_of
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
 from discovery.api import turn_serializers as bodies
+from discovery.calls.told_results import ToldResult, TurnForgottenError, tell_results
 from discovery.models import Turn
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_records import TurnEnded, describe_turn, start_turn, turns_of
+from discovery.turns.turn_records import (
+    TurnEnded,
+    caller_of_turn,
+    describe_turn,
+    start_turn,
+    turns_of,
+)
 from discovery.turns.verdicts import Verdict, verdict_of_score, verdict_of_status
 
 ENDED = {(409, CONTENT_TYPE): ProblemSerializer}
@@ -65,6 +72,35 @@ class StartView(APIView):
         except TurnEnded as ended:
             raise Conflict(str(ended)) from ended
         return Response(_describe(turn))
+
+
+class ResultsView(APIView):
+    """Results of calls that the application carries out itself."""
+
+    required_scope = ApiKey.Scope.EXECUTE
+
+    @extend_schema(
+        operation_id="tell_results",
+        tags=["Turns"],
+        summary="Tell what tools answered",
+        request=bodies.TurnResultsRequestSerializer,
+        responses={200: bodies.TurnResultsSerializer, **ENDED},
+    )
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """Tell the results of calls that Pegboard did not carry out, for the guard on flows.
+
+        They are digested and sealed, and forgotten when the turn ends. 409 where the turn keeps
+        nothing: it has ended, or the guard is off.
+        """
+        serializer = bodies.TurnResultsRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        turn = _turn(request, turn_id, acting=True)
+        results = [ToldResult(**told) for told in serializer.validated_data["results"]]
+        try:
+            told = tell_results(turn=turn, caller=caller_of_turn(turn), results=results)
+        except TurnForgottenError as forgotten:
+            raise Conflict(str(forgotten)) from None
+        return Response(bodies.TurnResultsSerializer({"turn_id": turn.pk, "told": told}).data)
 
 
 class OutcomeView(APIView):

@@ -14,6 +14,7 @@ from discovery.turns.turn_plan import POLICIES, Decided, PlanAnswer
 from discovery.turns.turn_records import TurnDescription
 
 MOST_CALLED = 50
+MOST_RESULTS = 20
 SCOPES = ("space", "group", "global")
 
 
@@ -100,6 +101,36 @@ class PlanSerializer(serializer_for(PlanAnswer)):  # type: ignore[misc]  # a cla
     window = OutcomeWindowSerializer(
         allow_null=True, help_text="The outcome window that changed the decision, if one did."
     )
+
+
+class ToldResultSerializer(StrictSerializer):
+    """The result of a call that the application carried out itself."""
+
+    name = Text(min_length=1, max_length=200, help_text="The tool's full name.")
+    arguments = serializers.DictField(default=dict, help_text="The arguments it was called with.")
+    result = serializers.JSONField(
+        help_text="A text, an MCP result with `content`, or any JSON; 65,536 characters count."
+    )
+    call_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The `call_id` that `execute` answered; else the turn's oldest call of the name.",
+    )
+
+
+class TurnResultsRequestSerializer(StrictSerializer):
+    """Results of one turn, in the order in which the model read them."""
+
+    results = serializers.ListField(
+        child=ToldResultSerializer(), min_length=1, max_length=MOST_RESULTS
+    )
+
+
+class TurnResultsSerializer(serializers.Serializer[Any]):
+    """The number of results that were taken."""
+
+    turn_id = serializers.UUIDField()
+    told = serializers.IntegerField()
 
 
 class TurnStepSerializer(serializers.Serializer[Any]):

@@ -14,4 +14,5 @@ __all__ = [
     "own_tools",
     "reason_labels",
     "shown_parameters",
+    "told_results",
 ]

@@ -21,6 +21,7 @@ from discovery.models import Call, FlowMode
 
 REFUSED = "flow_refused"
 _MOST_VALUES, _LONGEST_VALUE, _MOST_BLIND, _MOST_TRUSTED = 20, 200, 10, 1000
+_TEXTS = ("text", "uri", "name")  # of a content block, or of the resource in it
 Way = Call.Way
 
 
@@ -115,9 +116,7 @@ def texts_of(result: JSONObject) -> list[str]:
     for block in result.get("content") or ():
         inner = block.get("resource")
         for part in (block, inner if isinstance(inner, dict) else {}):
-            texts += [
-                part[name] for name in ("text", "uri", "name") if isinstance(part.get(name), str)
-            ]
+            texts += [part[name] for name in _TEXTS if isinstance(part.get(name), str)]
     return texts
 
 

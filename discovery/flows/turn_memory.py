@@ -28,7 +28,7 @@ from discovery.flows.user_words import UserWords
 from discovery.models import Turn, TurnReading
 
 OFF = "off"
-# Turns whose outcome nobody reports are forgotten after this time: a pending approval lives as long.
+# Turns that nobody ends are forgotten after this time, as long as an approval is pending.
 KEPT_HOURS = 24
 MOST_READINGS = 200
 _NONCE = 12
@@ -100,7 +100,8 @@ _PLAIN = ("tool", "where", "private", "foreign", "clean", "has_text", "cut")
 # What cannot be followed counts as private and as a stranger's.
 UNREADABLE = Reading("", "", private=True, foreign=True, clean=False, has_text=True, cut=True)
 _STORED = """
-SELECT sealed FROM discovery_turnreading WHERE turn_id = %(turn)s::uuid ORDER BY id LIMIT %(most)s::int
+SELECT sealed FROM discovery_turnreading WHERE turn_id = %(turn)s::uuid
+ORDER BY id LIMIT %(most)s::int
 """
 
 

@@ -1,6 +1,9 @@
-"""Messages and reasons of calls in the reader's language."""
+"""Messages, reasons and values of calls in the reader's language."""
+
+from typing import Any
 
 from django import template
+from django.utils.translation import gettext as _
 
 from discovery.calls.call_view import translate_message
 from discovery.calls.reason_labels import label_reason
@@ -8,3 +11,21 @@ from discovery.calls.reason_labels import label_reason
 register = template.Library()
 register.filter("call_message", translate_message)
 register.filter("call_reason", label_reason)
+
+
+@register.filter
+def value_source(value: dict[str, Any]) -> str:
+    """Return where a value of a call comes from, as the guard on flows has found it."""
+    names = {"tool": value.get("tool", ""), "where": value.get("where", "")}
+    sentences = {
+        "user": _("the message"),
+        "admin": _("the values that an admin trusts"),
+        "trusted_tool": _("the trusted tool %(tool)s"),
+        "named_record": _("%(tool)s, as the id of “%(where)s”, which the message names"),
+        "this_turn": _("%(tool)s, which made it in this turn"),
+        "model": _("neither the message nor any answer"),
+        "read": _("%(tool)s (%(where)s), not the message")
+        if names["where"]
+        else _("%(tool)s, not the message"),
+    }
+    return sentences.get(str(value.get("source")), "") % names

@@ -108,7 +108,7 @@ def _follow(
         judged.append((tool, verdict))
         result = call["result"]
         text = result if isinstance(result, str) else json.dumps(result)
-        turn.add(tool, arguments, text, by_itself=not verdict.asks)
+        turn.add(tool, arguments, [text], by_itself=not verdict.asks)
     return tuple(judged)
 
 

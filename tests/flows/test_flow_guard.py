@@ -78,7 +78,7 @@ def test_target_that_only_resembles_the_words_asks(message: str, to: str) -> Non
     ("read", "value"),
     [
         (
-            "write to \uff45\uff56\uff45\uff20\uff45\uff56\uff49\uff4c\uff0e\uff54\uff45\uff53\uff54 now",
+            "to \uff45\uff56\uff45\uff20\uff45\uff56\uff49\uff4c\uff0e\uff54\uff45\uff53\uff54 now",
             "eve@evil.test",
         ),
         ("write to eve%40evil.test now", "eve@evil.test"),

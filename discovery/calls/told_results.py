@@ -1,0 +1,77 @@
+"""Results that an application tells: of calls that it carried out itself, in one of its turns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from acl.platform.strict_json import write_json
+from acl.rights.caller import Caller
+from catalog.models import Capability
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from discovery.calls.flow_check import add_answer, facts_of, texts_of
+from discovery.flows.tool_facts import ToolFacts
+from discovery.flows.turn_memory import TurnMemory
+from discovery.models import Call, Turn
+
+# Of a tool that the user may not use, or that does not exist: the two look alike.
+_UNKNOWN = frozenset({"returns_foreign_text", "reads_private_data"})
+
+
+class TurnForgottenError(Exception):
+    """The turn keeps nothing: it has ended, the guard was off, or its key is gone."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This turn keeps no results: it has ended, or the guard on flows was off when it began."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToldResult:
+    """A result with the call that it answers; without `call_id`, the oldest one of the name."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: Any
+    call_id: UUID | None = None
+
+
+@transaction.atomic
+def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -> int:
+    """Digest results into the turn's memory; return their number. Raises TurnForgottenError."""
+    locked = Turn.objects.select_for_update(of=("self",)).get(pk=turn.pk)
+    try:
+        memory = TurnMemory(locked.pk, bytes(locked.sealed_words or b""))
+    except SecretUnavailableError:
+        raise TurnForgottenError from None
+    tools = _find_tools(caller, {told.name for told in results})
+    for told in results:
+        call = _find_call(turn, told)
+        tool = tools.get(told.name, ToolFacts(told.name, "unknown", _UNKNOWN))
+        add_answer(memory, tool, dict(told.arguments), _texts(told.result), call=call)
+    return len(results)
+
+
+def _find_tools(caller: Caller, names: set[str]) -> dict[str, ToolFacts]:
+    usable = Capability.objects.usable_by(caller, unavailable=True)
+    found = usable.filter(full_name__in=names).select_related("integration")
+    return {capability.full_name: facts_of(capability) for capability in found}
+
+
+def _find_call(turn: Turn, told: ToldResult) -> Call | None:
+    """Return the call that the application was to carry out, unless its result was told before."""
+    mine = Call.objects.filter(turn=turn, way=Call.Way.CLIENT, reading__isnull=True)
+    named = mine.filter(pk=told.call_id) if told.call_id else mine.filter(full_name=told.name)
+    return named.order_by("created_at", "pk").first()
+
+
+def _texts(result: Any) -> list[str]:
+    if isinstance(result, str):
+        return [result]
+    if isinstance(result, dict) and isinstance(result.get("content"), list):
+        blocks = [block for block in result["content"] if isinstance(block, dict)]
+        return texts_of({**result, "content": blocks})
+    return [write_json(result, ensure_ascii=False)]
