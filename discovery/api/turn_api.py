@@ -77,7 +77,7 @@ class StartView(APIView):
 class ResultsView(APIView):
     """Results of calls that the application carries out itself."""
 
-    required_scope = ApiKey.Scope.EXECUTE
+    required_scope = ApiKey.Scope.SELECT
 
     @extend_schema(
         operation_id="tell_results",

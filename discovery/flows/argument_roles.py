@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 from catalog.formats.categories import split_words
 from discovery.flows.tool_facts import singular, word_set
 from discovery.flows.value_forms import compact
 
+# Every pattern below is bounded, since arguments and answers are a stranger's.
 # `target`: an address, account, place, person or thing. `id`: the key of something that exists.
 # `label`: what something new is called. `content`: what is written. The others steer nothing.
 Role = Literal["target", "id", "label", "content", "timing", "amount", "option"]
@@ -51,15 +53,15 @@ _DECISIVE = word_set(
 _FORMATS = word_set("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
 _CREATING = word_set("add append book create generate insert make new open post register schedule")
 
-_EMAIL = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+\.[^\s@<>,;]+")
-_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"']+", re.IGNORECASE)
+_EMAIL = re.compile(r"[^\s@<>,;]{1,64}@[^\s@<>,;]{1,190}\.[^\s@<>,;]{2,60}")
+_URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]{0,20}://|www\.)[^\s<>\"']{1,2000}", re.IGNORECASE)
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{7,18}\d(?![\w.])")
 _HANDLE = re.compile(r"(?<!\S)[@#][\w.-]{2,}")
 _WALLET = re.compile(r"\b0x[0-9a-fA-F]{16,}\b|\b[13b][a-km-zA-HJ-NP-Z1-9]{25,60}\b")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
 _DOMAIN = re.compile(
-    r"\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:[a-z]{2,18})(?:/[^\s<>\"']*)?", re.IGNORECASE
+    r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,18}\b(?:/[^\s<>\"']{0,2000})?", re.IGNORECASE
 )
 # Endings of files: no domains, though some of them are top-level domains as well.
 _FILES = word_set(
@@ -67,6 +69,7 @@ _FILES = word_set(
     "xls xlsx xml yaml yml zip"
 )
 _SHORT_TEXT = 160
+MOST_ARGUMENTS, _DEEPEST = 300, 30
 _SHORT_WORDS = 14
 
 
@@ -86,7 +89,11 @@ def arguments_of(
 ) -> list[Argument]:
     """Return the values of a call with their roles. `creates`: a name is that of something new."""
     root = schema or {}
-    return list(_leaves("", "", arguments, root, root, creates=creates))
+    leaves = _leaves("", "", arguments, root, root, creates=creates, depth=0)
+    found = list(islice(leaves, MOST_ARGUMENTS + 1))
+    if len(found) > MOST_ARGUMENTS:
+        found.append(Argument("…", f"more than {MOST_ARGUMENTS} values", "target"))
+    return found
 
 
 def creates_something(words: list[str]) -> bool:
@@ -95,21 +102,32 @@ def creates_something(words: list[str]) -> bool:
 
 
 def _leaves(
-    path: str, name: str, value: Any, schema: Any, root: Mapping[str, Any], *, creates: bool
+    path: str,
+    name: str,
+    value: Any,
+    schema: Any,
+    root: Mapping[str, Any],
+    *,
+    creates: bool,
+    depth: int,
 ) -> Iterator[Argument]:
+    if depth > _DEEPEST:
+        yield Argument(path, "a deeply nested value", "target")
+        return
+    below: dict[str, Any] = {"creates": creates, "depth": depth + 1}
     shapes = _shapes(schema, root)
     inner: Any
     if isinstance(value, Mapping):
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
-            below = f"{path}.{key}" if path else str(key)
-            yield from _leaves(below, str(key), part, inner, root, creates=creates)
+            where = f"{path}.{key}" if path else str(key)
+            yield from _leaves(where, str(key), part, inner, root, **below)
     elif isinstance(value, list):
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})
         for part in value:
-            yield from _leaves(path, name, part, inner, root, creates=creates)
+            yield from _leaves(path, name, part, inner, root, **below)
     elif isinstance(value, str) and (parsed := _json_in(value)) is not None:
-        yield from _leaves(path, name, parsed, {}, root, creates=creates)
+        yield from _leaves(path, name, parsed, {}, root, **below)
     elif value is not None and value != "":
         role, noun = _role(name, value, shapes, creates=creates)
         yield Argument(path, value, role, noun)

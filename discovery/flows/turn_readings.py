@@ -212,7 +212,7 @@ def _hashes(text: str, free_texts: Iterable[str]) -> "array[int]":
 
 _GROUPS = re.compile(
     r"\b[a-z]{2}\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b"
-    r"|\+?\b[a-z]{0,2}\d[\da-z]*(?:[ ()/-]{1,2}[\da-z]*\d[\da-z]*)+"
+    r"|\+?\b[a-z]{0,2}\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}"
 )
 
 

@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"\b(?:https?|ftp|wss?)://(?:www\.)?|\bwww\.|\bmailto:|\bte
 _AROUND = str.maketrans(dict.fromkeys("\"'`<>()[]{},;|“”\u2018\u2019«»\\", " "))
 _MARK = re.compile(r"\w[@/:.]+\w")
 _EDGES = ".:!?-_*~"
-_NUMBER = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|\d+[.,]\d+")
+_NUMBER = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|(?<!\d)\d{1,18}[.,]\d{1,18}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,}")
 _MONTHS = "january february march april may june july august september october november december"

@@ -40,6 +40,7 @@ OTHERS = {
     "api-listing-hide",
     "api-turn",  # by the turn's id: tests/turns/test_api.py
     "api-turn-start",
+    "api-turn-results",  # tests/flows/test_calls.py
     "api-turn-outcome",
     "api-call-events",  # tests/calls/test_edges.py
     "api-call",  # by the call's id: tests/calls/test_api.py

@@ -105,7 +105,7 @@ def test_application_tells_results_of_its_own_tools(people: People, turn: Turn) 
     give(own, people.support)
     listed = make_tool(own, "show_note", "read", "returns_foreign_text")
     mail = make_tool(own, "mail", "write", "reaches_outside")
-    client = client_with(new_key(people.support, "execute"))
+    client = client_with(new_key(people.support, "execute", "select"))
     mine = {"user": "alice", "turn_id": str(turn.pk)}
     post(client, "execute", {"name": listed.full_name, "arguments": {}, **mine})
     send = {"name": mail.full_name, "arguments": EVE, **mine}
@@ -136,7 +136,7 @@ def test_application_tells_results_of_its_own_tools(people: People, turn: Turn) 
     ],
 )
 def test_results_are_bounded_and_strict(people: People, turn: Turn, body: Any) -> None:
-    client = client_with(new_key(people.support, "execute"))
+    client = client_with(new_key(people.support, "select"))
 
     post(client, f"turns/{turn.pk}/results", body, status=400)
 
@@ -144,8 +144,8 @@ def test_results_are_bounded_and_strict(people: People, turn: Turn, body: Any) -
 def test_results_are_for_ones_own_turn_while_it_lasts(people: People, turn: Turn) -> None:
     body = {"results": [{"name": "nobodys__tool", "result": "x"}]}
     finance = client_with(new_key(people.finance, "execute"))
-    selecting = client_with(new_key(people.support, "select"))
-    support = client_with(new_key(people.support, "execute"))
+    selecting = client_with(new_key(people.support, "discover"))
+    support = client_with(new_key(people.support, "select"))
 
     post(finance, f"turns/{turn.pk}/results", body, status=404)
     post(selecting, f"turns/{turn.pk}/results", body, status=403)

@@ -271,6 +271,8 @@ ROUTES = [
     Row("api/v1/plan", SELECTION, "POST", body={**FOR_ALICE, "message": "send an email"}),
     Row("api/v1/turns/<uuid:turn_id>", TURN, fill=A_TURN),
     Row("api/v1/turns/<uuid:turn_id>/start", TURN, "POST", fill=A_TURN),
+    Row("api/v1/turns/<uuid:turn_id>/results", TURN, "POST", fill=A_TURN,
+        body={"results": [{"name": "gmail__send_email", "result": "sent"}]}),
     Row("api/v1/turns/<uuid:turn_id>/outcome", TURN, "POST", fill=A_TURN,
         body={"status": "success", "called": ["{capability}"]}),
     Row("api/v1/outcomes/windows", KEYS),

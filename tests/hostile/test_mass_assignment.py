@@ -66,6 +66,7 @@ TAKEN_ON_PURPOSE = {
     "api/v1/discover": {"message", "user", "group", "space", "kind", "format", "detail", "mode"},
     "api/v1/plan": {"message", "user", "group", "space", "kind", "format", "detail"},
     "api/v1/turns/<uuid:turn_id>/outcome": {"status", "score", "called", "note"},
+    "api/v1/turns/<uuid:turn_id>/results": {"results"},
     "api/v1/capabilities": {"user", "group", "name", "kind", *DEFINITION},
     "api/v1/capabilities/<str:full_name>": {"user", "group", *DEFINITION},
     "api/v1/runtime-capabilities/<str:full_name>": {"state", "groups"},
