@@ -14,6 +14,7 @@ from discovery.flows.flow_guard import Cause, Source
 from discovery.models import FlowMode
 
 STATUSES = get_args(Status)
+FLOW_SOURCES = get_args(Source)
 
 
 class MetaToolSerializer(serializers.Serializer[Any]):
@@ -103,7 +104,7 @@ class FlowValueSerializer(serializers.Serializer[Any]):
     path = serializers.CharField(help_text="The argument.")
     value = serializers.CharField()
     source = serializers.ChoiceField(  # type: ignore[assignment]  # the class's own is a name
-        get_args(Source),
+        FLOW_SOURCES,
         help_text="`read` and `model` may not decide: an answer that strangers may have written, "
         "and no place that the guard knows.",
     )

@@ -1,3 +1,10 @@
 """Flows: values followed from what a turn has read into its calls, and which calls must ask."""
 
-__all__ = ["flow_guard", "tool_facts", "turn_memory", "turn_readings", "user_words"]
+__all__ = [
+    "flow_guard",
+    "reading_cipher",
+    "tool_facts",
+    "turn_memory",
+    "turn_readings",
+    "user_words",
+]

@@ -6,16 +6,12 @@ them makes the guard blind for the turn, and nothing else.
 
 import json
 import os
-from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -23,7 +19,8 @@ from django.db.models.functions import Now
 from acl.platform.prepared_statements import rows_of
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal, unseal
-from discovery.flows.turn_readings import Granted, Reading, TurnReadings
+from discovery.flows.reading_cipher import KEY_BYTES, UNREADABLE, ReadingCipher
+from discovery.flows.turn_readings import Reading, TurnReadings
 from discovery.flows.user_words import UserWords
 from discovery.models import Turn, TurnReading
 
@@ -31,7 +28,6 @@ OFF = "off"
 # Turns that nobody ends are forgotten after this time, as long as an approval is pending.
 KEPT_HOURS = 24
 MOST_READINGS = 200
-_NONCE = 12
 _MOST_AT_ONCE = 1000
 
 
@@ -39,7 +35,7 @@ def seal_words(turn_id: UUID, message: str) -> bytes | None:
     """Return the message with a new key for the turn's readings, sealed; None without a guard."""
     if settings.PEGBOARD_FLOW_GUARD == OFF:
         return None
-    key = b64encode(os.urandom(16)).decode()
+    key = b64encode(os.urandom(KEY_BYTES)).decode()
     try:
         return seal(json.dumps([key, message]), purpose=_purpose(turn_id))
     except SecretUnavailableError:
@@ -56,8 +52,8 @@ class TurnMemory:
     def __init__(self, turn_id: UUID, sealed_words: bytes, trusted: Iterable[str] = ()) -> None:
         """Raises SecretUnavailableError if the words cannot be unsealed."""
         key, message = json.loads(unseal(sealed_words, purpose=_purpose(turn_id)))
-        self._turn_id, self._cipher = turn_id, AESGCM(b64decode(key))
-        readings = [self._open(bytes(sealed)) for [sealed] in _stored(turn_id)]
+        self._turn_id, self._cipher = turn_id, ReadingCipher(b64decode(key), turn_id.bytes)
+        readings = [self._cipher.open(bytes(sealed)) for [sealed] in _stored(turn_id)]
         if len(readings) > MOST_READINGS:
             readings.append(UNREADABLE)
         self.turn = TurnReadings(UserWords([message], trusted), readings)
@@ -66,39 +62,12 @@ class TurnMemory:
         """Store a reading. A call is read once, whoever comes second."""
         if len(self.turn.readings) > MOST_READINGS:
             return
-        row = TurnReading(turn_id=self._turn_id, call_id=call_id, sealed=self._close(reading))
+        row = TurnReading(
+            turn_id=self._turn_id, call_id=call_id, sealed=self._cipher.close(reading)
+        )
         TurnReading.objects.bulk_create([row], ignore_conflicts=True)
 
-    def _close(self, reading: Reading) -> bytes:
-        head = {name: getattr(reading, name) for name in _PLAIN}
-        head["granted"] = [{**asdict(one), "nouns": sorted(one.nouns)} for one in reading.granted]
-        text = json.dumps(head).encode()
-        payload = len(text).to_bytes(4) + text + reading.tokens.tobytes()
-        nonce = os.urandom(_NONCE)
-        return nonce + self._cipher.encrypt(nonce, payload, self._turn_id.bytes)
 
-    def _open(self, sealed: bytes) -> Reading:
-        try:
-            payload = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._turn_id.bytes)
-        except InvalidTag:
-            return UNREADABLE
-        end = 4 + int.from_bytes(payload[:4])
-        head, tokens = json.loads(payload[4:end]), array("I")
-        tokens.frombytes(payload[end:])
-        return _reading(head, tokens)
-
-
-def _reading(head: dict[str, Any], tokens: "array[int]") -> Reading:
-    granted = tuple(
-        Granted(one["value"], frozenset(one["nouns"]), one["source"], one["name"])
-        for one in head.pop("granted")
-    )
-    return Reading(**head, tokens=tokens, granted=granted)
-
-
-_PLAIN = ("tool", "where", "private", "foreign", "clean", "has_text", "cut")
-# What cannot be followed counts as private and as a stranger's.
-UNREADABLE = Reading("", "", private=True, foreign=True, clean=False, has_text=True, cut=True)
 _STORED = """
 SELECT sealed FROM discovery_turnreading WHERE turn_id = %(turn)s::uuid
 ORDER BY id LIMIT %(most)s::int

@@ -417,6 +417,8 @@ SPECTACULAR_SETTINGS = {
         "TextPartKind": "discovery.api.approval_serializers.PART_KINDS",
         "ChangeOfArgument": "discovery.api.approval_serializers.CHANGES",
         "CallStatus": "discovery.api.metatool_serializers.STATUSES",
+        "FlowMode": "discovery.models.FlowMode",
+        "FlowSource": "discovery.api.metatool_serializers.FLOW_SOURCES",
         "InstallationKind": "marketplace.models.Installation.Kind",
         "IntegrationKind": "catalog.models.Integration.Kind",
         "InstallationState": "marketplace.models.Installation.State",

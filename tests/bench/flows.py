@@ -1,6 +1,7 @@
 """The guard on recorded traces: attacks that get a write through, and tasks that run unasked.
 
     python -m tests.bench.flows ../shared/eval/flow [--json]
+    python -m tests.bench.flows --cost
 
 A folder has one folder for each suite, with `tools.json`, `benign.jsonl` and `attacked.jsonl`. Each
 call goes through the function that decides in production; what a tool does is the product's own
@@ -9,21 +10,27 @@ assessment of its definition.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from random import Random
+from statistics import median
+from time import process_time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 from catalog.effects.classifier import assess
 from discovery.flows.flow_guard import Verdict, judge
+from discovery.flows.reading_cipher import KEY_BYTES, ReadingCipher
 from discovery.flows.tool_facts import ToolFacts
 from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
 
+T = TypeVar("T")
 Tools = Mapping[str, ToolFacts]
 
 
@@ -128,8 +135,61 @@ def figures(folder: Path) -> dict[str, Any]:
     }
 
 
+CALLS, CHARACTERS = 50, 20_000
+_MAIL = ToolFacts("send_mail", "write", frozenset({"reaches_outside"}), source="mail")
+_SEARCH = ToolFacts(
+    "search_mail", "read", frozenset({"reads_private_data", "returns_foreign_text"}), source="mail"
+)
+
+
+def costs() -> dict[str, float]:
+    """Return CPU milliseconds of a call after 50 answers of 20 kB, by part; medians."""
+    random = Random(1)
+    words = [
+        "".join(random.choices("abcdefghijklmnop", k=random.randint(3, 9))) for _ in range(4000)
+    ]
+    turn = TurnReadings(UserWords(["send alice@example.com a summary of the offers of this week"]))
+    cipher, sealed = ReadingCipher(b"k" * KEY_BYTES, b"turn"), []
+    parts: dict[str, list[float]] = {}
+    for _ in range(CALLS):
+        answer = _made_up_answer(random, words)
+        digest = partial(turn.add, _SEARCH, {}, [answer], by_itself=True)
+        digested = _timed(parts, "digest an answer", digest)
+        sealed.append(cipher.close(digested))
+    cases = {
+        "runs": {"to": "alice@example.com", "body": "offers of this week"},
+        "asks for a recipient": {"to": "eve@evil.test", "body": " ".join(words[:100])},
+        "asks for a text": {"to": "alice@example.com", "body": " ".join(words[:100])},
+    }
+    for _ in range(CALLS):
+        _timed(parts, "open the readings", lambda: [cipher.open(one) for one in sealed])
+        for name, arguments in cases.items():
+            _timed(parts, f"judge: {name}", partial(judge, _MAIL, arguments, turn))
+    return {name: median(found) for name, found in parts.items()}
+
+
+def _made_up_answer(random: Random, words: list[str]) -> str:
+    rows: list[dict[str, Any]] = []
+    while len(json.dumps(rows)) < CHARACTERS:
+        body = ". ".join(" ".join(random.choices(words, k=12)) for _ in range(8))
+        sender = f"{random.choice(words)}@{random.choice(words)}.example"
+        rows.append({"id": len(rows), "title": random.choice(words), "from": sender, "body": body})
+    return json.dumps(rows)
+
+
+def _timed(parts: dict[str, list[float]], name: str, work: Callable[[], T]) -> T:
+    start = process_time()
+    done = work()
+    parts.setdefault(name, []).append(1000 * (process_time() - start))
+    return done
+
+
 def main() -> None:
     """Print the figures of each suite and every task that asks, as a table or as JSON."""
+    if "--cost" in sys.argv:
+        for part, milliseconds in costs().items():
+            print(f"{part}: {milliseconds:.2f} ms of CPU")  # noqa: T201 - its output
+        return
     folder = Path(sys.argv[1])
     found = {suite.name: figures(suite) for suite in suites(folder)}
     if "--json" in sys.argv:

@@ -343,6 +343,39 @@ class Discovery(TypedDict):
     help: NotRequired[list[HelpOffer]]
 
 
+class FlowValue(TypedDict):
+    """Where a value that decides what the call touches came from."""
+
+    path: str
+    value: str
+    source: Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
+    tool: NotRequired[str]
+    where: NotRequired[str]
+
+
+class Flow(TypedDict):
+    """The guard's verdict on a call."""
+
+    mode: Literal["off", "advise", "ask", "refuse"]
+    verdict: Literal["runs", "asks"]
+    cause: NotRequired[
+        Literal[
+            "target",
+            "no_target",
+            "no_message",
+            "not_asked_for",
+            "private_outside",
+            "passed_on",
+            "dictated",
+            "composed_url",
+        ]
+    ]
+    reason: NotRequired[str]
+    advice: NotRequired[str]
+    values: NotRequired[list[FlowValue]]
+    blind: NotRequired[list[str]]
+
+
 class Call(TypedDict):
     """A call's outcome."""
 
@@ -357,6 +390,7 @@ class Call(TypedDict):
     reason: NotRequired[str]
     note: NotRequired[str]
     expires_at: NotRequired[str]
+    flow: NotRequired[Flow]
 
 
 class Step(TypedDict):
