@@ -418,6 +418,7 @@ SPECTACULAR_SETTINGS = {
         "ChangeOfArgument": "discovery.api.approval_serializers.CHANGES",
         "CallStatus": "discovery.api.metatool_serializers.STATUSES",
         "FlowMode": "discovery.models.FlowMode",
+        "SourceEnum": "discovery.models.Outcome.Source",
         "FlowSource": "discovery.api.metatool_serializers.FLOW_SOURCES",
         "InstallationKind": "marketplace.models.Installation.Kind",
         "IntegrationKind": "catalog.models.Integration.Kind",
