@@ -31,10 +31,15 @@ MESSAGES = (
     gettext_noop("%(first)s is the name of %(second)s; %(third)s is left out"),
     gettext_noop("%(first)s more are declared twice"),
     gettext_noop("%(first)s packages so far."),
+    gettext_noop(
+        "%(first)s sends text outside in a turn that has read private data "
+        "(%(second)s) and texts of strangers (%(third)s)."
+    ),
     gettext_noop("%(first)s starts a program of the plugin's own, which is not kept"),
     gettext_noop("%(first)s tools are stored."),
     gettext_noop("%(first)s waits for a review%(second)s"),
     gettext_noop("%(first)s was already offered with different contents"),
+    gettext_noop("%(first)s, and %(second)s more."),
     gettext_noop("%(first)s: look at what was found in the text."),
     gettext_noop("%(number)s hidden: characters of no width."),
     gettext_noop("%(number)s hidden: characters that mean nothing outside of one program."),
@@ -82,6 +87,7 @@ MESSAGES = (
     gettext_noop("None of its tools can be used: %(first)s"),
     gettext_noop("Of the last %(first)s turns %(second)s failed and %(third)s succeeded in part."),
     gettext_noop("Only packages from PyPI can have bounds on their dependencies."),
+    gettext_noop("Opening a URL can send data: %(first)s, and private data was read."),
     gettext_noop("Packages are fetched only in a cell. %(first)s"),
     gettext_noop(
         "Python cannot create virtual environments here. On Debian, install python3-venv."
@@ -89,13 +95,21 @@ MESSAGES = (
     gettext_noop("Set %(first)s, and try again: %(second)s."),
     gettext_noop("The answer %(first)s."),
     gettext_noop("The archive %(first)s."),
+    gettext_noop("The call names no target that the message has, and texts were read before it."),
     gettext_noop("The cause is unknown. The end of its log is above."),
     gettext_noop("The command names no package."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),
+    gettext_noop(
+        "The guard does not know the message of this call: it names no turn of "
+        "the user's, or one that has ended."
+    ),
+    gettext_noop("The message does not ask %(first)s, and texts were read before this call."),
     gettext_noop("The package has no program %(first)s. %(second)s"),
     gettext_noop("The server lists this name more than once, with different definitions."),
     gettext_noop("The text is too long to scan completely."),
+    gettext_noop("The text passes on an address: %(first)s."),
+    gettext_noop("The text stands word for word inside another: %(first)s."),
     gettext_noop("There is no package %(first)s."),
     gettext_noop("Unpacking %(first)s packages."),
     gettext_noop("Unusually long: %(first)s characters."),

@@ -22,9 +22,9 @@ from acl.platform.strict_json import write_json
 from discovery.api import metatool_serializers as bodies
 from discovery.api.metatool_api import REFUSALS, asked_for
 from discovery.calls.call_queries import TooLateError, cancel_call, find_call, follow_call
+from discovery.calls.call_state import FLOW_REFUSED
 from discovery.calls.call_view import Execution, describe_call
 from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
-from discovery.calls.flow_check import REFUSED
 from discovery.models import Call
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -81,7 +81,7 @@ class ExecuteView(APIView):
                 raise Unprocessable(str(used)) from None
             except (StillUnderWayError, NeedsApprovalError) as early:
                 raise Conflict(str(early)) from None
-        if done.reason == REFUSED:
+        if done.reason == FLOW_REFUSED:
             raise exceptions.PermissionDenied(done.message)
         return _answer(done)
 

@@ -7,6 +7,7 @@ __all__ = [
     "call_arguments",
     "call_differences",
     "call_queries",
+    "call_state",
     "call_view",
     "execution",
     "flow_check",

@@ -23,10 +23,10 @@ from discovery.calls.argument_check import check_arguments
 from discovery.calls.call_arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.call_permission import find_usable_capability, waits_for_review
 from discovery.calls.call_queries import target_of
-from discovery.calls.call_state import NOT_THERE, queue, send_on_commit
+from discovery.calls.call_state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.call_view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.call_wait import wait_for_end
-from discovery.calls.flow_check import REFUSED, check_flow, explain, must_ask, must_refuse
+from discovery.calls.flow_check import check_flow, explain, must_ask, must_refuse
 from discovery.calls.near_names import near_names
 from discovery.calls.obstacle_failures import failure_by_obstacle
 from discovery.metatools.all_metatools import META_TOOLS
@@ -165,7 +165,7 @@ def _new_call(
         call.state, call.ended_at = State.FAILED, Now()
         call.reason, call.message = failure
     elif must_refuse(call):
-        call.state, call.ended_at, call.reason = State.FAILED, Now(), REFUSED
+        call.state, call.ended_at, call.reason = State.FAILED, Now(), FLOW_REFUSED
         call.message = f"{explain(call)} Nothing has been run."
     elif must_ask(call) or capability.readiness.asks_first:  # type: ignore[attr-defined]
         call.needs_approval, call.state = True, State.WAITING

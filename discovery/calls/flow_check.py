@@ -19,7 +19,6 @@ from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
 from discovery.models import Call, FlowMode
 
-REFUSED = "flow_refused"
 _MOST_VALUES, _LONGEST_VALUE, _MOST_BLIND, _MOST_TRUSTED = 20, 200, 10, 1000
 _TEXTS = ("text", "uri", "name")  # of a content block, or of the resource in it
 Way = Call.Way

@@ -4,7 +4,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from acl.platform.jobs.job_rows import GAVE_UP
 from catalog.servers.client.problem_labels import label_problem
-from discovery.calls.call_state import DISCONNECTED, NOT_BEGUN, NOT_THERE, TOOL_ERROR
+from discovery.calls.call_state import DISCONNECTED, FLOW_REFUSED, NOT_BEGUN, NOT_THERE, TOOL_ERROR
 
 # What no server causes; `label_problem` has the others.
 LABELS = {
@@ -13,6 +13,7 @@ LABELS = {
     DISCONNECTED: gettext_noop("Not connected"),
     NOT_BEGUN: gettext_noop("Expired"),
     GAVE_UP: gettext_noop("Crashed the worker"),
+    FLOW_REFUSED: gettext_noop("Refused by the guard on flows"),
     "needs_approval": gettext_noop("Approval needed"),
     "secret_unavailable": gettext_noop("Unreadable secret"),
     "user_deactivated": gettext_noop("User deactivated"),
