@@ -118,8 +118,9 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
     digest = serializers.SerializerMethodField(
         help_text="The digest of what is approved: chain, definition and arguments."
     )
-    flow = FlowSerializer(
-        help_text="What the guard on flows says, with where the values came from; null if nothing."
+    flow = serializers.SerializerMethodField(
+        help_text="The verdict of the guard on flows, with the origins of values; null if it gave "
+        "none."
     )
     state = serializers.ChoiceField(Call.State.choices)
     asked_at = serializers.DateTimeField(source="created_at")
@@ -145,6 +146,10 @@ class ApprovalSerializer(serializers.ModelSerializer[Call]):
 
     def get_digest(self, call: Call) -> str:
         return digest_of(call)
+
+    @extend_schema_field(FlowSerializer(allow_null=True))
+    def get_flow(self, call: Call) -> dict[str, Any] | None:
+        return call.flow or None
 
     # A row that cannot be parsed must not break the list of the others.
     @extend_schema_field({"type": "object", "additionalProperties": {}, "nullable": True})

@@ -99,7 +99,7 @@ class ResultSerializer(serializers.Serializer[Any]):
 
 
 class FlowValueSerializer(serializers.Serializer[Any]):
-    """Where a value that decides what the call touches came from."""
+    """Origin of a value that decides what the call touches."""
 
     path = serializers.CharField(help_text="The argument.")
     value = serializers.CharField()

@@ -104,7 +104,7 @@ class PlanSerializer(serializer_for(PlanAnswer)):  # type: ignore[misc]  # a cla
 
 
 class ToldResultSerializer(StrictSerializer):
-    """The result of a call that the application carried out itself."""
+    """Result of a call that the application carried out itself."""
 
     name = Text(min_length=1, max_length=200, help_text="The tool's full name.")
     arguments = serializers.DictField(default=dict, help_text="The arguments it was called with.")
@@ -127,7 +127,7 @@ class TurnResultsRequestSerializer(StrictSerializer):
 
 
 class TurnResultsSerializer(serializers.Serializer[Any]):
-    """The number of results that were taken."""
+    """Number of results taken."""
 
     turn_id = serializers.UUIDField()
     told = serializers.IntegerField()

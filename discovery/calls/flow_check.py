@@ -25,7 +25,7 @@ Way = Call.Way
 
 
 def check_flow(call: Call, capability: Capability, arguments: JSONObject) -> None:
-    """Let the guard judge a new call, and note on it what the guard says.
+    """Judge a new call, and note the verdict on it.
 
     Nothing is noted where the guard is off, and for what Pegboard answers itself.
     """

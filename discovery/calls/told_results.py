@@ -31,7 +31,7 @@ class TurnForgottenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToldResult:
-    """A result with the call that it answers; without `call_id`, the oldest one of the name."""
+    """Result of a call; without `call_id`, of the oldest call of the name."""
 
     name: str
     arguments: Mapping[str, Any]

@@ -1,5 +1,4 @@
-"""The guard: says of each call whether it runs by itself or asks a person, and where values came
-from.
+"""The guard: decides whether a call runs by itself or asks a person, by the origins of its values.
 
 Values are followed by where they occur; no model is asked. What a call touches and whom it reaches
 must come from the user's words, from values that an admin trusts, from trusted tools that no
@@ -37,7 +36,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value of the call came from; `where` is the document, if it is one."""
+    """Origin of a value of the call; `where` is the document, if it is one."""
 
     path: str
     value: str
@@ -69,7 +68,7 @@ _FROM: dict[Source, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the guard says of a call: why, what the model may do now, and where values came from."""
+    """Verdict on a call: why, what the model may do now, and the origins of its values."""
 
     asks: bool
     cause: Cause = ""

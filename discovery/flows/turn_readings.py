@@ -36,7 +36,7 @@ _SENTENCE = 3
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """An id that may decide: of a record that the user named, or that this turn made."""
+    """Id that may decide: of a record that the user named, or that this turn made."""
 
     value: str
     nouns: frozenset[str]
@@ -47,7 +47,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One answer, digested: hashes of its words and values, and the ids that may decide."""
+    """Digest of one answer: hashes of its words and values, and the ids that may decide."""
 
     tool: str
     where: str

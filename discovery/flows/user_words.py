@@ -22,7 +22,7 @@ _MARKS = re.compile(r"[@/:.\\]")
 
 
 class UserWords:
-    """What the user wrote in this conversation, with the values that an admin trusts beside it."""
+    """Words of the user in this turn, with the values that an admin trusts beside them."""
 
     def __init__(self, messages: Iterable[str], trusted: Iterable[str] = ()) -> None:
         self._text = bare(normalize("\n".join(messages)))

@@ -16,7 +16,7 @@ from discovery.models.turn import Turn
 
 
 class FlowMode(models.TextChoices):
-    """What happens to a call that the guard would ask about."""
+    """Consequence for a call that the guard asks about."""
 
     OFF = "off", gettext_lazy("Off")
     ADVISE = "advise", gettext_lazy("Advise")
@@ -25,7 +25,7 @@ class FlowMode(models.TextChoices):
 
 
 class TurnReading(models.Model):
-    """One answer of a turn, digested and sealed with the turn's own key; gone with the turn."""
+    """Digest of one answer, sealed with the turn's own key; deleted when the turn ends."""
 
     turn = models.ForeignKey(Turn, models.CASCADE, related_name="readings")
     call = models.OneToOneField(Call, models.CASCADE, null=True, blank=True, related_name="reading")

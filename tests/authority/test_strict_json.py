@@ -150,6 +150,10 @@ OTHERS = {
     "discovery/answer/all_tools.py json.loads": "a jsonb column, read as text",
     "discovery/select/candidate_rows.py json.loads": "a jsonb column, read as text",
     "discovery/answer/tiers/tier_state.py json.loads": "a jsonb column, read as text",
+    "discovery/flows/argument_roles.py json.loads": "only looked at: a text that may hold targets",
+    "discovery/flows/reading_cipher.py json.loads": OWN,
+    "discovery/flows/result_records.py json.loads": "only looked at, for records in an answer",
+    "discovery/flows/turn_memory.py json.loads": OWN,
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }

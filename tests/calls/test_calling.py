@@ -79,7 +79,7 @@ def test_every_statement_about_expiry_goes_by_the_same_clock(people: People, too
     assert set(Call.objects.values_list("state", flat=True)) == {State.EXPIRED}
 
 
-def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
+def test_a_call_takes_seven_statements(people: People, tool: Tool) -> None:
     capability = tool()
     called(ask(people, capability))  # connects, and stores the status
 
@@ -91,9 +91,9 @@ def test_a_call_takes_six_statements(people: People, tool: Tool) -> None:
         ended = wait_for_end(Call.objects.get(pk=done.call_id), 1)
 
     assert (ended.state, ended.arguments) == (State.COMPLETED, HELLO)
-    # Statements: the right and the row; the claim; the right with secrets and pin; the end; the
+    # Statements: the right, the guard's mode and the row; the claim; the right with secrets and pin; the end; the
     # read.
-    assert (len(asking), len(sending), len(waiting) - 1) == (2, 3, 1)
+    assert (len(asking), len(sending), len(waiting) - 1) == (3, 3, 1)
 
 
 LOSSES = {

@@ -143,7 +143,7 @@ def test_results_are_bounded_and_strict(people: People, turn: Turn, body: Any) -
 
 def test_results_are_for_ones_own_turn_while_it_lasts(people: People, turn: Turn) -> None:
     body = {"results": [{"name": "nobodys__tool", "result": "x"}]}
-    finance = client_with(new_key(people.finance, "execute"))
+    finance = client_with(new_key(people.finance, "select"))
     selecting = client_with(new_key(people.support, "discover"))
     support = client_with(new_key(people.support, "select"))
 

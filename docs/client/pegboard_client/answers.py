@@ -344,7 +344,7 @@ class Discovery(TypedDict):
 
 
 class FlowValue(TypedDict):
-    """Where a value that decides what the call touches came from."""
+    """Origin of a value that decides what the call touches."""
 
     path: str
     value: str
