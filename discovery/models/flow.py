@@ -48,7 +48,7 @@ class FlowRule(models.Model):
     space = models.ForeignKey(Space, models.CASCADE, null=True, blank=True, related_name="+")
     group = models.ForeignKey(Group, models.CASCADE, null=True, blank=True, related_name="+")
     mode = models.CharField(max_length=8, choices=FlowMode.choices)
-    created_at = models.DateTimeField(db_default=Now())
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["pk"]
@@ -88,7 +88,7 @@ class TrustedValue(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    created_at = models.DateTimeField(db_default=Now())
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["value", "pk"]

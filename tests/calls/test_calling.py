@@ -91,8 +91,8 @@ def test_a_call_takes_seven_statements(people: People, tool: Tool) -> None:
         ended = wait_for_end(Call.objects.get(pk=done.call_id), 1)
 
     assert (ended.state, ended.arguments) == (State.COMPLETED, HELLO)
-    # Statements: the right, the guard's mode and the row; the claim; the right with secrets and pin; the end; the
-    # read.
+    # Statements: the right, the guard's mode and the row; the claim; the right with secrets and
+    # pin; the end; the read.
     assert (len(asking), len(sending), len(waiting) - 1) == (3, 3, 1)
 
 
