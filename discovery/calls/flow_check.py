@@ -11,10 +11,9 @@ from django.db.models import Q
 from acl.platform.prepared_statements import rows_of
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.flows.flow_guard import Verdict, judge
 from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_memory import MOST_READINGS, TurnMemory
+from discovery.flows.turn_memory import MOST_READINGS, ForgottenError, TurnMemory
 from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
 from discovery.models import Call, FlowMode
@@ -161,7 +160,7 @@ def _open_memory(call: Call, sealed: bytes | None, trusted: list[str]) -> TurnMe
         return None
     try:
         return TurnMemory(call.turn_id, sealed, trusted)
-    except SecretUnavailableError:
+    except ForgottenError:
         return None
 
 

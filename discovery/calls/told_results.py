@@ -10,10 +10,9 @@ from django.db import transaction
 from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
 from catalog.models import Capability
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.flow_check import add_answer, facts_of, texts_of
 from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_memory import TurnMemory
+from discovery.flows.turn_memory import ForgottenError, TurnMemory
 from discovery.models import Call, Turn
 
 # Of a tool that the user may not use, or that does not exist: the two look alike.
@@ -45,7 +44,7 @@ def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -
     locked = Turn.objects.select_for_update(of=("self",)).get(pk=turn.pk)
     try:
         memory = TurnMemory(locked.pk, bytes(locked.sealed_words or b""))
-    except SecretUnavailableError:
+    except ForgottenError:
         raise TurnForgottenError from None
     tools = _find_tools(caller, {told.name for told in results})
     for told in results:

@@ -18,11 +18,22 @@ _PLAIN = ("tool", "where", "private", "foreign", "clean", "has_text", "cut")
 UNREADABLE = Reading("", "", private=True, foreign=True, clean=False, has_text=True, cut=True)
 
 
+def encrypt(key: bytes, data: bytes, bound_to: bytes) -> bytes:
+    """Return data encrypted for one turn."""
+    nonce = os.urandom(_NONCE)
+    return nonce + AESGCM(key).encrypt(nonce, data, bound_to)
+
+
+def decrypt(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
+    """Return what was encrypted for this turn. Raises InvalidTag, and ValueError if it is short."""
+    return AESGCM(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound_to)
+
+
 class ReadingCipher:
     """Seals and opens the readings of one turn; those of another turn do not open."""
 
     def __init__(self, key: bytes, turn: bytes) -> None:
-        self._cipher, self._turn = AESGCM(key), turn
+        self._key, self._turn = key, turn
 
     def close(self, reading: Reading) -> bytes:
         """Return a reading as sealed bytes."""
@@ -30,14 +41,13 @@ class ReadingCipher:
         head["granted"] = [{**asdict(one), "nouns": sorted(one.nouns)} for one in reading.granted]
         text = json.dumps(head).encode()
         payload = len(text).to_bytes(_LENGTH, "big") + text + reading.tokens.tobytes()
-        nonce = os.urandom(_NONCE)
-        return nonce + self._cipher.encrypt(nonce, payload, self._turn)
+        return encrypt(self._key, payload, self._turn)
 
     def open(self, sealed: bytes) -> Reading:
         """Return a sealed reading, or UNREADABLE if it was sealed otherwise."""
         try:
-            payload = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._turn)
-        except InvalidTag:
+            payload = decrypt(self._key, sealed, self._turn)
+        except (InvalidTag, ValueError):
             return UNREADABLE
         end = _LENGTH + int.from_bytes(payload[:_LENGTH], "big")
         head, tokens = json.loads(payload[_LENGTH:end]), array("I")

@@ -1,7 +1,8 @@
 """A turn's memory: the user's words and its digested answers, sealed until the turn ends.
 
-A key of the turn's own seals the answers; that key and the words are sealed as secrets are. Losing
-them makes the guard blind for the turn, and nothing else.
+A key of the turn's own seals the answers. That key and the words are sealed with one that is derived
+from the session key: the web must open them for each call, and it cannot open secrets. Losing them
+makes the guard blind for the turn, and nothing else.
 """
 
 import json
@@ -12,14 +13,20 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from cryptography.exceptions import InvalidTag
 from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
 
 from acl.platform.prepared_statements import rows_of
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from catalog.servers.secrets.sealed_values import seal, unseal
-from discovery.flows.reading_cipher import KEY_BYTES, UNREADABLE, ReadingCipher
+from discovery.flows.reading_cipher import (
+    KEY_BYTES,
+    UNREADABLE,
+    ReadingCipher,
+    decrypt,
+    encrypt,
+)
 from discovery.flows.turn_readings import Reading, TurnReadings
 from discovery.flows.user_words import UserWords
 from discovery.models import Turn, TurnReading
@@ -31,27 +38,32 @@ MOST_READINGS = 200
 _MOST_AT_ONCE = 1000
 
 
+class ForgottenError(Exception):
+    """The turn has no memory that this process can open."""
+
+
 def seal_words(turn_id: UUID, message: str) -> bytes | None:
     """Return the message with a new key for the turn's readings, sealed; None without a guard."""
     if settings.PEGBOARD_FLOW_GUARD == OFF:
         return None
     key = b64encode(os.urandom(KEY_BYTES)).decode()
-    try:
-        return seal(json.dumps([key, message]), purpose=_purpose(turn_id))
-    except SecretUnavailableError:
-        return None
+    return encrypt(_web_key(), json.dumps([key, message]).encode(), turn_id.bytes)
 
 
-def _purpose(turn_id: UUID) -> str:
-    return f"flow:{turn_id}"
+def _web_key() -> bytes:
+    """Derive a key from the session key, which only processes that answer people have."""
+    return salted_hmac("discovery.flows.turn_memory", "words", algorithm="sha256").digest()
 
 
 class TurnMemory:
     """The memory of one turn, as the guard reads and extends it."""
 
     def __init__(self, turn_id: UUID, sealed_words: bytes, trusted: Iterable[str] = ()) -> None:
-        """Raises SecretUnavailableError if the words cannot be unsealed."""
-        key, message = json.loads(unseal(sealed_words, purpose=_purpose(turn_id)))
+        """Raises ForgottenError if the words cannot be opened."""
+        try:
+            key, message = json.loads(decrypt(_web_key(), sealed_words, turn_id.bytes))
+        except (InvalidTag, ValueError):
+            raise ForgottenError from None
         self._turn_id, self._cipher = turn_id, ReadingCipher(b64decode(key), turn_id.bytes)
         readings = [self._cipher.open(bytes(sealed)) for [sealed] in _stored(turn_id)]
         if len(readings) > MOST_READINGS:
