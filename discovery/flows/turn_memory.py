@@ -1,8 +1,8 @@
 """A turn's memory: the user's words and its digested answers, sealed until the turn ends.
 
-A key of the turn's own seals the answers. That key and the words are sealed with one that is derived
-from the session key: the web must open them for each call, and it cannot open secrets. Losing them
-makes the guard blind for the turn, and nothing else.
+A key of the turn's own seals the answers. That key and the words are sealed with one derived from
+the session key: the web opens them for each call, and it cannot open secrets. Losing them makes the
+guard blind for the turn, and nothing else.
 """
 
 import json
@@ -39,7 +39,7 @@ _MOST_AT_ONCE = 1000
 
 
 class ForgottenError(Exception):
-    """The turn has no memory that this process can open."""
+    """Error for a turn without a memory that this process can open."""
 
 
 def seal_words(turn_id: UUID, message: str) -> bytes | None:
