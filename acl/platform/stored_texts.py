@@ -5,6 +5,7 @@ translates that. `stored_messages.py` lists the messages with values; it is gene
 """
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from django.utils.translation import get_language, gettext
@@ -31,24 +32,45 @@ def _translate(text: str, depth: int) -> str:
         return text and known
     if len(text) > _LONGEST or not depth:
         return text
-    for message, pattern in _patterns():
+    for message in _messages():
         # The last gap of a message may have been empty, and the blank before it left out.
-        found = pattern.fullmatch(text) or pattern.fullmatch(f"{text} ")
-        if found and (sentence := gettext(message)) != message:
-            values = found.groupdict().items()
-            return sentence % {name: _translate(value, depth - 1) for name, value in values}
+        values = message.values_in(text) or message.values_in(f"{text} ")
+        if values is not None and (sentence := gettext(message.text)) != message.text:
+            return sentence % {name: _translate(one, depth - 1) for name, one in values.items()}
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message, the names of its gaps, and its own words around them."""
+
+    text: str
+    gaps: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def values_in(self, text: str) -> dict[str, str] | None:
+        """Return the values of a text made from this message, or None. Takes linear time."""
+        first, *rest = self.words
+        if not text.startswith(first):
+            return None
+        values, at = {}, len(first)
+        for name, words in zip(self.gaps, rest, strict=True):
+            place = text.find(words, at)
+            if len(values) == len(self.gaps) - 1:  # the last words end the text
+                place = len(text) - len(words) if text.endswith(words) else -1
+            if place < at:
+                return None
+            values[name], at = text[at:place], place + len(words)
+        return values
+
+
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return messages with their patterns, those with the most words of their own first."""
-    order = sorted(MESSAGES, key=lambda message: -len(_GAP.sub("", message)))
-    return tuple((message, _compile(message)) for message in order)
-
-
-def _compile(message: str) -> re.Pattern[str]:
-    parts = _GAP.split(message)
-    own = [re.escape(part.replace("%%", "%")) for part in parts[::2]]
-    gaps = [f"(?P<{name}>.*?)" for name in parts[1::2]]
-    return re.compile("".join(one for pair in zip(own, [*gaps, ""], strict=True) for one in pair))
+def _messages() -> tuple[_Message, ...]:
+    """Return messages with gaps, those with the most words of their own first."""
+    split = ((text, _GAP.split(text)) for text in MESSAGES)
+    parts = [
+        _Message(text, tuple(one[1::2]), tuple(words.replace("%%", "%") for words in one[::2]))
+        for text, one in split
+        if len(one) > 1
+    ]
+    return tuple(sorted(parts, key=lambda one: -sum(map(len, one.words))))
