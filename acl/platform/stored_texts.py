@@ -53,7 +53,8 @@ class _Message:
         first, *rest = self.words
         if not text.startswith(first):
             return None
-        values, at = {}, len(first)
+        values: dict[str, str] = {}
+        at = len(first)
         for name, words in zip(self.gaps, rest, strict=True):
             place = text.find(words, at)
             if len(values) == len(self.gaps) - 1:  # the last words end the text
