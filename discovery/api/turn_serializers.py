@@ -162,6 +162,15 @@ class PickedSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField()
 
 
+class TurnFlowSerializer(serializers.Serializer[Any]):
+    """Calls of the turn that the guard on flows judged."""
+
+    judged = serializers.IntegerField()
+    asked = serializers.IntegerField(help_text="Calls about which it would ask, in any mode.")
+    approved = serializers.IntegerField()
+    refused = serializers.IntegerField(help_text="By its mode, or by a person.")
+
+
 class TurnSerializer(serializers.Serializer[Any]):
     """The current state of a turn."""
 
@@ -183,6 +192,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     tokens_selected = serializers.IntegerField(source="turn.tokens_selected")
     discovery_calls = serializers.IntegerField(source="turn.discovery_calls")
     discovery_empty = serializers.IntegerField(source="turn.discovery_empty")
+    flow = TurnFlowSerializer()
 
     @extend_schema_field(serializer_for(Decided)(allow_null=True))
     def get_plan(self, told: TurnDescription) -> dict[str, Any] | None:

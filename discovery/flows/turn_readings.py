@@ -210,15 +210,20 @@ def _hashes(text: str, free_texts: Iterable[str]) -> "array[int]":
     return array("I", sorted({hash_of(token) for token in islice(found, _MOST_TOKENS)}))
 
 
-_GROUPS = re.compile(
-    r"\b[a-z]{2}\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b"
-    r"|\+?\b[a-z]{0,2}\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}"
-)
+# From its first digit on: an expression that begins with letters takes thrice the time.
+_GROUPS = re.compile(r"\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}")
+_IBAN = re.compile(r"\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b")
 
 
-def _grouped(plain: str) -> list[str]:
-    """Return phone, account and card numbers that are written in groups, in one piece."""
-    return [compact(one) for one in _GROUPS.findall(plain)]
+def _grouped(plain: str) -> Iterator[str]:
+    """Yield phone, account and card numbers that are written in groups, in one piece."""
+    for pattern in (_GROUPS, _IBAN):
+        for match in pattern.finditer(plain):
+            start = match.start()
+            country = plain[max(0, start - 2) : start]
+            yield compact(match.group())
+            if country.isalpha():
+                yield country + compact(match.group())
 
 
 def _granted(

