@@ -438,6 +438,15 @@ class Outcome(TypedDict):
     at: str
 
 
+class TurnFlow(TypedDict):
+    """Calls of the turn that the guard on flows judged."""
+
+    judged: int
+    asked: int
+    approved: int
+    refused: int
+
+
 class Turn(TypedDict):
     """The current state of a turn."""
 
@@ -457,6 +466,7 @@ class Turn(TypedDict):
     tokens_selected: int
     discovery_calls: int
     discovery_empty: int
+    flow: TurnFlow
 
 
 class Alert(TypedDict):
