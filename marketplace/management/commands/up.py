@@ -23,7 +23,7 @@ from marketplace.operate.embedded.data_folder import (
 )
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
-from marketplace.operate.embedded.key_cover import cover_keys
+from marketplace.operate.embedded.key_cover import UNCOVERED, cover_keys
 from marketplace.operate.embedded.pegboard_programs import (
     Broker,
     Connections,
@@ -114,6 +114,8 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     wrapper = cover_keys(data)
     supervisor.start(Connections(logs=data / "logs", environment=outgoing, wrapper=wrapper))
     supervisor.start(Watcher(logs=data / "logs", environment=environment))
+    if not wrapper:
+        supervisor.say(f"\n{UNCOVERED}")
     if words := look().words:
         supervisor.say(f"\n{words}")
     supervisor.say(f"\nPegboard runs on http://localhost:{port}/ and Ctrl-C stops it.")

@@ -21,6 +21,10 @@ _SERVERS = "servers"
 _SOCKETS = ("run", BROKER_FOLDER)
 _SECONDS = 20
 WRAPPER = "bwrap"
+UNCOVERED = (
+    "Note: Connections, which talks to servers, can read Pegboard's keys, because no cell is made for"
+    " it (docs/trust.md)."
+)
 
 
 def cover_keys(data: Path) -> list[str]:
