@@ -22,8 +22,8 @@ _SOCKETS = ("run", BROKER_FOLDER)
 _SECONDS = 20
 WRAPPER = "bwrap"
 UNCOVERED = (
-    "Note: Connections, which talks to servers, can read Pegboard's keys, because no cell is made for"
-    " it (docs/trust.md)."
+    "Note: Connections, which talks to servers, can read Pegboard's keys, because no cell is made"
+    " for it (docs/trust.md)."
 )
 
 
