@@ -55,6 +55,9 @@ class TroubledToolSerializer(serializers.Serializer[Any]):
     calls = serializers.IntegerField(help_text="Number of calls that ended.")
     failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
     refused = serializers.IntegerField(help_text="Calls that were rejected or expired.")
+    flow_asked = serializers.IntegerField(
+        help_text="Calls about which the guard on flows would ask, in any mode."
+    )
     reason = serializers.CharField(help_text="The most frequent reason.")
 
 

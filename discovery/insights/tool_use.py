@@ -33,6 +33,7 @@ WHERE {_TURNS} GROUP BY 1
 _CALLS = """
 SELECT t.full_name, count(*), count(*) FILTER (WHERE t.state IN ('failed', 'unknown')),
        count(*) FILTER (WHERE t.state IN ('rejected', 'expired')),
+       count(*) FILTER (WHERE t.flow ->> 'verdict' = 'asks'),
        COALESCE(mode() WITHIN GROUP (ORDER BY t.reason) FILTER (WHERE t.reason <> ''), '')
 FROM discovery_call t
 WHERE t.ended_at >= %(since)s AND t.ended_at < %(until)s
@@ -40,7 +41,8 @@ WHERE t.ended_at >= %(since)s AND t.ended_at < %(until)s
   AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
   AND (%(known)s::bigint[] IS NULL OR t.capability_id = ANY (%(known)s))
 GROUP BY 1
-HAVING count(*) FILTER (WHERE t.state IN ('failed', 'unknown', 'rejected', 'expired')) > 0
+HAVING count(*) FILTER (WHERE t.state IN ('failed', 'unknown', 'rejected', 'expired')
+  OR t.flow ->> 'verdict' = 'asks') > 0
 ORDER BY count(*) FILTER (WHERE t.state IN ('failed', 'unknown', 'rejected', 'expired')) DESC, 1
 LIMIT %(most)s
 """
@@ -68,12 +70,13 @@ class IdleTool:
 
 @dataclass(frozen=True, slots=True)
 class TroubledTool:
-    """A tool's finished calls through Pegboard, with those that failed or were refused."""
+    """A tool's finished calls through Pegboard: failed, refused, and asked about by the guard."""
 
     full_name: str
     calls: int
     failed: int
     refused: int
+    flow_asked: int
     reason: str
 
 

@@ -90,7 +90,9 @@ def test_person_sees_their_own_turns_and_tools_only(days: People, root: User) ->
 
 def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> None:
     waiting_call(days.alice, days.support, days.send, "x")
-    Call.objects.update(state="rejected", ended_at=NOW - timedelta(hours=1))
+    Call.objects.update(
+        state="rejected", ended_at=NOW - timedelta(hours=1), flow={"verdict": "asks"}
+    )
     client = client_of(root)
 
     assert table(client, "called", "?group=support") == [
@@ -102,7 +104,14 @@ def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> No
     never = [row["full_name"] for row in table(client, "never_called", "?group=support")]
     assert never == ["wiki__read_page"]  # without the page that the group was not granted
     assert table(client, "troubled_calls") == [
-        {"full_name": SEND, "calls": "1", "failed": "0", "refused": "1", "most_often": ""}
+        {
+            "full_name": SEND,
+            "calls": "1",
+            "failed": "0",
+            "refused": "1",
+            "flow_asked": "1",
+            "most_often": "",
+        }
     ]
     happen(days, 1, selected=[["tool:wiki__read_page", 0.5]])
     assert table(client, "selected_in_vain") == [{"full_name": "wiki__read_page", "selected": "1"}]

@@ -123,10 +123,10 @@ def _never(query: InsightsQuery) -> Table:
 def _troubled(query: InsightsQuery) -> Table:
     use = read_tool_use(query.scope, most=MOST)
     rows = (
-        (tool.full_name, tool.calls, tool.failed, tool.refused, tool.reason)
+        (tool.full_name, tool.calls, tool.failed, tool.refused, tool.flow_asked, tool.reason)
         for tool in use.troubled
     )
-    return ("full_name", "calls", "failed", "refused", "most_often"), rows
+    return ("full_name", "calls", "failed", "refused", "flow_asked", "most_often"), rows
 
 
 def _lost(query: InsightsQuery) -> Table:
