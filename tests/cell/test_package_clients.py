@@ -1,5 +1,6 @@
 """Package clients in their cells: their own folder, and nothing of Pegboard's."""
 
+import socket
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -69,7 +70,7 @@ def test_client_reaches_the_indexes_only(
         monkeypatch.delenv(name.lower(), raising=False)
     index, here = f"http://index.example:{index_port}/", f"http://127.0.0.1:{index_port}/"
     monkeypatch.setenv("PIP_INDEX_URL", index)
-    monkeypatch.setattr("catalog.servers.net.guarded_transport.anyio.getaddrinfo", _here)
+    monkeypatch.setattr("socket.getaddrinfo", _here)
     place = Place("a-package")
     place.make()
 
@@ -83,8 +84,8 @@ def test_client_reaches_the_indexes_only(
     assert "refused" in local  # the cell's own loopback, where nothing listens
 
 
-async def _here(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
-    return [(0, 0, 0, "", ("127.0.0.1", port))]
+def _here(host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ class CellProxy:
     def __init__(
         self,
         cell: Cell,
-        backend: GuardedBackend,
+        backend: httpcore2.AsyncNetworkBackend,
         allowed: AllowedHosts,
-        public: GuardedBackend | None = None,
+        public: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
         self._cell = cell
         self._backend = backend
@@ -170,7 +170,7 @@ class CellProxy:
             return False
         return is_public_name(target.host) or self._allowed.allow(target.host, target.port)
 
-    def _way_to(self, target: Target) -> GuardedBackend:
+    def _way_to(self, target: Target) -> httpcore2.AsyncNetworkBackend:
         named = self._cell.hosts.allow(target.host, target.port)
         return self._backend if named else self._public
 
