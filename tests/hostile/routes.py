@@ -272,7 +272,7 @@ ROUTES = [
     Row("api/v1/turns/<uuid:turn_id>", TURN, fill=A_TURN),
     Row("api/v1/turns/<uuid:turn_id>/start", TURN, "POST", fill=A_TURN),
     Row("api/v1/turns/<uuid:turn_id>/results", TURN, "POST", fill=A_TURN,
-        body={"results": [{"name": "gmail__send_email", "result": "sent"}]}),
+        body={"results": [{"name": "gmail__send_email", "result": "sent"}]}, answers=409),
     Row("api/v1/turns/<uuid:turn_id>/outcome", TURN, "POST", fill=A_TURN,
         body={"status": "success", "called": ["{capability}"]}),
     Row("api/v1/outcomes/windows", KEYS),
