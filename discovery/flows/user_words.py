@@ -17,7 +17,9 @@ _ASKING = word_set("""
 _COUNTING = word_set("id ids no nr number num nummer ref reference")
 _SHORT_ID = 5
 _LONGEST_WORD_RUN = 40
-_EDGE = r"[\w@%+\-]"
+# An address goes on beside these, and is another one then.
+_JOINED_BEFORE = re.compile(r"[\w@%+\-]$|\w[./:]$")
+_JOINED_AFTER = re.compile(r"[\w@%+\-]|[./:?#=&]\w")
 _MARKS = re.compile(r"[@/:.\\]")
 
 
@@ -93,8 +95,14 @@ class UserWords:
         return {word for word in words if word not in self._vocabulary}
 
     def _has_address(self, text: str) -> bool:
-        pattern = rf"(?<!{_EDGE})(?<!\w[./:]){re.escape(text)}(?!{_EDGE}|[./:?#=&]\w)"
-        return re.search(pattern, self._text) is not None
+        at = self._text.find(text)
+        while at >= 0:
+            end = at + len(text)
+            before, after = self._text[max(0, at - 2) : at], self._text[end : end + 2]
+            if not (_JOINED_BEFORE.search(before) or _JOINED_AFTER.match(after)):
+                return True
+            at = self._text.find(text, at + 1)
+        return False
 
     def _has_run(self, words: list[str]) -> bool:
         first, length = words[0], len(words)
