@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from acl.audit.recorder import record
 from acl.delegation import DelegationRefused, check_groups, check_person
 from acl.models import Invitation
+from acl.oauth.connections import end_connections_of
 
 
 class PeopleRefused(Exception):
@@ -151,7 +152,8 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
 
 
 def end_sessions(person: User) -> int:
-    """Delete all sessions of a person, and return their number.
+    """Delete all sessions of a person, end their connected clients, and return the number of
+    sessions.
 
     The user id is inside the session data, so all sessions are read. Deactivation is rare.
     """
@@ -162,6 +164,7 @@ def end_sessions(person: User) -> int:
         if session.get_decoded().get(SESSION_KEY) == str(person.pk)
     ]
     Session.objects.filter(pk__in=theirs).delete()
+    end_connections_of(person)
     return len(theirs)
 
 

@@ -13,10 +13,16 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from acl.admin.admin_base import AuditedAdmin
+from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import KeyRefused, check_new_key, create_key, revoke_key, rotate_key
-from acl.models import ApiKey
+from acl.models import (
+    ApiKey,
+    AuthorizationCode,
+    ClientConnection,
+    ClientToken,
+    RegisteredClient,
+)
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -78,9 +84,9 @@ class ApiKeyAdmin(AuditedAdmin):
         return form
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        """Prefetch the groups for the list."""
+        """Prefetch the groups for the list. Connected clients have a page of their own."""
         keys: QuerySet[ApiKey] = super().get_queryset(request)
-        return keys.prefetch_related("groups")
+        return keys.filter(connection=None).prefetch_related("groups")
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         return self.get_fields(request, obj) if obj else ()
@@ -140,3 +146,38 @@ class ApiKeyAdmin(AuditedAdmin):
 
 def _replace(request: HttpRequest, key: ApiKey) -> tuple[ApiKey, str]:
     return rotate_key(by=cast(User, request.user), key=key)
+
+
+@admin.register(RegisteredClient)
+class RegisteredClientAdmin(ReadOnlyAdmin):
+    """Read-only admin of registered clients. Connections end on the page of assistants."""
+
+    list_display = ("name", "client_id", "redirect_uris", "created_at")
+    search_fields = ("name", "client_id")
+
+
+@admin.register(ClientConnection)
+class ClientConnectionAdmin(ReadOnlyAdmin):
+    """Read-only admin of connections."""
+
+    list_display = ("client", "key", "resource")
+    list_select_related = ("client", "key")
+    search_fields = ("client__name", "key__owner__username")
+
+
+@admin.register(AuthorizationCode)
+class AuthorizationCodeAdmin(ReadOnlyAdmin):
+    """Read-only admin of codes, of which only digests are kept."""
+
+    list_display = ("client", "person", "resource", "expires_at", "connection")
+    list_select_related = ("client", "person", "connection__client")
+    search_fields = ("client__name", "person__username")
+
+
+@admin.register(ClientToken)
+class ClientTokenAdmin(ReadOnlyAdmin):
+    """Read-only admin of tokens, of which only digests are kept."""
+
+    list_display = ("connection", "kind", "expires_at", "used_at")
+    list_select_related = ("connection__client",)
+    search_fields = ("connection__client__name",)

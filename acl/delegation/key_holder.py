@@ -26,6 +26,7 @@ class KeyHolder:
     all_groups: bool = False
     rank: Rank = Rank.MEMBER
     expires_at: datetime | None = None
+    is_connection: bool = False  # of a client that a person connected by OAuth
     is_authenticated: bool = True
     is_active: bool = True
     is_staff: bool = False

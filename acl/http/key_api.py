@@ -182,7 +182,7 @@ class RotateKeyView(APIView):
 
 
 def _keys(request: Request) -> QuerySet[ApiKey]:
-    keys = ApiKey.objects.select_related("owner").prefetch_related("groups")
+    keys = ApiKey.objects.filter(connection=None).select_related("owner").prefetch_related("groups")
     return keys.filter(_within(request)).order_by("-created_at", "pk")
 
 

@@ -6,6 +6,7 @@ the hash reveals nothing about the key by its timing.
 
 import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -28,10 +29,11 @@ from acl.platform.prepared_statements import rows_of
 from acl.visible_text.plain_names import check_plain_name
 
 __all__ = ["KeyHolder", "KeyRefused", "check_key", "create_key", "digest_of", "holder_of",
-           "revoke_key", "rotate_key"]  # fmt: skip
+           "holder_of_token", "revoke_key", "rotate_key"]  # fmt: skip
 
 RANDOM_BYTES = 32
 PREFIX = "pb_"
+TOKEN_PREFIX = "pbo_"  # of access tokens, which `acl.oauth` gives to connected clients  # noqa: S105
 SHOWN_CHARACTERS = 11  # of the raw key: enough to tell keys apart, useless for guessing the rest
 OVERLAP = timedelta(hours=24)
 
@@ -237,10 +239,23 @@ def digest_of(raw: str) -> str:
 @sensitive_variables("raw")
 def holder_of(raw: str) -> KeyHolder | None:
     """Recognise a raw key in one statement. None if it, or its owner, may not act any more."""
-    given = {"digest": digest_of(raw)}
+    return _recognise(_RECOGNISE, {"digest": digest_of(raw)})
+
+
+@sensitive_variables("raw")
+def holder_of_token(raw: str, resource: str) -> KeyHolder | None:
+    """Recognise the access token of a client that was connected to `resource`, in one statement.
+
+    None also for a token of another resource: it was not given for this one.
+    """
+    holder = _recognise(_RECOGNISE_TOKEN, {"digest": digest_of(raw), "resource": resource})
+    return replace(holder, is_connection=True) if holder else None
+
+
+def _recognise(statement: str, given: dict[str, str]) -> KeyHolder | None:
     rows = write_if_room(
-        lambda: rows_of(_RECOGNISE + _NOTE_USE + _KNOWN, given, twice=True),
-        otherwise=lambda: rows_of(_RECOGNISE + _KNOWN, given),
+        lambda: rows_of(statement + _NOTE_USE + _KNOWN, given, twice=True),
+        otherwise=lambda: rows_of(statement + _KNOWN, given),
     )
     if not rows:
         return None
@@ -278,6 +293,13 @@ WITH known AS (
     AND COALESCE(owner.is_active, true) AND (k.rank = 0 OR owner.is_staff)
 )
 """
+_RECOGNISE_TOKEN = _RECOGNISE.replace(
+    "k.digest = %(digest)s::text",
+    """k.id = (
+    SELECT c.key_id FROM acl_clienttoken t JOIN acl_clientconnection c ON c.id = t.connection_id
+    WHERE t.digest = %(digest)s::text AND t.kind = 'access' AND t.expires_at > now()
+      AND c.resource = %(resource)s::text)""",
+)
 _NOTE_USE = """
 , stale AS (
   SELECT k.id FROM acl_apikey k JOIN known ON known.id = k.id

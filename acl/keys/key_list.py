@@ -47,8 +47,10 @@ def list_keys(filters: KeyFilter) -> QuerySet[ApiKey]:
         default=Value("active"),
         output_field=CharField(),
     )
-    found = ApiKey.objects.annotate(standing=standing).select_related(
-        "owner", "owner__service_account", "created_by"
+    found = (
+        ApiKey.objects.filter(connection=None)
+        .annotate(standing=standing)
+        .select_related("owner", "owner__service_account", "created_by")
     )
     if filters.words:
         found = found.filter(

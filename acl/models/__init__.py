@@ -6,6 +6,12 @@ from acl.models.audit_entry import AuditEntry, AuditHead
 from acl.models.chain_columns import ChainColumns, chain_columns
 from acl.models.invitation import Invitation
 from acl.models.look import Look
+from acl.models.registered_client import (
+    AuthorizationCode,
+    ClientConnection,
+    ClientToken,
+    RegisteredClient,
+)
 from acl.models.rule_bases import GroupGrantBase, RuleBase, UserGrantBase
 from acl.models.service_account import ServiceAccount
 from acl.models.space import GroupPolicy, Space
@@ -15,11 +21,15 @@ __all__ = [
     "ApiKey",
     "AuditEntry",
     "AuditHead",
+    "AuthorizationCode",
     "ChainColumns",
+    "ClientConnection",
+    "ClientToken",
     "GroupGrantBase",
     "GroupPolicy",
     "Invitation",
     "Look",
+    "RegisteredClient",
     "RuleBase",
     "ServiceAccount",
     "Space",

@@ -11,7 +11,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path, re_path
 
 from acl.accounts.oidc import PROVIDER
-from acl.pages import account_pages, session_pages
+from acl.pages import account_pages, oauth_pages, session_pages
 
 # Some places have two names: ours, and the one that allauth asks for.
 urlpatterns = [
@@ -50,6 +50,8 @@ urlpatterns = [
     path("invitation/<str:raw>/", account_pages.accept_invitation, name="invitation"),
     path("account/", account_pages.account, name="account"),
     path("account/", account_pages.account, name="mfa_index"),
+    path("oauth/authorize", oauth_pages.authorize, name="oauth-authorize"),
+    path("account/assistants/", oauth_pages.assistants, name="assistants"),
     path("account/confirm/", allauth_account.reauthenticate, name="account_reauthenticate"),
     path("account/confirm/code/", allauth_codes.reauthenticate, name="mfa_reauthenticate"),
     path("account/email/", account_pages.Addresses.as_view(), name="account_email"),

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from acl.accounts.service_accounts import ServiceAccountRefused, create_account_with_key
 from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import KeyRefused, create_key, made_with, revoke_key, rotate_key
-from acl.keys.key_list import list_keys, usable_keys
+from acl.keys.key_list import KeyFilter, list_keys, usable_keys
 from acl.models import ApiKey
 from acl.pages.extensions import extensions
 from acl.pages.frame import PageRequest, frame_of, render_page
@@ -93,7 +93,7 @@ def replace_key(request: PageRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """Ask for confirmation, then revoke the key."""
-    key = get_object_or_404(ApiKey.objects.select_related("owner"), pk=pk, revoked_at=None)
+    key = get_object_or_404(list_keys(KeyFilter()), pk=pk, revoked_at=None)
     if request.method == "POST":
         revoke_key(by=request.user, key=key)
         messages.success(

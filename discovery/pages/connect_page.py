@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
@@ -14,10 +15,11 @@ from discovery.gateway.connect.client_setups import CLIENTS, Client, Connection
 
 
 class ConnectForm(forms.Form):
-    """The address and the client; unknown ones mean the first."""
+    """Address, client and credential; unknown ones mean the first."""
 
     address = forms.CharField(required=False, max_length=300)
     client = forms.CharField(required=False, max_length=40)
+    key = forms.BooleanField(required=False)
 
 
 @login_required
@@ -34,7 +36,11 @@ def connect(request: PageRequest) -> HttpResponse:
     addresses = list_addresses(frame.everywhere)
     address = _chosen_address(addresses, form.cleaned_data.get("address", ""))
     client = _chosen_client(form.cleaned_data.get("client", ""))
-    connection = Connection(address.client_name, request.build_absolute_uri(address.path))
+    can_sign_in = settings.PEGBOARD_OAUTH and client.signs_in
+    by_key = not can_sign_in or bool(form.cleaned_data.get("key"))
+    connection = Connection(
+        address.client_name, request.build_absolute_uri(address.path), by_key=by_key
+    )
     context: dict[str, object] = {
         "addresses": addresses,
         "address": address,
@@ -42,6 +48,8 @@ def connect(request: PageRequest) -> HttpResponse:
         "count": count_tools(request.user, address),
         "clients": CLIENTS,
         "client": client,
+        "can_sign_in": can_sign_in,
+        "by_key": by_key,
         "setup": client.set_up(connection),
     }
     template = "tools/connect.html" + ("#setup" if request.htmx else "")

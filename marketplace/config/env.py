@@ -484,6 +484,13 @@ SETTINGS = (
         10_000_000,
     ),
     Setting(
+        "PEGBOARD_RATE_REGISTRATIONS",
+        20,
+        "MCP clients that may register per minute and address.",
+        1,
+        10_000_000,
+    ),
+    Setting(
         "PEGBOARD_CPU_PER_KEY",
         30_000,
         "Milliseconds of CPU time per minute for each key, and each person in a web session.",
@@ -572,6 +579,19 @@ SETTINGS = (
         "lists none.",
         0,
         500,
+    ),
+    Setting(
+        "PEGBOARD_OAUTH",
+        True,
+        "Let MCP clients register and sign in by OAuth. `false` leaves them API keys, and refuses "
+        "those that are connected.",
+    ),
+    Setting(
+        "PEGBOARD_OAUTH_DAYS",
+        30,
+        "Days after which a connected MCP client that was not used has to sign in again.",
+        1,
+        365,
     ),
     Setting(
         "PEGBOARD_RESULT_BYTES",

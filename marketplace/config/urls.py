@@ -7,6 +7,7 @@ from acl.http.error_handlers import no_such_call
 from acl.http.openapi_pages import DocsView, SchemaView
 from acl.pages.session_pages import admin_sign_in
 from discovery.gateway.mcp.mcp_view import McpView
+from discovery.gateway.mcp.resource_metadata import resource_metadata
 from marketplace.config.health import ReadyView, alive
 from marketplace.config.metrics import MetricsView
 
@@ -31,6 +32,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("mcp", McpView.as_view(), name="mcp"),
     path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),
     path("mcp/<slug:integration>", McpView.as_view(), name="mcp-integration"),
+    path(
+        ".well-known/oauth-protected-resource",
+        resource_metadata,
+        {"path": ""},
+        name="resource-metadata",
+    ),
+    path(".well-known/oauth-protected-resource/<path:path>", resource_metadata),
+    path("", include("acl.http.oauth_urls")),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),

@@ -28,6 +28,7 @@ def _no_limits(settings: Settings) -> None:
     for limit in ("KEY", "ADDRESS"):
         setattr(settings, f"PEGBOARD_RATE_PER_{limit}", 10_000_000)
     settings.PEGBOARD_RATE_WRONG_KEYS = 10_000_000
+    settings.PEGBOARD_RATE_REGISTRATIONS = 10_000_000
     settings.AXES_FAILURE_LIMIT = 10_000_000
 
 

@@ -49,6 +49,9 @@ _ALICE = [
     Screen("approval-own", "/approvals/{call_pk}/"),
     Screen("account", "/account/"),
     Screen("account-email", "/account/email/"),
+    Screen("assistants", "/account/assistants/"),
+    Screen("assistant-consent", "/oauth/authorize?{consent}"),
+    Screen("assistant-refused", "/oauth/authorize", status=400),
     Screen("account-password", "/account/password/"),
     Screen("not-here", "/keys/", status=404),
 ]
@@ -129,6 +132,7 @@ _ADMIN = [
     Screen("key-new", "/keys/new/"),
     Screen("key-replace", "/keys/{key_pk}/replace/"),
     Screen("key-revoke", "/keys/{key_pk}/revoke/"),
+    Screen("assistants-all", "/account/assistants/"),
     Screen("audit", "/audit/"),
     Screen("audit-nothing-fits", "/audit/?target=nothing+like+it"),
 ]

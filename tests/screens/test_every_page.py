@@ -155,7 +155,8 @@ def _looked_at(page: Page, screen: Screen) -> list[str]:  # noqa: F811
 def _is_page(row: Row) -> bool:
     """Return True for pages that people reach by a URL."""
     place = row.route.lstrip("^")
-    machines = ("api/", "v0.1/", "admin/", "healthz", "livez", "readyz", "metrics", "mcp")
+    machines = ("api/", "v0.1/", "admin/", "healthz", "livez", "readyz", "metrics", "mcp",
+                ".well-known/")  # fmt: skip
     files = ("export", "csv")
     return (
         row.door in PAGES

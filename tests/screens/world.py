@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from acl.accounts.invitations import invite
 from acl.accounts.service_accounts import create_service_account
@@ -16,6 +17,9 @@ from acl.accounts.spaces import create_space
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, Space
+from acl.oauth.connections import connect_client
+from acl.oauth.issuing import new_tokens, store_tokens
+from acl.oauth.registration import register_client
 from acl.rights.access_requests import decline_request
 from catalog.embedding.stored_models import register_configured_model
 from catalog.lifecycle.runtime_state import retire
@@ -100,7 +104,24 @@ def build() -> World:
     _shop(world, integrations["github"])
     _reviews(world)
     _made_at_runtime(world)
+    _assistants(world)
     return world
+
+
+def _assistants(world: World) -> None:
+    """Register assistants, connect them, and ask for another connection."""
+    origin, uri = "http://localhost", "http://127.0.0.1:33418/"
+    for name in ("Claude", "Visual Studio Code", LONG[:80]):
+        client = register_client(name=name, redirect_uris=[uri, "https://claude.ai/callback"])
+        connection = connect_client(
+            person=world.alice, client=client, scopes=["discover", "execute"],
+            resource=f"{origin}/mcp", redirect_uri=uri,
+        )  # fmt: skip
+        store_tokens(connection, new_tokens(scope="discover execute"))
+    world.things["consent"] = urlencode({
+        "response_type": "code", "client_id": client.client_id, "redirect_uri": uri,
+        "code_challenge": "x" * 43, "code_challenge_method": "S256",
+    })  # fmt: skip
 
 
 def _made_at_runtime(world: World) -> None:

@@ -48,6 +48,7 @@ class Client:
     slug: str
     title: str
     set_up: Callable[[Connection], Setup]
+    signs_in: bool = True
 
 
 def _claude_desktop(to: Connection) -> Setup:
@@ -192,7 +193,8 @@ def _n8n(to: Connection) -> Setup:
 CLIENTS = (
     Client("claude-desktop", "Claude Desktop", _claude_desktop),
     Client("claude-code", "Claude Code", _claude_code),
-    Client("cursor", "Cursor", _cursor),
+    # It registers a redirect to `cursor://`, which any program on the machine may claim.
+    Client("cursor", "Cursor", _cursor, signs_in=False),
     Client("vs-code", "VS Code", _vs_code),
     Client("windsurf", "Windsurf", _windsurf),
     Client("goose", "Goose", _goose),

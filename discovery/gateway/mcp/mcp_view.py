@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import Http404
 from django.utils.http import is_same_domain
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +19,11 @@ from rest_framework.views import APIView
 
 from acl.http.request_callers import caller_of
 from acl.rights.caller import Caller
+from discovery.gateway.mcp.mcp_authentication import (
+    McpAuthentication,
+    insufficient_scope,
+    missing_scope,
+)
 from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 class McpView(APIView):
     """The MCP endpoint."""
 
+    authentication_classes = [McpAuthentication, SessionAuthentication]
     required_scope = SCOPES_OF_TOOLS  # each tool also requires its own
     schema = None  # the protocol describes itself
 
@@ -48,6 +55,8 @@ class McpView(APIView):
             message = request.data
         except ParseError as problem:
             return _answer(mcp_protocol.not_json(str(problem.detail)))
+        if scope := missing_scope(request, message):
+            return insufficient_scope(request, scope)
         endpoint = _endpoint(request, integration, space)
         return _answer(mcp_protocol.answer(message, request.headers, endpoint))
 

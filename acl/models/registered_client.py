@@ -1,0 +1,95 @@
+"""OAuth clients, their connections, codes and tokens. Of codes and tokens only digests are kept.
+
+A connection is an API key without a text: calls, approvals, limits and the audit log know it as
+one, and it acts as its owner.
+"""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from acl.models.api_key import ApiKey
+
+_DIGEST = 64
+
+
+class RegisteredClient(models.Model):
+    """A public client, registered by itself. Its name is a claim."""
+
+    client_id = models.CharField(max_length=64, unique=True, editable=False)
+    name = models.CharField(max_length=120)
+    redirect_uris = ArrayField(models.CharField(max_length=500))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "registered client"
+        ordering = ["-created_at", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ClientConnection(models.Model):
+    """A person's connection of a client to one address."""
+
+    key = models.OneToOneField(ApiKey, models.CASCADE, related_name="connection")
+    client = models.ForeignKey(RegisteredClient, models.CASCADE, related_name="connections")
+    resource = models.CharField(max_length=500, help_text="The MCP address that it may use.")
+
+    class Meta:
+        verbose_name = "client connection"
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.client} → {self.resource}"
+
+
+class AuthorizationCode(models.Model):
+    """An authorization code. A used one stays until it expires, to notice its replay."""
+
+    digest = models.CharField(max_length=_DIGEST, unique=True, editable=False)
+    client = models.ForeignKey(RegisteredClient, models.CASCADE, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    redirect_uri = models.CharField(max_length=500)
+    scopes = ArrayField(models.CharField(max_length=16, choices=ApiKey.Scope.choices))
+    resource = models.CharField(max_length=500)
+    challenge = models.CharField(max_length=128)
+    expires_at = models.DateTimeField()
+    connection = models.ForeignKey(
+        ClientConnection, models.CASCADE, null=True, related_name="+", help_text="What it became."
+    )
+
+    class Meta:
+        verbose_name = "authorization code"
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.client} for {self.person}"
+
+
+class ClientToken(models.Model):
+    """An access or refresh token of a connection."""
+
+    class Kind(models.TextChoices):
+        ACCESS = "access"
+        REFRESH = "refresh"
+
+    digest = models.CharField(max_length=_DIGEST, unique=True, editable=False)
+    connection = models.ForeignKey(ClientConnection, models.CASCADE, related_name="tokens")
+    kind = models.CharField(max_length=7, choices=Kind.choices)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, help_text="When a refresh token was exchanged.")
+
+    class Meta:
+        verbose_name = "client token"
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(used_at__isnull=True) | Q(kind="refresh"),
+                name="acl_clienttoken_only_refresh_is_used",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} token of {self.connection}"

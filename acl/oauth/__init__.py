@@ -1,0 +1,10 @@
+"""OAuth 2.1 for MCP clients: registration, consent, tokens, and the connections they make."""
+
+__all__ = [
+    "authorization_server",
+    "connections",
+    "issuing",
+    "registration",
+    "resources",
+    "server_metadata",
+]

@@ -1,0 +1,101 @@
+"""Pages of connected assistants: the consent to a client, and the list of one's own."""
+
+from urllib.parse import urlsplit
+
+from authlib.common.urls import add_params_to_uri
+from authlib.oauth2 import OAuth2Error
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from acl.oauth.authorization_server import CodeGrant, authorization_server
+from acl.oauth.connections import end_connection, list_connections
+from acl.oauth.registration import host_of, is_own_machine
+from acl.oauth.resources import origin_of
+from acl.pages.frame import PageRequest, frame_of, render_page
+
+MOST_SHOWN = 200
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def authorize(request: PageRequest) -> HttpResponse:
+    """Ask the person whether a client may act for them; then send it a code, or the refusal."""
+    if not settings.PEGBOARD_OAUTH:
+        raise Http404
+    try:
+        grant = authorization_server().get_consent_grant(request, end_user=request.user)
+        response = _decide(request, grant) if request.method == "POST" else _ask(request, grant)
+    except OAuth2Error as error:
+        response = _refuse(request, error)
+    except ValueError:  # Authlib cannot quote odd characters in the description of an error
+        response = _explain(request, "invalid_request")
+    add_never_cache_headers(response)
+    return response
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def assistants(request: PageRequest) -> HttpResponse:
+    """List one's connected assistants, for admins everybody's, and disconnect one."""
+    mine = list_connections(None if request.user.is_staff else request.user)
+    if request.method == "POST":
+        pk = request.POST.get("connection", "")
+        connection = get_object_or_404(mine, pk=int(pk) if pk.isdecimal() else 0)
+        end_connection(by=request.user, connection=connection)
+        told = _("%(name)s was disconnected. Its requests are refused from now on.")
+        messages.success(request, told % {"name": connection.client.name})
+        return redirect("assistants")
+    context = {"connections": mine[:MOST_SHOWN]}
+    return render_page(request, "oauth/assistants.html", context, frame=frame_of(request))
+
+
+def _ask(request: PageRequest, grant: CodeGrant) -> HttpResponse:
+    client, asked = grant.request.client.row, grant.request
+    context = {
+        "client": client,
+        "redirect_host": host_of(grant.redirect_uri),
+        "own_machine": is_own_machine(grant.redirect_uri),
+        "scopes": asked.scope.split(),
+        "address": urlsplit(asked.resource).path,
+        "registered_at": client.created_at,
+    }
+    response = render(request, "oauth/consent.html", context)
+    # Browsers apply the policy of the form's page to the redirect that follows it.
+    parts = urlsplit(grant.redirect_uri)
+    response._csp_update = {"form-action": [f"{parts.scheme}://{parts.netloc}"]}  # type: ignore[attr-defined]
+    return response
+
+
+@transaction.atomic
+def _decide(request: PageRequest, grant: CodeGrant) -> HttpResponse:
+    person = request.user if request.POST.get("decision") == "allow" else None
+    answer: HttpResponse = authorization_server().create_authorization_response(
+        request, grant_user=person, grant=grant
+    )
+    return _with_issuer(request, answer)
+
+
+def _refuse(request: PageRequest, error: OAuth2Error) -> HttpResponse:
+    """Tell the client, where the redirect URI is its own; otherwise only the person."""
+    if not error.redirect_uri:
+        return _explain(request, error.error)
+    status, _body, headers = error()
+    return _with_issuer(request, HttpResponse(status=status, headers=dict(headers)))
+
+
+def _with_issuer(request: PageRequest, answer: HttpResponse) -> HttpResponse:
+    """Name the issuer in a redirect (RFC 9207), so that clients cannot mix servers up."""
+    if "Location" in answer:
+        answer["Location"] = add_params_to_uri(answer["Location"], {"iss": origin_of(request)})
+    return answer
+
+
+def _explain(request: PageRequest, code: str) -> HttpResponse:
+    return render(request, "oauth/refused.html", {"code": code}, status=400)
