@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from acl.http import group_api, people_api
+from acl.http import group_api, people_api, space_api
 from acl.http.key_api import KeysView, KeyView, RotateKeyView
 
 urlpatterns = [
@@ -22,6 +22,8 @@ urlpatterns = [
         group_api.MemberView.as_view(),
         name="api-group-member",
     ),
+    path("groups/<int:pk>/spaces", space_api.SpacesView.as_view(), name="api-spaces"),
+    path("spaces/<int:pk>", space_api.SpaceView.as_view(), name="api-space"),
     path("people", people_api.PeopleView.as_view(), name="api-people"),
     path("invitations", people_api.InvitationsView.as_view(), name="api-invitations"),
     path("people/<str:user>", people_api.PersonView.as_view(), name="api-person"),

@@ -19,5 +19,6 @@ __all__ = [
     "request_callers",
     "request_ids",
     "scopes",
+    "space_api",
     "strict_serializer",
 ]

@@ -75,6 +75,19 @@ def revoke(
     return True
 
 
+def list_grants(
+    *, user: User | None = None, group: Group | None = None
+) -> tuple[list[str], list[str]]:
+    """Return the slugs of granted integrations and the full names of granted capabilities."""
+    names: list[list[str]] = []
+    for level, column in ((Integration, "slug"), (Capability, "full_name")):
+        table = _TABLES[level, User if user is not None else Group]
+        rows = table._default_manager.filter(**_subject(user, group))
+        path = f"content_object__{column}"
+        names.append(list(rows.order_by(path).values_list(path, flat=True)))
+    return names[0], names[1]
+
+
 @transaction.atomic
 def grant_integrations(
     *, integrations: Iterable[Integration], group: Group, by: User | None
@@ -154,15 +167,19 @@ def _row(
     target: Integration | Capability, user: User | None, group: Group | None
 ) -> tuple[type[Model], dict[str, Any]]:
     """Return the grant's table and columns."""
-    if (user is None) == (group is None):
-        raise GrantRefused
-    subject = {"user": user} if user is not None else {"group": group}
+    subject = _subject(user, group)
     level: type[Model] = Integration if isinstance(target, Integration) else Capability
     permission = Permission.objects.get(
         content_type__app_label="catalog", codename=f"use_{level._meta.model_name}"
     )
     table = _TABLES[level, User if user is not None else Group]
     return table, {**subject, "content_object": target, "permission": permission}
+
+
+def _subject(user: User | None, group: Group | None) -> dict[str, Any]:
+    if (user is None) == (group is None):
+        raise GrantRefused
+    return {"user": user} if user is not None else {"group": group}
 
 
 def _subject_label(user: User | None, group: Group | None) -> str:

@@ -51,6 +51,9 @@ TAKEN_ON_PURPOSE = {
     },
     "api/v1/groups": {"name"},
     "api/v1/groups/<int:pk>": {"name"},
+    "api/v1/groups/<int:pk>/spaces": {"name", "parent"},
+    "api/v1/spaces/<int:pk>": {"name", "parent"},
+    "api/v1/access/grants": {"user", "group", "integration", "capability"},
     "api/v1/invitations": {"email", "groups", "role"},
     "api/v1/select": {
         "message",

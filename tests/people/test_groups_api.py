@@ -1,4 +1,4 @@
-"""Groups, members, people and invitations by API, for admins."""
+"""Groups, members, spaces, grants, people and invitations by API, for admins."""
 
 import json
 from typing import Any
@@ -11,6 +11,7 @@ from acl.models import Invitation
 from catalog.models import Capability
 
 JSON = "application/json"
+GRANTS = "/api/v1/access/grants"
 
 
 @pytest.fixture
@@ -98,3 +99,61 @@ def test_an_invitation_tells_its_link_once(
     if status == 201:
         assert "/invitation/" in answer.json()["link"]
         assert answer.json()["groups"] == ["Support"]
+
+
+def test_a_space_is_made_renamed_moved_and_deleted(as_admin: Client, support: Group) -> None:
+    spaces = f"groups/{support.pk}/spaces"
+    lisbon = send(as_admin, "POST", spaces, {"name": "Lisbon"}).json()
+    assert (lisbon["slug"], lisbon["parent"], lisbon["group"]) == ("lisbon", "root", "Support")
+    porto = send(as_admin, "POST", spaces, {"name": "Porto", "parent": "lisbon"}).json()
+    assert send(as_admin, "POST", spaces, {"name": "x", "parent": "none"}).status_code == 400
+
+    below_itself = {"name": "Other", "parent": "porto"}
+    assert send(as_admin, "PATCH", f"spaces/{lisbon['id']}", below_itself).status_code == 422
+    moved = send(as_admin, "PATCH", f"spaces/{porto['id']}", {"name": "Faro", "parent": "root"})
+    assert (moved.json()["name"], moved.json()["slug"]) == ("Faro", "porto")
+    assert send(as_admin, "DELETE", f"spaces/{lisbon['id']}").status_code == 204
+
+    left = as_admin.get(f"/api/v1/{spaces}").json()
+    assert [(one["name"], one["parent"]) for one in left] == [("Faro", "root"), ("Root", None)]
+    root = next(one["id"] for one in left if one["parent"] is None)
+    assert send(as_admin, "DELETE", f"spaces/{root}").status_code == 422
+
+
+def test_a_grant_given_and_revoked_by_api_decides_the_next_request(
+    as_admin: Client, as_alice: Client, support: Group, gmail: Capability
+) -> None:
+    one = {"group": "Support", "integration": "gmail"}
+    listed = {"integrations": ["gmail"], "capabilities": []}
+    assert as_admin.get(GRANTS, {"group": "Support"}).json() == listed
+
+    assert (
+        as_admin.delete("/api/v1/access/grants?group=Support&integration=gmail").status_code == 204
+    )
+    assert "gmail" not in as_alice.get("/api/v1/names").content.decode()
+    statuses = [send(as_admin, "POST", "access/grants", one).status_code for _ in range(2)]
+    assert statuses == [201, 200]
+    assert "gmail" in as_alice.get("/api/v1/names").content.decode()
+
+    alone = {"user": "alice", "capability": gmail.full_name}
+    assert send(as_admin, "POST", "access/grants", alone).json() == alone
+    hers = as_admin.get(GRANTS, {"user": "alice"}).json()
+    assert hers == {"integrations": [], "capabilities": [gmail.full_name]}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"group": "Support"}, "integration"),
+        ({"group": "Support", "user": "alice", "integration": "gmail"}, "user"),
+        ({"group": "None", "integration": "gmail"}, "group"),
+        ({"group": "Support", "capability": "none"}, "capability"),
+        ({"group": "Support", "integration": "gmail", "more": 1}, "more"),
+    ],
+)
+def test_a_grant_needs_one_of_each(
+    as_admin: Client, gmail: Capability, body: dict[str, Any], field: str
+) -> None:
+    answer = send(as_admin, "POST", "access/grants", body)
+
+    assert (answer.status_code, answer.json()["field"]) == (400, field)

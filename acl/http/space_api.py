@@ -1,0 +1,138 @@
+"""REST endpoints of spaces, for admins."""
+
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.accounts.spaces import (
+    LONGEST_NAME,
+    SpaceRefused,
+    create_space,
+    delete_space,
+    move_space,
+    rename_space,
+)
+from acl.http.api_views import AdminView
+from acl.http.refusals import Refusals, Unprocessable, refusals_as_problems
+from acl.http.request_callers import installation_admin
+from acl.http.strict_serializer import StrictSerializer, Text
+from acl.models import Space
+
+_REFUSALS: Refusals = {SpaceRefused: lambda refused: Unprocessable(str(refused))}
+_PARENT = "Slug of a space of the same group."
+
+
+class SpaceSerializer(serializers.ModelSerializer[Space]):
+    """A space; the group's root has no parent."""
+
+    group = serializers.CharField(source="group.name")
+    # The metaclass collects fields, so they are no attributes of the class in the end.
+    parent: Any = serializers.SlugRelatedField[Space]("slug", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Space
+        fields = ("id", "group", "slug", "name", "parent")
+
+
+class CreateSpaceSerializer(StrictSerializer):
+    """A new space, below the root if no parent is named."""
+
+    name = Text(max_length=LONGEST_NAME)
+    parent: Any = Text(
+        max_length=60, required=False, default="", allow_blank=True, help_text=_PARENT
+    )
+
+
+class ChangeSpaceSerializer(StrictSerializer):
+    """Changes of a space; what is left out stays."""
+
+    name = Text(max_length=LONGEST_NAME, required=False)
+    parent: Any = Text(max_length=60, required=False, help_text=_PARENT)
+
+
+class SpacesView(AdminView):
+    """Spaces of a group: list and create."""
+
+    @extend_schema(
+        operation_id="list_spaces",
+        tags=["Access"],
+        summary="List spaces",
+        responses={200: SpaceSerializer(many=True)},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the group's spaces by name."""
+        spaces = Space.objects.filter(group=get_object_or_404(Group, pk=pk))
+        found = spaces.select_related("group", "parent").order_by("name", "pk")
+        return Response(SpaceSerializer(found, many=True).data)
+
+    @extend_schema(
+        operation_id="create_space",
+        tags=["Access"],
+        summary="Create a space",
+        request=CreateSpaceSerializer,
+        responses={201: SpaceSerializer},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Create a space. It inherits the rules of its parent."""
+        group = get_object_or_404(Group, pk=pk)
+        wanted = CreateSpaceSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        data, by = wanted.validated_data, installation_admin(request)
+        parent = _space_of(group, data["parent"]) if data["parent"] else None
+        with refusals_as_problems(_REFUSALS):
+            space = create_space(by=by, group=group, parent=parent, name=data["name"])
+        return Response(SpaceSerializer(space).data, status=201)
+
+
+class SpaceView(AdminView):
+    """A space."""
+
+    @extend_schema(
+        operation_id="change_space",
+        tags=["Access"],
+        summary="Rename or move a space",
+        request=ChangeSpaceSerializer,
+        responses={200: SpaceSerializer},
+    )
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change the name or the parent. The slug stays, because requests use it."""
+        space, by = _find(pk), installation_admin(request)
+        wanted = ChangeSpaceSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        data = wanted.validated_data
+        parent = _space_of(space.group, data["parent"]) if "parent" in data else None
+        with refusals_as_problems(_REFUSALS), transaction.atomic():
+            if "name" in data:
+                rename_space(by=by, space=space, name=data["name"])
+            if parent is not None:
+                move_space(by=by, space=space, parent=parent)
+        return Response(SpaceSerializer(_find(pk)).data)
+
+    @extend_schema(
+        operation_id="delete_space",
+        tags=["Access"],
+        summary="Delete a space",
+        responses={204: None},
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete the space with its own rules. The spaces below it move up to its parent."""
+        with refusals_as_problems(_REFUSALS):
+            delete_space(by=installation_admin(request), space=_find(pk))
+        return Response(status=204)
+
+
+def _find(pk: int) -> Space:
+    return get_object_or_404(Space.objects.select_related("group", "parent"), pk=pk)
+
+
+def _space_of(group: Group, slug: str) -> Space:
+    found = Space.objects.filter(group=group, slug=slug).first()
+    if found is None:
+        raise exceptions.ValidationError({"parent": "The group has no such space."})
+    return found
