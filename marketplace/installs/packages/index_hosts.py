@@ -14,7 +14,8 @@ from catalog.servers.cell.allowed_hosts import written
 _PUBLIC_INDEXES = ("pypi.org", "files.pythonhosted.org", "registry.npmjs.org")
 _ADDRESS = re.compile(r"https?://[^\s,;\"'<>]+", re.IGNORECASE)
 # An operator's own proxy decides what is reached, and may be the only way out.
-_PROXY = re.compile(r"([\w.-]*)proxy\s*=\s*\S", re.IGNORECASE)
+# The lookbehind lets each word be read once only.
+_PROXY = re.compile(r"(?<![\w.-])([\w.-]*?)proxy\s*+=\s*+\S", re.IGNORECASE)
 _MOST_BYTES = 100_000
 Hosts = frozenset[tuple[str, int]]
 
