@@ -251,5 +251,5 @@ def test_lines_of_other_logs_may_stand_before_an_anchor() -> None:
 
 @pytest.mark.parametrize("line", ["7 abc", "{}", '{"number": 7, "digest": "x"}', '{"number": "'])
 def test_what_is_no_anchor_is_refused(line: str) -> None:
-    with pytest.raises(NoAnchorError, match="Line 1 is no anchor"):
+    with pytest.raises(NoAnchorError, match="Line 1 is not an anchor"):
         list(read_anchors([line]))
