@@ -1,6 +1,7 @@
 """Idempotency keys: a repeated request returns the first result, another one is refused."""
 
 import hashlib
+from datetime import timedelta
 from typing import Any
 
 import pglock
@@ -24,25 +25,28 @@ def request_digest(*parts: Any) -> str:
     return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()
 
 
-def find_earlier(by: User, key: str, digest: str) -> Installation | None:
+def find_earlier(
+    by: User, key: str, digest: str, *, wait: timedelta = timedelta(0)
+) -> Installation | None:
     """Return the installation that this key has started, if any.
 
-    A new key is locked until the end of the transaction.
+    A new key is locked until the end of the transaction. Another request that holds it is waited
+    for as long as `wait` says; then InProgressError is raised.
     """
     if not key:
         return None
     earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is None:
-        _lock_key(by, key)
+        _lock_key(by, key, wait)
         earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is not None and earlier.request_digest != digest:
         raise OtherRequestError(_("This idempotency key was used for a different request."))
     return earlier
 
 
-def _lock_key(by: User, key: str) -> None:
+def _lock_key(by: User, key: str, wait: timedelta) -> None:
     name = f"marketplace.installs/{by.pk}/{key}"
-    if not pglock.advisory(name, xact=True, timeout=0).acquire():
+    if not pglock.advisory(name, xact=True, timeout=wait).acquire():
         raise InProgressError(
             _("A request with this idempotency key is in progress. Try again soon.")
         )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
@@ -113,12 +114,14 @@ def start_install(
     confirmed: str = "",
     network: NetworkWish | None = None,
     idempotency_key: str = "",
+    wait: timedelta = timedelta(0),
 ) -> Installation:
     """Start an installation.
 
     `confirmed` is the digest of the command or address that the person was shown. A package without
     an exact version is looked up first, and then waits for confirmation. A repeated idempotency key
-    returns the installation that it started. Raises ListingHeldError if the listing's text waits
+    returns the installation that it started; `wait` bounds the wait for a request with this key
+    that is still in progress. Raises ListingHeldError if the listing's text waits
     for a review and `by` is no admin.
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
@@ -126,7 +129,7 @@ def start_install(
     network = network or NetworkWish()
     asked = (*places, sorted(secrets), confirmed, *network.asked)
     digest = request_digest(column_values(descriptor), *asked)
-    if earlier := find_earlier(by, idempotency_key, digest):
+    if earlier := find_earlier(by, idempotency_key, digest, wait=wait):
         return earlier
     check_not_held(by, descriptor)
     to_show = _check_allowed(by, descriptor, confirmed)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from catalog.models.integration import ReviewState
 from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_requests import (
     AlreadyInstalledError,
+    InProgressError,
     cancel_install,
     retry_install,
 )
@@ -63,6 +65,31 @@ def test_one_installation_and_one_result(alice: User) -> None:
     assert Installation.objects.get().state == Installation.State.EMBEDDING
     assert list(Capability.objects.values_list("full_name", flat=True)) == ["evil__echo"]
     assert not Integration.objects.get().enabled
+
+
+def test_second_click_waits_for_the_first_and_shows_its_installation(alice: User) -> None:
+    def click() -> Installation:
+        return begin(alice, channel(), idempotency_key="k", wait=timedelta(seconds=30))
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            first = click()
+            second = threads.submit(at_once, 1, click)
+            wait_for_someone_who_waits()
+        shown = second.result()
+
+    assert shown == [first]
+
+
+def test_second_request_that_does_not_wait_is_told_so(alice: User) -> None:
+    def ask() -> Installation:
+        return begin(alice, channel(), idempotency_key="k")
+
+    with ThreadPoolExecutor(1) as threads, transaction.atomic():
+        ask()
+        second = threads.submit(at_once, 1, ask)
+        with pytest.raises(InProgressError):
+            second.result()
 
 
 def test_progress_of_what_is_removed_at_the_same_moment_is_lost_without_a_trace(

@@ -113,7 +113,7 @@ def test_everything_can_be_reached_by_keyboard(alices_page: Page, gmail: Capabil
     alices_page.keyboard.press("Tab")
     expect(alices_page.get_by_role("link", name="Skip to content")).to_be_focused()
     alices_page.keyboard.press("Enter")
-    for action in ("My connections", "Made at runtime", "Request access"):
+    for action in ("Connect an assistant", "My connections", "Made at runtime", "Request access"):
         alices_page.keyboard.press("Tab")
         expect(alices_page.get_by_role("link", name=action)).to_be_focused()
     alices_page.keyboard.press("/")

@@ -1,6 +1,7 @@
 """Page that starts an installation: shows its needs and effects, receivers, and the command."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -42,6 +43,8 @@ from marketplace.models import Installation
 
 MAX_PLACEHOLDERS = 20
 LONGEST_SECRET = 8_000
+# A double click sends the form twice: the second waits for the first and shows its progress.
+_DOUBLE_CLICK = timedelta(seconds=10)
 _REFUSALS = (
     CommandNotAllowedError,
     EndpointNotAllowedError,
@@ -182,6 +185,7 @@ def _begin(request: PageRequest, prepared: Prepared, form: InstallForm) -> Insta
         confirmed=data["confirmed"],
         network=NetworkWish(tuple(data["hosts"]), whole=data["whole_network"] == "on"),
         idempotency_key=str(data["key"]),
+        wait=_DOUBLE_CLICK,
     )
 
 
