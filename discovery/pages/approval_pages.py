@@ -121,7 +121,7 @@ def _act(
     """Carry out the submitted action; return what was done, or "" if a form has errors."""
     if "cancel" in request.POST and _is_requester(request.user, call):
         cancel_call(by=request.user, call=call)
-        return "The call is taken back. Nothing has been run."
+        return _("The call was cancelled. Nothing has been run.")
     if decides and approve_form.is_valid():
         data = approve_form.cleaned_data
         approve_call(by=request.user, call=call, digest=data["digest"], note=data["note"])
@@ -163,6 +163,8 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
         "comparison": comparison,
         "differences": comparison.differences if comparison else list_uncompared(rendering),
         "digest": digest_of(call),
+        # In a template, `call.flow.values` is a dictionary's method where the guard noted none.
+        "flow_values": (call.flow or {}).get("values", []),
         "waits": waits,
         "decides": decides,
         "own": own,

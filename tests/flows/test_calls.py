@@ -231,6 +231,21 @@ def test_approval_page_shows_where_a_value_came_from(
     assert "eve@evil.test" in shown
 
 
+def test_approval_page_of_a_call_without_a_turn_shows_the_reason_alone(
+    people: People, client: Client, settings: Settings, mail: Capability
+) -> None:
+    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
+    body = {"name": mail.full_name, "arguments": {"text": "Hello"}, "user": "alice"}
+    asked = post(client_with(new_key(people.support, "execute")), "execute", body, status=202)
+    client.force_login(UserFactory.create(username="root", is_staff=True, groups=[people.support]))
+
+    shown = client.get(f"/approvals/{asked['call_id']}/").content.decode()
+
+    assert "The guard on flows asks about this call." in shown
+    assert "Comes from" not in shown
+
+
 def test_admin_changes_rules_and_values_with_an_entry(people: People, client: Client) -> None:
     root: User = UserFactory.create(username="root", is_staff=True, is_superuser=True)
     client.force_login(root)
