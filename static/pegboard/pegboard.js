@@ -13,7 +13,7 @@
   // What was typed before htmx listened is searched for, too.
   document.addEventListener("htmx:load", (event) => {
     if (event.target !== document.body) return;
-    for (const field of document.querySelectorAll("[hx-trigger*=input] input, input[hx-trigger*=input], textarea[hx-trigger*=input]"))
+    for (const field of document.querySelectorAll("[hx-trigger*=input]:is(input, textarea), [hx-trigger*=input] :is(input, textarea)"))
       if (field.value !== field.defaultValue) field.dispatchEvent(new Event("input", { bubbles: true }));
   });
 

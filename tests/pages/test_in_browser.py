@@ -4,7 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
@@ -37,6 +37,20 @@ def test_my_tools_are_searched_while_typing(
     expect(alices_page.get_by_role("link", name="List events")).to_be_visible()
     expect(alices_page).to_have_url(f"{_origin(alices_page)}/tools/?q=meet")
     expect(field).to_be_focused()
+
+
+def test_message_typed_before_scripts_have_loaded_is_answered(
+    alices_page: Page, gmail: Capability, calendar: Capability
+) -> None:
+    held: list[Route] = []
+    alices_page.route("**/htmx*.js", lambda script: held.append(script))
+
+    alices_page.goto("/", wait_until="commit")
+    alices_page.get_by_role("textbox", name="Message", exact=True).press_sequentially("send mail")
+    for script in held:
+        script.continue_()
+
+    expect(alices_page.locator(".full-name", has_text="gmail__send_email").first).to_be_visible()
 
 
 def test_a_category_is_chosen_within_a_search(
