@@ -26,7 +26,8 @@ from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
 from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_names import TEMPLATE
+from marketplace.operate.roles.role_names import OWNER, TEMPLATE
+from tests.migrated_schema import load_schema, save_schema, saved_schema
 from tests.servers import SUPERUSER
 
 MIGRATED = "test_pegboard_migrated"
@@ -49,6 +50,18 @@ def django_db_modify_db_settings(
 
 
 def _migrate_once() -> None:
+    saved = saved_schema() if SUPERUSER in os.environ else None
+    if saved is not None and saved.exists():
+        with psycopg.connect(superuser_conninfo("postgres"), autocommit=True) as superuser:
+            superuser.execute(f"CREATE DATABASE {MIGRATED} OWNER {OWNER} TEMPLATE {TEMPLATE}")
+        load_schema(superuser_conninfo(MIGRATED), saved)
+    else:
+        _migrate()
+        if saved is not None:
+            save_schema(superuser_conninfo(MIGRATED), saved)
+
+
+def _migrate() -> None:
     name, test = connection.settings_dict["NAME"], connection.settings_dict["TEST"]
     own, test["NAME"] = test["NAME"], MIGRATED
     if SUPERUSER in os.environ:
