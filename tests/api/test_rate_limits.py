@@ -213,7 +213,8 @@ def test_several_processes_without_redis_stay_within_twice_the_limit() -> None:
     }
     web = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "gunicorn", "marketplace.config.wsgi", "--preload",
-         "--worker-class=gthread", "--threads=2", "--graceful-timeout=5", f"--bind=127.0.0.1:{port}", "--log-level=error"],
+         "--worker-class=gthread", "--threads=2", "--graceful-timeout=5",
+         f"--bind=127.0.0.1:{port}", "--log-level=error"],
         cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
