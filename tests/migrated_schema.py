@@ -40,7 +40,7 @@ def save_schema(conninfo: str, path: Path) -> None:
     """Write the database's tables and rows to `path`, and remove files of other states."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".new")
-    dump = [postgres_programs() / "pg_dump", "--dbname", conninfo, "--file", draft]
+    dump = [str(postgres_programs() / "pg_dump"), "--dbname", conninfo, "--file", str(draft)]
     subprocess.run(dump, check=True, timeout=300)  # noqa: S603
     for other in path.parent.glob("*.sql"):
         other.unlink()
@@ -49,6 +49,6 @@ def save_schema(conninfo: str, path: Path) -> None:
 
 def load_schema(conninfo: str, path: Path) -> None:
     """Fill an empty database with what `save_schema` has written."""
-    psql = [postgres_programs() / "psql", "--dbname", conninfo, "--file", path]
+    psql = [str(postgres_programs() / "psql"), "--dbname", conninfo, "--file", str(path)]
     quiet = ["--quiet", "--no-psqlrc", "--output=/dev/null", "--set=ON_ERROR_STOP=1"]
     subprocess.run([*psql, *quiet, "--single-transaction"], check=True, timeout=300)  # noqa: S603
