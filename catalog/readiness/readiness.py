@@ -7,7 +7,7 @@ from enum import StrEnum
 from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, override
 
 from acl.rights.approvers import WhoApproves
 from catalog.readiness.obstacles import Obstacle
@@ -80,6 +80,16 @@ class ToolReadiness:
         return self.is_offered or self.state is Readiness.FAILING
 
     @property
+    def mark(self) -> str:
+        """Return in brief what a model must know before a call, in English, or ""."""
+        marks = ["asks first"] if self.asks_first else []
+        if self.is_failing:
+            with override("en"):
+                age = self._failing_for.replace("\xa0", " ")
+            marks.append(f"failing for {age}" if age else "failing")
+        return ", ".join(marks)
+
+    @property
     def reason(self) -> str:
         """Return why it is not simply ready, or ""."""
         return "" if self.state is Readiness.READY else self.sentence
@@ -105,11 +115,15 @@ class ToolReadiness:
         return approved if self.runs_here else f"{approved} {_CARRIED_OUT}"
 
     def _failing(self) -> str:
-        if self.failing_since is None or timezone.now() - self.failing_since < _A_MINUTE:
+        if not (age := self._failing_for):
             return _("Its server is failing.")
-        return _("Its server has been failing for %(time)s.") % {
-            "time": timesince(self.failing_since, depth=1)
-        }
+        return _("Its server has been failing for %(time)s.") % {"time": age}
+
+    @property
+    def _failing_for(self) -> str:
+        if self.failing_since is None or timezone.now() - self.failing_since < _A_MINUTE:
+            return ""
+        return timesince(self.failing_since, depth=1)
 
 
 _STATES = {

@@ -2,13 +2,14 @@
 
 import json
 from functools import cache
+from itertools import starmap
 from typing import Any
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
 from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.readiness.approval_policy import asks_first_sql, policy_parameters
+from catalog.readiness.facts import facts_parameters, facts_sql, readiness_from
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.answer.formats.format_base import Tool
 
@@ -26,8 +27,8 @@ def _read_sql(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT c.full_name, c.display_name, c.description, c.side_effect,
-       {asks_first_sql(mode="usable.mode", capability="c", integration="i")},
-       CASE WHEN %(schemas)s::bool THEN c.input_schema::text END
+       CASE WHEN %(schemas)s::bool THEN c.input_schema::text END,
+       {facts_sql(mode="usable.mode")}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id
 ORDER BY c.full_name COLLATE "C", c.id
@@ -42,22 +43,27 @@ def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
 
 def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
     """Return all usable tools by full name, with or without their schemas."""
-    return [
-        Tool(
-            name=name,
-            title=ReviewedText(title),
-            description=ReviewedText(description),
-            input_schema=ReviewedSchema(json.loads(schema)) if schema else None,
-            side_effect=side_effect,
-            asks_first=asks_first,
-        )
-        for name, title, description, side_effect, asks_first, schema in _query(
-            _read_sql(united=caller.is_united), caller, kind, {"schemas": schemas}
-        )
-    ]
+    rows = _query(_read_sql(united=caller.is_united), caller, kind, {"schemas": schemas})
+    return list(starmap(_tool, rows))
+
+
+def _tool(
+    name: str, title: str, description: str, side_effect: str, schema: str | None, *facts: Any
+) -> Tool:
+    readiness = readiness_from(facts)
+    return Tool(
+        name=name,
+        title=ReviewedText(title),
+        description=ReviewedText(description),
+        input_schema=ReviewedSchema(json.loads(schema)) if schema else None,
+        side_effect=side_effect,
+        asks_first=readiness.asks_first,
+        failing=readiness.is_failing,
+        mark=readiness.mark,
+    )
 
 
 def _query(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
     kind = "" if kind in {"any", "all"} else kind
     rights = rights_parameters(caller, kind=kind, connected=True)
-    return rows_of(statement, {**rights, **policy_parameters(), **more})
+    return rows_of(statement, {**rights, **facts_parameters(), **more})

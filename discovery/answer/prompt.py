@@ -16,6 +16,7 @@ from discovery.select.selection import Selected, Selection
 
 _LONGEST_LINE = 160
 _ASKS_FIRST = 'A tool marked "asks first" waits for a person: say what you are about to do.'
+_FAILING = 'A tool marked "failing" has a server that did not answer: try another one first.'
 _MOST_NAMES = 40
 
 
@@ -27,19 +28,27 @@ def render_prompt(selection: Selection) -> str:
     parts = ["Tools selected for this message:", *map(_line, items)]
     if any(item.asks_first for item in items):
         parts += ["", _ASKS_FIRST]
+    if any(item.readiness.is_failing for item in items):
+        parts += ["", _FAILING]
     if any(item.full_name == DISCOVERY_TOOL for item in items):
         parts += ["", f"If none of them fits, look for others with {DISCOVERY_TOOL}."]
     return "\n".join(parts)
 
 
 def render_direct(tools: Sequence[Tool]) -> str:
-    """Render which tools need approval, to go with all definitions."""
+    """Render which tools need approval or have a failing server, to go with all definitions."""
     asking = [tool.name for tool in tools if tool.asks_first]
-    if not asking:
-        return ""
-    more = f" (+{len(asking) - _MOST_NAMES} more)" if len(asking) > _MOST_NAMES else ""
-    names = ", ".join(asking[:_MOST_NAMES])
-    return f"These wait for a person, so say what you are about to do: {names}{more}."
+    failing = [tool.name for tool in tools if tool.failing]
+    lines = (
+        ("These wait for a person, so say what you are about to do", asking),
+        ("The servers of these are failing, so try others first", failing),
+    )
+    return "\n".join(f"{said}: {_join(names)}." for said, names in lines if names)
+
+
+def _join(names: Sequence[str]) -> str:
+    more = f" (+{len(names) - _MOST_NAMES} more)" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def render_compact(tools: Sequence[Tool]) -> str:
@@ -52,6 +61,8 @@ def render_compact(tools: Sequence[Tool]) -> str:
     ]
     if any(tool.asks_first for tool in tools):
         parts += ["", _ASKS_FIRST]
+    if any(tool.failing for tool in tools):
+        parts += ["", _FAILING]
     return "\n".join(parts)
 
 
@@ -75,7 +86,7 @@ def render_deferred(search: Tool) -> str:
 
 def _compact_line(tool: Tool) -> str:
     """Return a line within the token limit; only a name is never cut."""
-    marks = " [asks first]" if tool.asks_first else ""
+    marks = f" [{tool.mark}]" if tool.mark else ""
     text = short_description(tool.description or tool.title)
     budget = settings.PEGBOARD_COMPACT_TOKENS
     return cut(f"- {tool.name}{marks}: ", text, "", budget) or f"- {tool.name}{marks}"
@@ -83,7 +94,8 @@ def _compact_line(tool: Tool) -> str:
 
 def _line(item: Selected) -> str:
     text = _one_line(item.description or item.display_name)
-    marks = " [asks first]" if item.asks_first else ""
+    mark = item.readiness.mark
+    marks = f" [{mark}]" if mark else ""
     why = f" (why: {_one_line(item.reasons[0])})" if item.reasons else ""
     return f"- {item.full_name}{marks}: {text}{why}"
 

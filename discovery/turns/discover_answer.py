@@ -7,6 +7,8 @@ from uuid import UUID
 from acl.platform.answer_model import SPREAD, Answer, Shown
 from catalog.lookups.detail_levels import Access, access_of
 from catalog.models import Capability
+from catalog.readiness.mend_links import MEND_HELP, path_of
+from catalog.readiness.readiness import Readiness
 from discovery.answer.formats.provider_formats import renamed
 from discovery.answer.injection import Written
 from discovery.answer.modes import ModeChoice
@@ -19,6 +21,7 @@ from discovery.select.helping_offers import HelpOffer
 from discovery.select.ranking.thresholds import Fit
 from discovery.turns.discover import TieredDiscovery
 
+READINESS_STATES = [(state.value, state.value) for state in Readiness]
 SCHEMA_LEVELS = ("full_schema", "compact_schema", "micro_schema", "parameters", "none", "")
 
 
@@ -65,6 +68,9 @@ class MatchLine(Answer):
     score: Annotated[float, Shown(bounds=(0, 1))]
     reasons: tuple[str, ...]
     access: Access
+    readiness: Annotated[str, Shown("What a call would do now.", choices=READINESS_STATES)]
+    readiness_reason: Annotated[str, Shown("Why it is not ready, or empty.")]
+    mend_path: Annotated[str, Shown(MEND_HELP)]
     shown: Annotated[bool, Shown("Whether it fitted into the text.")]
 
 
@@ -189,6 +195,9 @@ def _line(match: TierMatch, discovery: TieredDiscovery) -> MatchLine:
         score=item.score,
         reasons=item.reasons,
         access=access_of(item.asks_first),
+        readiness=item.readiness.state.value,
+        readiness_reason=item.readiness.reason,
+        mend_path=path_of(item.mend),
         shown=item.full_name in discovery.lines.shown,
     )
 

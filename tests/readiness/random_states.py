@@ -9,15 +9,18 @@ from random import Random
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from catalog.models import Capability, Integration, OAuthConnection, Secret
-from tests.factories import CapabilityFactory, IntegrationFactory, give
+from acl.models import Space
+from catalog.models import Capability, Integration, OAuthConnection, Rule, Secret
+from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down
 
 POLICIES = {
     "propose": set(),
     "delete": {"delete"},
-    "write": {"write", "delete"},
-    "all": {"read", "write", "delete"},
+    "write": {"unknown", "write", "delete"},
+    "all": {"read", "unknown", "write", "delete"},
 }
+# Of the servers, those whose annotations the operator trusts.
+TRUSTED = tuple(f"server-{number}" for number in range(0, 8, 3))
 
 
 @dataclass
@@ -26,7 +29,12 @@ class ToolState:
 
     place: str  # server, stdio, skill, builtin
     effect: str
+    sure: bool  # the words say so with enough confidence
+    says_read_only: bool  # its server's annotation
+    by_admin: bool
+    trusted: bool
     proposes: bool
+    proposes_by_rule: bool
     own_secrets: bool
     needs_secret: bool
     secret_of: str  # "", user, shared, other
@@ -39,7 +47,7 @@ class ToolState:
     available: bool
 
     @classmethod
-    def random(cls, random: Random) -> "ToolState":
+    def random(cls, random: Random, number: int) -> "ToolState":
         """Return a state in which most things are well, so that each obstacle comes up alone."""
 
         def rarely(*values: str) -> str:
@@ -48,8 +56,13 @@ class ToolState:
         connection = random.choice(["connected", "connected", "failing", "disconnected"])
         return cls(
             place=random.choice(["server", "server", "stdio", "skill", "builtin"]),
-            effect=random.choice(["read", "write", "delete"]),
-            proposes=random.random() < 0.2,
+            effect=random.choice(["read", "read", "write", "delete", "unknown"]),
+            sure=random.random() < 0.5,
+            says_read_only=random.random() < 0.3,
+            by_admin=random.random() < 0.1,
+            trusted=f"server-{number}" in TRUSTED,
+            proposes=random.random() < 0.1,
+            proposes_by_rule=random.random() < 0.1,
             own_secrets=random.random() < 0.5,
             needs_secret=random.random() < 0.4,
             secret_of=rarely("user", "shared", "other"),
@@ -70,12 +83,16 @@ class ToolState:
 
     def asks(self, policy: str) -> bool:
         """Return True if a person approves each call."""
-        assumed = "write" if self.is_mcp and self.effect == "read" else self.effect
-        return self.proposes or assumed in POLICIES[policy]
+        asked = self._assumed_effect() in POLICIES[policy]
+        return self.proposes or self.proposes_by_rule or asked
 
-    @property
-    def is_mcp(self) -> bool:
-        return self.is_remote
+    def _assumed_effect(self) -> str:
+        """A server's tool only reads if its words, an admin or a trusted server say so."""
+        if not self.is_remote or self.by_admin:
+            return self.effect
+        if self.trusted:
+            return "read" if self.says_read_only else self.effect
+        return "write" if self.effect == "read" and not self.sure else self.effect
 
     def expected(self, policy: str) -> str:
         """Return the state that every surface must tell."""
@@ -90,10 +107,11 @@ class ToolState:
         return "described_only" if self.place == "builtin" else "ready"
 
     def for_nobody(self) -> "ToolState":
-        """Return the state of people without a secret or an account of their own."""
+        """Return the state of people without secrets, accounts and rules of their own."""
         owners = {"user": "other"}
         return replace(
             self,
+            proposes_by_rule=False,
             secret_of=owners.get(self.secret_of, self.secret_of),
             account_of=owners.get(self.account_of, self.account_of),
         )
@@ -155,17 +173,23 @@ def _store(number: int, state: ToolState, alice: User, other: User, group: Group
             problem="It was revoked." if state.account_problem else "",
         )
     give(integration, group)
-    return CapabilityFactory.create(
+    tool = CapabilityFactory.create(
         integration=integration,
         kind="skill" if state.place == "skill" else "tool",
         action=f"do_{number}",
         description=f"Carry out errand number {number}.",
         side_effect=state.effect,
+        effect_confidence=0.9 if state.sure else 0.7,
+        effect_evidence={"side_effect": [{"source": "admin"}]} if state.by_admin else {},
+        annotations={"readOnlyHint": True} if state.says_read_only else {},
         ai_access="propose" if state.proposes else "execute",
         available=state.available,
         input_schema={"type": "object"},
         content="Be polite." if state.place == "skill" else "",
     )
+    if state.proposes_by_rule:
+        lay_down(Rule.Effect.PROPOSE, tool, Space.objects.get(group=group, parent=None))
+    return tool
 
 
 def _store_secret(integration: Integration, owner: User | None) -> None:

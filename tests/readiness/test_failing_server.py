@@ -16,14 +16,30 @@ from discovery.select.selection import Asked, Selected
 from discovery.select.selector import select_capabilities
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 from tests.mcp_client.addresses import fine_server
+from tests.readiness.surfaces import SURFACES, World, brief, open_world, without
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("connections")]
 
 
-def _probe(integration: Integration) -> None:
-    with suppress(ServerProblemError):
-        check_server(integration)
-    integration.refresh_from_db()
+def _probe(*integrations: Integration) -> None:
+    for integration in integrations:
+        with suppress(ServerProblemError):
+            check_server(integration)
+        integration.refresh_from_db()
+
+
+def _serve(settings: Settings, addresses: dict[str, str]) -> list[Integration]:
+    """Create an integration for each real server, by its slug."""
+    hosts = tuple(("127.0.0.1", _port(address)) for address in addresses.values())
+    settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = hosts
+    return [
+        IntegrationFactory.create(slug=slug, transport="http", endpoint=address)
+        for slug, address in addresses.items()
+    ]
+
+
+def _port(address: str) -> int:
+    return int(address.split(":")[2].split("/")[0])
 
 
 def _best(caller: Caller) -> Selected:
@@ -43,31 +59,27 @@ def test_a_twin_takes_the_place_of_a_failing_server_until_it_is_back(settings: S
     group = GroupFactory.create()
     alice = UserFactory.create(groups=[group])
     caller = Caller(alice.pk, group.pk)
-    with fine_server() as main_address:
-        port = int(main_address.split(":")[2].split("/")[0])
-        settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", port),)
-        main, twin = (
-            IntegrationFactory.create(slug=slug, transport="http", endpoint=main_address)
-            for slug in ("main", "twin")
-        )
-        for integration in (main, twin):
-            give(integration, group)
-            CapabilityFactory.create(
-                integration=integration,
-                action="add",
-                description="Add two numbers.",
-                side_effect="read",
-                fingerprint="add",
-            )
-        _probe(main)
-        before = _best(caller), _states(caller, main)
-    _probe(main)
-    since = main.failing_since
-    during = _best(caller), _states(caller, main)
-    _probe(main)
-    with fine_server(port=port):
-        _probe(main)
-        after = _best(caller), _states(caller, main)
+    with fine_server() as twin_address:
+        with fine_server() as main_address:
+            main, twin = _serve(settings, {"main": main_address, "twin": twin_address})
+            for integration in (main, twin):
+                give(integration, group)
+                CapabilityFactory.create(
+                    integration=integration,
+                    action="add",
+                    description="Add two numbers.",
+                    side_effect="read",
+                    fingerprint="add",
+                )
+            _probe(main, twin)
+            before = _best(caller), _states(caller, main)
+        _probe(main, twin)
+        since = main.failing_since
+        during = _best(caller), _states(caller, main)
+        _probe(main, twin)
+        with fine_server(port=_port(main_address)):
+            _probe(main, twin)
+            after = _best(caller), _states(caller, main)
 
     assert (before[0].full_name, before[1]) == ("main__add", {Readiness.READY})
     assert (during[0].full_name, during[1]) == ("twin__add", {Readiness.FAILING})
@@ -92,3 +104,39 @@ def test_a_failing_tool_without_a_twin_comes_last_and_says_so(settings: Settings
     assert list(shown)[-1] == "sums__go"
     assert shown["sums__go"].readiness.state is Readiness.FAILING
     assert "failing" in shown["sums__go"].readiness.sentence
+
+
+def test_every_surface_follows_a_server_that_dies_and_returns(settings: Settings) -> None:
+    settings.PEGBOARD_APPROVE = "propose"
+    group = GroupFactory.create(name="Support")
+    alice = UserFactory.create(username="alice", groups=[group])
+    with fine_server() as fine:
+        with fine_server() as dying:
+            servers = _serve(settings, {"server-0": dying, "server-1": fine})
+            rows = []
+            for number, server in enumerate(servers):
+                give(server, group)
+                row = CapabilityFactory.create(integration=server, action=f"do_{number}")
+                rows.append(row)
+            world = open_world(group, alice, rows)
+            _probe(*servers)
+            _compare(world, {0: "ready", 1: "ready"})
+        _probe(*servers)
+        _compare(world, {0: "failing", 1: "ready"})
+        with fine_server(port=_port(dying)):
+            _probe(*servers)
+            _compare(world, {0: "ready", 1: "ready"})
+
+
+def _compare(world: World, states: dict[int, str]) -> None:
+    """Compare each surface: a client's list leaves out what is failing, all others mark it."""
+    expected = {
+        "listed": without({"failing"}, states),
+        "marks": {number: brief(one, "runs") for number, one in states.items()},
+        "verdicts": {n: "stopped" if one == "failing" else one for n, one in states.items()},
+    }
+    for surface, tells in SURFACES.items():
+        assert surface(world) == expected.get(tells, states), surface.__name__
+    failing = "failing" in states.values()
+    statuses = world.admin.get("/integrations/").text
+    assert ("failing</span>" in statuses) == failing

@@ -5,24 +5,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.db import transaction
-from django.test import Client, override_settings
+from django.test import override_settings
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from acl.rights.caller import Caller
-from catalog.access.grant_matrix import MatrixWindow, access_matrix
-from catalog.access.integration_readiness import ADMIN_LABELS
-from catalog.access.my_tools import ToolFilters, find_my_tool, list_my_tools
 from catalog.models import Capability
-from marketplace.integrations.integration_list import (
-    IntegrationFilters,
-    list_integrations,
-    rows_of,
-)
+from tests.examples import EXAMPLES_OF_PAGES
 from tests.factories import GroupFactory, UserFactory
-from tests.readiness.random_states import POLICIES, ToolState, store
+from tests.mcp.asking import call as call_by_mcp
+from tests.readiness import surfaces
+from tests.readiness.random_states import POLICIES, TRUSTED, ToolState, store
+from tests.readiness.surfaces import NEEDING, Said, World, brief, runs_at_pegboard
 
 # What the first answer of a call is, for each state. A failing server is tried: it may be back.
 OUTCOMES = {
@@ -34,184 +28,103 @@ OUTCOMES = {
     "described_only": {"client_executes"},
 }
 TOOLS = 8
+WAYS = ("REST", "execute_tool", "mcp__call_tool", "execute_tool over MCP")
 
 
 @pytest.mark.django_db
 # A found world is told as it is: shrinking takes minutes.
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=EXAMPLES_OF_PAGES, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_every_surface_says_what_a_call_does(seed: int) -> None:
     random = Random(seed)
     policy = random.choice(list(POLICIES))
-    states = [ToolState.random(random) for _ in range(TOOLS)]
+    states = [ToolState.random(random, number) for number in range(TOOLS)]
+    way = random.choice(WAYS)
 
     with _policy(policy), transaction.atomic():
-        said, outcomes = _ask_all(states, staff=random.random() < 0.5)
+        world = _store_world(states, staff=random.random() < 0.5)
+        _compare(world, states, policy)
+        outcomes = {number: _call(world, row, way) for number, row in enumerate(world.rows)}
         transaction.set_rollback(True)
 
-    matrix = said.pop("matrix")
     for number, state in enumerate(states):
-        assert matrix[number] == state.for_nobody().expected(policy), (state, policy)
         expected = state.expected(policy)
-        told = {where: answers[number] for where, answers in said.items() if number in answers}
-        assert set(told.values()) == {expected}, (state, policy, told)
-        assert outcomes[number] in OUTCOMES[expected], (state, policy, outcomes[number])
+        assert outcomes[number] in OUTCOMES[expected], (state, policy, way, outcomes[number])
         assert (outcomes[number] == "approval_needed") == (
             expected in {"asks_first", "failing"} and state.asks(policy)
         )
 
 
 def _policy(policy: str) -> override_settings:
-    return override_settings(PEGBOARD_APPROVE=policy, PEGBOARD_CALL_WAIT_SECONDS=0)
+    return override_settings(
+        PEGBOARD_APPROVE=policy, PEGBOARD_TRUSTED_SERVERS=TRUSTED, PEGBOARD_CALL_WAIT_SECONDS=0
+    )
 
 
-def _ask_all(
-    states: list[ToolState], *, staff: bool
-) -> tuple[dict[str, dict[int, str]], dict[int, str]]:
-    """Return the state of each tool by surface, and the first answer of its call.
-
-    Alice is staff in half of the worlds: she is sent to other pages.
-    """
+def _store_world(states: list[ToolState], *, staff: bool) -> World:
+    """Store a world. Alice is staff in half of the worlds: she is sent to other pages."""
     group = GroupFactory.create(name="Support")
     alice = UserFactory.create(username="alice", groups=[group], is_staff=staff)
     rows = store(states, alice, UserFactory.create(username="bob", groups=[group]), group)
-    client = Client()
-    client.force_login(alice)
-    caller = Caller(alice.pk, group.pk)
-    said = {
-        "select": _by_select(client, rows, group),
-        "lists": _by_lists(client),
-        "single": _by_single(client, rows),
-        "explain": _by_explain(client, rows),
-        "my tools": _by_my_tools(caller),
-        "tool page": _by_tool_page(caller, rows),
-        "registry": _by_registry(client),
-        "matrix": _by_matrix(),
+    return surfaces.open_world(group, alice, rows)
+
+
+def _compare(world: World, states: list[ToolState], policy: str) -> None:
+    """Compare each surface with the expected states of all tools that it may tell of."""
+    all_states: Said = {number: one.expected(policy) for number, one in enumerate(states)}
+    usable = {n: state for n, state in all_states.items() if world.rows[n].available}
+    connected = {n: one for n, one in usable.items() if states[n].connection != "disconnected"}
+    offered = surfaces.without(NEEDING, usable)
+    served = {n: one for n, one in usable.items() if runs_at_pegboard(world.rows[n])}
+    remote = {n: one for n, one in usable.items() if states[n].is_remote}
+    # A prompt can mark that a tool asks first or is failing, and a verdict whether it works.
+    marks = {
+        n: brief(one, "asks first" if states[n].asks(policy) else "runs")
+        for n, one in offered.items()
     }
-    return said, {number: _call(client, row) for number, row in enumerate(rows)}
-
-
-def _by_select(client: Client, rows: list[Capability], group: Group) -> dict[int, str]:
-    """Ask for each by its name: what cannot be called is not offered at all."""
-    found: dict[int, str] = {}
-    for number, row in enumerate(rows):
-        answer = _post(client, "select", {"message": row.full_name})
-        shown = {one["full_name"]: one for one in answer["selected"]}
-        if answer["direct"]:
-            direct = shown[answer["direct"]]
-            assert direct["readiness"] in {"ready", "described_only"}
-            assert direct["side_effect"] == "read"
-        if row.full_name in shown:
-            one = shown[row.full_name]
-            found[number] = one["readiness"]
-            offered = {"ready", "asks_first", "described_only"}
-            assert one["available"] == (one["readiness"] in offered)
-            assert bool(one["readiness_reason"]) == (one["readiness"] != "ready")
-            assert one["readiness"] not in {"needs_you", "needs_admin"}
-            _follow(client, one)
-            if one["readiness"] == "asks_first":
-                assert one["access"] == "asks first"
-        elif row.available:
-            found[number] = _hidden_state(client, row)
-            assert found[number] in {"needs_you", "needs_admin"}
-    return found
-
-
-def _hidden_state(client: Client, row: Capability) -> str:
-    body = {"message": row.full_name, "only_available": False}
-    answer = _post(client, "select", body)
-    [one] = [one for one in answer["selected"] if one["full_name"] == row.full_name] or [{}]
-    return str(one.get("readiness", client.get(_path(row)).json()["readiness"]))
-
-
-def _by_lists(client: Client) -> dict[int, str]:
-    answer = client.get("/api/v1/capabilities", {"limit": 50}).json()
-    return {_number(one["full_name"]): one["readiness"] for one in answer["items"]}
-
-
-def _by_single(client: Client, rows: list[Capability]) -> dict[int, str]:
-    answers = {number: client.get(_path(row)) for number, row in enumerate(rows)}
-    found = {n: one.json() for n, one in answers.items() if one.status_code == 200}
-    for answer in found.values():
-        _follow(client, answer)
-    return {number: answer["readiness"] for number, answer in found.items()}
-
-
-def _follow(client: Client, answer: dict[str, Any]) -> None:
-    """Check that the link leads to a page that this caller may open, and that its absence is due
-    to a state that needs nobody, or only admins."""
-    state, path = answer["readiness"], answer.get("mend_path", "")
-    assert bool(answer.get("readiness_reason")) == (state != "ready")
-    if path:
-        assert client.get(path).status_code == 200, (state, path)
-    assert (state in {"needs_you", "needs_admin"}) <= bool(path)
-    assert bool(path) <= (state in {"needs_you", "needs_admin", "failing"})
-
-
-def _by_explain(client: Client, rows: list[Capability]) -> dict[int, str]:
-    asked = ({"capability": row.full_name, "user": "alice"} for row in rows)
-    answers = [client.get("/api/v1/access/explain", each).json() for each in asked]
-    return {number: answer["readiness"] for number, answer in enumerate(answers)}
-
-
-def _by_my_tools(caller: Caller) -> dict[int, str]:
-    shown = list_my_tools(caller=caller, wanted=ToolFilters()).tools
-    found = {_number(one.capability.full_name): one.readiness.state.value for one in shown}
-    for show, states in (("runs", {"ready", "described_only"}), ("asks", {"asks_first"})):
-        filtered = list_my_tools(caller=caller, wanted=ToolFilters(show=show)).tools
-        names = {_number(one.capability.full_name) for one in filtered}
-        assert names == {number for number, state in found.items() if state in states}
-    return found
-
-
-def _by_tool_page(caller: Caller, rows: list[Capability]) -> dict[int, str]:
-    found = {}
-    for number, row in enumerate(rows):
-        mine = find_my_tool(caller=caller, full_name=row.full_name)
-        assert mine is not None
-        found[number] = mine.readiness.state.value
-    return found
-
-
-def _by_registry(client: Client) -> dict[int, str]:
-    servers = client.get("/v0.1/servers").json()["servers"]
-    found = {}
-    for one in servers:
-        told = one["_meta"]["pegboard/readiness"]
-        assert told["tools"] == {told["readiness"]: 1}
-        _follow(client, told)
-        found[int(one["server"]["name"].rpartition("-")[2])] = told["readiness"]
-    return found
-
-
-def _by_matrix() -> dict[int, str]:
-    """Return the states that admins see, of people without secrets and accounts of their own."""
-    rows = access_matrix(MatrixWindow()).rows
-    listed = {
-        row.integration.slug: row for row in rows_of(list(list_integrations(IntegrationFilters())))
+    verdicts = {
+        n: "stopped" if one in {*NEEDING, "failing"} else one for n, one in all_states.items()
     }
-    found = {}
-    for row in rows:
-        assert row.standing is not None
-        slug, state = row.integration.slug, row.standing.readiness.state
-        assert listed[slug].tool_states == f"{ADMIN_LABELS[state]}: 1"
-        found[int(slug.rpartition("-")[2])] = state.value
-    return found
+    # Admins are told of people without secrets, accounts and rules of their own.
+    of_nobody = {n: one.for_nobody().expected(policy) for n, one in enumerate(states)}
+    expected = {
+        "every": all_states,
+        "usable": usable,
+        "connected": connected,
+        "offered": offered,
+        "listed": surfaces.without({*NEEDING, "failing"}, served),
+        "served": served,
+        "remote": remote,
+        "marks": marks,
+        "verdicts": verdicts,
+        "of nobody": of_nobody,
+    }
+    for surface, tells in surfaces.SURFACES.items():
+        said = surface(world)
+        assert said == expected[tells], (surface.__name__, policy, said, expected[tells])
 
 
-def _call(client: Client, row: Capability) -> str:
-    body = {"name": row.full_name, "arguments": {}}
-    response = client.post("/api/v1/execute", json.dumps(body), content_type="application/json")
-    return "not found" if response.status_code == 404 else str(response.json()["status"])
+def _call(world: World, row: Capability, way: str) -> str:
+    """Call the tool, and return the first answer."""
+    arguments: dict[str, Any] = {"name": row.full_name, "arguments": {}}
+    if way == "execute_tool over MCP":
+        answer = call_by_mcp(world.key, "execute_tool", **arguments)
+        return _status(answer.get("structuredContent"))
+    if way == "mcp__call_tool" and row.integration.kind == "mcp":
+        by_server = {"server_name": row.integration.slug, "tool_name": row.action, "arguments": {}}
+        return _status(_post(world, "meta/mcp__call_tool", {"arguments": by_server}))
+    if way == "execute_tool":
+        return _status(_post(world, "meta/execute_tool", {"arguments": arguments}))
+    return _status(_post(world, "execute", arguments))
 
 
-def _post(client: Client, path: str, body: dict[str, Any]) -> Any:
-    return client.post(f"/api/v1/{path}", json.dumps(body), content_type="application/json").json()
+def _post(world: World, path: str, body: dict[str, Any]) -> Any:
+    answer = world.client.post(f"/api/v1/{path}", json.dumps(body), content_type="application/json")
+    if answer.status_code == 404:
+        return None
+    told = answer.json()
+    return told["result"] if path.startswith("meta/") else told
 
 
-def _path(row: Capability) -> str:
-    return f"/api/v1/capabilities/{row.full_name}"
-
-
-def _number(full_name: str) -> int:
-    return int(full_name.rpartition("_")[2])
+def _status(answer: Any) -> str:
+    return str(answer["status"]) if answer else "not found"

@@ -2,9 +2,11 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
@@ -128,6 +130,24 @@ def test_prompt_marks_what_asks_first() -> None:
     assert "- a__x [asks first]:" in prompt
     assert "- b__x:" in prompt
     assert "waits for a person" in prompt
+
+
+@pytest.mark.parametrize(
+    ("minutes", "asks_first", "mark"),
+    [(0, False, "failing"), (4, False, "failing for 4 minutes"), (0, True, "asks first, failing")],
+)
+def test_prompt_marks_what_is_failing_and_names_it_last(
+    minutes: int, asks_first: bool, mark: str
+) -> None:
+    since = timezone.now() - timedelta(minutes=minutes, seconds=1)
+    failing = ToolReadiness(asks_first, Obstacle.FAILING, failing_since=since)
+
+    prompt = render_prompt(selection(chosen("a__x", readiness=failing), chosen("b__x")))
+
+    lines = [line for line in prompt.splitlines() if line.startswith("- ")]
+    assert lines[0].startswith("- b__x:")
+    assert lines[1].startswith(f"- a__x [{mark}]:")
+    assert "try another one first" in prompt
 
 
 def test_prompt_says_how_to_look_for_more_where_that_tool_is_there() -> None:

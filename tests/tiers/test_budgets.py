@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import ToolReadiness
 from catalog.token_counter import token_counter
 from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
 from discovery.answer.tiers.full_tier import write_details
@@ -218,6 +220,14 @@ def test_line_tells_what_a_skill_requires_and_what_asks_first() -> None:
     assert lines.text.splitlines()[1] == (
         "1. github (skill, asks first). Does something Needed by: a__x Requires: gh"
     )
+
+
+def test_line_tells_what_is_failing() -> None:
+    failing = chosen("a__x", readiness=ToolReadiness(obstacle=Obstacle.FAILING))
+
+    lines = write_lines([TierMatch(failing, StoredFacts())], 200)
+
+    assert lines.text.splitlines()[1].startswith("1. a__x (tool, failing). ")
 
 
 def test_summary_names_several_integrations_and_counts_all() -> None:

@@ -19,6 +19,8 @@ class Tool:
     input_schema: ReviewedSchema | None = None
     side_effect: str = "read"
     asks_first: bool = False
+    failing: bool = False
+    mark: str = ""  # for the prompt: "asks first, failing for 4 minutes"
 
 
 def tools_of(selected: Iterable[Selected]) -> list[Tool]:
@@ -31,6 +33,8 @@ def tools_of(selected: Iterable[Selected]) -> list[Tool]:
             input_schema=item.input_schema,
             side_effect=item.side_effect,
             asks_first=item.asks_first,
+            failing=item.readiness.is_failing,
+            mark=item.readiness.mark,
         )
         for item in filter_callable(selected)
     ]
@@ -43,9 +47,9 @@ def sort_by_name(tools: Iterable[Tool]) -> list[Tool]:
 
 
 def filter_callable(selected: Iterable[Selected]) -> list[Selected]:
-    """Return the selected items that can be called now, by full name."""
+    """Return the selected items that can be called now, by full name, and failing ones last."""
     tried = (item for item in selected if item.readiness.is_tried)
-    return sorted(tried, key=lambda item: item.full_name)
+    return sorted(tried, key=lambda item: (item.readiness.is_failing, item.full_name))
 
 
 def describe(tool: Tool) -> str:

@@ -74,8 +74,9 @@ def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 
 def kind_of(item: Selected) -> str:
-    """Return its kind, and "asks first" if calls need approval."""
-    return f"{item.kind}, asks first" if item.asks_first else item.kind
+    """Return its kind, and what a call has to expect: "tool, asks first"."""
+    mark = item.readiness.mark
+    return f"{item.kind}, {mark}" if mark else item.kind
 
 
 def _lines(match: TierMatch, number: int, used: str, share: int, budget: int) -> Iterator[str]:

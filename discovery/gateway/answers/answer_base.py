@@ -1,5 +1,6 @@
 """A call of a meta-tool, and the rows of its answer, as short as a model needs them to choose."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.lookups.detail_levels import access_of, short_description
-from catalog.readiness.readiness import ToolReadiness
+from catalog.readiness.readiness import Readiness, ToolReadiness
 from catalog.token_counter import estimate_tokens
 from discovery.select.selection import Selected
 
@@ -33,6 +34,7 @@ def list_row(item: dict[str, Any]) -> dict[str, Any]:
         "name": item["full_name"],
         "description": item["description"],
         "access": item["access"],
+        **_state_of_item(item),
     }
 
 
@@ -49,8 +51,22 @@ def search_row(item: Selected) -> dict[str, Any]:
 
 
 def note_of(readiness: ToolReadiness) -> dict[str, str]:
-    """Return why a call would not be carried out now, or nothing: a note costs tokens."""
-    return {} if readiness.is_offered else {"note": readiness.sentence}
+    """Return the state if `access` does not tell it, and why a call would not be carried out now.
+
+    Both cost tokens, so rows of tools that simply run or ask first have neither.
+    """
+    return _state_parts(readiness.state.value, readiness.sentence)
+
+
+def _state_of_item(item: Mapping[str, Any]) -> dict[str, str]:
+    return _state_parts(item["readiness"], item.get("readiness_reason", ""))
+
+
+def _state_parts(state: str, sentence: str) -> dict[str, str]:
+    if state in {Readiness.READY, Readiness.ASKS_FIRST}:
+        return {}
+    described = state == Readiness.DESCRIBED_ONLY
+    return {"readiness": state} if described else {"readiness": state, "note": sentence}
 
 
 def fit_to_budget(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:

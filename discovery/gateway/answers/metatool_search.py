@@ -76,7 +76,9 @@ def search(call: MetaCall) -> SearchResult:
     )
     fitting = _fitting(selection)
     disconnected = _disconnected(fitting)
-    items = tuple(item for item in fitting if item.integration not in disconnected)
+    connected = (item for item in fitting if item.integration not in disconnected)
+    # A model may tell its user what a tool needs, but tries the others first.
+    items = tuple(sorted(connected, key=lambda item: not item.readiness.is_offered))
     hint = describe_disconnected(item for item in fitting if item.integration in disconnected)
     nearest = () if fitting else selection.ranking
     if call.turn_id:

@@ -6,8 +6,10 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from acl.rights.caller import Caller
+from catalog.access.integration_readiness import readiness_of_callers
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
+from catalog.readiness.readiness import ToolReadiness
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.server_proposals import ProposalRefusedError, propose_server
 from discovery.calls.argument_check import ArgumentsRefusedError
@@ -30,13 +32,19 @@ def list_servers(call: MetaCall) -> JSONObject:
     """List the servers with the caller's tools, their number, and the connection's status."""
     servers = list(
         _usable(call.caller)
-        .values("integration__slug", "integration__title", "integration__connection")
+        .values(
+            "integration_id", "integration__slug", "integration__title", "integration__connection"
+        )
         .annotate(tools=Count("pk"))
         .order_by("integration__slug")
     )
     all_of_them = call.arguments["include_disconnected"]
     wanted = [one for one in servers if all_of_them or one["integration__connection"] not in _AWAY]
-    rows = fit_to_budget([_row(one) for one in wanted], MOST_TOKENS)
+    states = readiness_of_callers(call.caller, [one["integration_id"] for one in wanted])
+    # One whose last tool was lost since they were counted has no state, and is left out.
+    wanted = [one for one in wanted if one["integration_id"] in states]
+    shown = [_row(one, states[one["integration_id"]].readiness) for one in wanted]
+    rows = fit_to_budget(shown, MOST_TOKENS)
     away = len(servers) - len(wanted)
     return without_empty(
         servers=rows,
@@ -83,12 +91,15 @@ def _usable(caller: Caller) -> "QuerySet[Capability]":
     )
 
 
-def _row(server: Mapping[str, Any]) -> dict[str, Any]:
+def _row(server: Mapping[str, Any], readiness: ToolReadiness) -> dict[str, Any]:
     return {
         "server": server["integration__slug"],
         "title": server["integration__title"],
         "tools": server["tools"],
         "status": _STATUS[server["integration__connection"]],
+        # The status is the connection's; a connected server may still lack a secret.
+        "readiness": readiness.state.value,
+        **({} if readiness.is_offered else {"note": readiness.sentence}),
     }
 
 

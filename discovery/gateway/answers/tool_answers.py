@@ -24,6 +24,7 @@ _CUT = "The schema is too long to be given in full; this is its {} form."
 # Fields of a lookup that a model needs for a call; provenance is for people.
 _FIELDS = (
     *("full_name", "kind", "display_name", "description", "category", "side_effect", "access"),
+    *("readiness", "readiness_reason"),
     *("input_schema", "micro_schema", "examples", "required_secrets", "required_tools"),
 )
 

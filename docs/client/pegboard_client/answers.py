@@ -280,6 +280,11 @@ class Match(TypedDict):
     score: float
     reasons: list[str]
     access: Access
+    readiness: Literal[
+        "ready", "asks_first", "needs_you", "needs_admin", "failing", "described_only"
+    ]
+    readiness_reason: str
+    mend_path: str
     shown: bool
 
 
