@@ -96,7 +96,8 @@ def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
         return
     if not found:
         return
-    lead_at, lead = max(found, key=lambda one: (_name_weight(one[0], one[1], words), -one[0]))
+    leading = _leading(found)
+    lead_at, lead = max(leading, key=lambda one: (_name_weight(one[0], one[1], words), -one[0]))
     yield _evidence("name", lead, _name_weight(lead_at, lead, words))
     yield from _generated("name", lead, words[lead_at + 1 :])
     for at, verb in found:
@@ -106,6 +107,14 @@ def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
         weight = _NAME_WEIGHT if verb.effect == "delete" else _SECOND_IN_NAME
         yield _evidence("name", verb, weight * verb.strength)
         return
+
+
+def _leading(found: list[tuple[int, Verb]]) -> list[tuple[int, Verb]]:
+    """Drop what is a noun after a verb that opens the name: "query" in complete_query_tuning."""
+    at, opening = found[0]
+    if at or is_noun_too(opening):
+        return found
+    return [one for one in found if one[0] == at or not is_noun_too(one[1])]
 
 
 def _name_weight(at: int, verb: Verb, words: Sequence[str]) -> float:
@@ -219,9 +228,15 @@ def _from_schema(schema: Mapping[str, Any] | None) -> Iterator[Evidence]:
         ("write", vocabulary.PERHAPS_WRITING, 0.3),
         ("write", vocabulary.SAVING, 2.0),
     ):
-        hits = [name for name in names if name in keys]
+        hits = [name for name in names if _is_among(name, keys)]
         if hits:
             yield Evidence("schema", effect, weight * min(1.5, 0.5 + len(hits) / 2), hits[0])
+
+
+def _is_among(name: str, keys: Set[str]) -> bool:
+    """Return True for one of the keys, and for a place to save in with more words after it."""
+    saving = keys is vocabulary.SAVING and any(name.startswith(f"{key}_") for key in keys)
+    return name in keys or saving
 
 
 def _from_annotations(annotations: Mapping[str, Any]) -> Iterator[Evidence]:

@@ -23,11 +23,12 @@ def confusion(*, tuned: bool, earlier: bool = False) -> Counter[tuple[str, str]]
     return counts
 
 
-def fresh_confusion() -> Counter[tuple[str, str]]:
+def fresh_confusion(*rounds: str) -> Counter[tuple[str, str]]:
     """Count the tools that were labelled after the rules were frozen, like `confusion`."""
     return Counter(
         (EFFECT_OF[row["effect"]], assess(definitions()[row["source"], row["id"]]).effect)
         for row in fresh_rows()
+        if not rounds or row["round"] in rounds
     )
 
 
@@ -55,6 +56,7 @@ if __name__ == "__main__":
                 f"{'before' if is_earlier else 'now'}, {'tuned' if is_half else 'reported'} half"
             )
             _write(confusion(tuned=is_half, earlier=is_earlier), title)
-    _write(fresh_confusion(), "now, labelled afterwards")
+    _write(fresh_confusion("1", "2"), "now, labelled afterwards, rounds 1 and 2")
+    _write(fresh_confusion("3"), "now, labelled afterwards, round 3")
     for key, count in sorted(flag_hits().items()):
         sys.stdout.write(f"{key}: {count}\n")

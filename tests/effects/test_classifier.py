@@ -43,6 +43,7 @@ def arguments(*names: str) -> dict[str, Any]:
         ("delete_file", "Deletes a file.", "delete"),
         ("items_remove", "Removes an item. This cannot be undone.", "delete"),
         ("find_and_delete", "Finds the rows and deletes them.", "delete"),
+        ("complete_query_tuning", "", "write"),
         ("frobnicate", "", "unknown"),
         ("get_report", "Sends the report to all members.", "unknown"),
         ("get_or_create", "", "unknown"),
@@ -181,3 +182,13 @@ def test_reading_reaches_nobody_outside() -> None:
 
 def test_the_same_definition_is_assessed_alike() -> None:
     assert assessed("list_tables", "Lists.") == assessed("list_tables", "Lists.")
+
+
+def test_place_to_save_in_is_one_with_more_words_after_it() -> None:
+    what = "Reads a capture, and returns its statistics."
+
+    bare = assessed("get_statistics", what, input_schema=arguments("path"))
+    saving = assessed("get_statistics", what, input_schema=arguments("output_dir_of_results"))
+
+    assert bare.effect == "read"
+    assert saving.effect != "read"

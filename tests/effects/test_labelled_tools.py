@@ -34,7 +34,7 @@ def test_every_disagreement_of_the_passes_is_settled() -> None:
 
 @pytest.mark.parametrize(
     ("tuned", "not_read", "changing", "reads"),
-    [(True, 0.99, 0.94, 0.89), (False, 0.97, 0.97, 0.85)],
+    [(True, 0.99, 0.97, 0.89), (False, 0.97, 0.97, 0.85)],
 )
 def test_effects_are_called_right(
     *, tuned: bool, not_read: float, changing: float, reads: float
@@ -63,9 +63,10 @@ def test_labelled_afterwards_are_the_samples_and_these_definitions() -> None:
 def test_tools_labelled_afterwards_are_called_right() -> None:
     counts = fresh_confusion()
 
-    assert sum(counts.values()) == 120
+    assert sum(counts.values()) == 180
     assert counts["write", "read"] == counts["delete", "read"] == 0
-    assert _share(counts, "read", "read") >= 0.84
+    assert _share(counts, "write", "write") >= 0.93
+    assert _share(counts, "read", "read") >= 0.83
 
 
 def test_flags_are_called_right() -> None:
