@@ -18,6 +18,10 @@ from acl.rights.rights_statement import rights_parameters, rights_sql
 from catalog import lexical
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.querysets import TABLES
+from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
+from catalog.readiness.mend_links import MEND_HELP, mend_link, path_of
+from catalog.readiness.obstacles import can_run_sql
+from catalog.readiness.readiness import ToolReadiness
 
 Kind = Literal["listing", "not_working", "discovery", "request"]
 DISCOVERY_TOOL = "tool_discovery__find"
@@ -37,6 +41,7 @@ class HelpOffer(Answer):
     ]
     name: Annotated[str, Shown("A listing's slug or a tool's full name; empty for a request.")]
     sentence: str
+    mend_path: Annotated[str, Shown(MEND_HELP, optional=True)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +77,24 @@ def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
 
 
 def _not_working(unmet: Unmet) -> list[HelpOffer]:
-    """Return the caller's own tools that would fit by name, but do not work at the moment."""
+    """Return the caller's own tools that would fit by name, but need someone before a call."""
     words = {word for word in lexical.words(unmet.message) if len(word) > 2}
     parameters = {
         **rights_parameters(unmet.caller, unavailable=True),
+        **facts_parameters(),
         "words": [f"%{word.replace('_', '')}%" for word in sorted(words)],
     }
     rows = rows_of(_broken(united=unmet.caller.is_united), parameters)
-    return [
-        HelpOffer(
-            "not_working",
-            full_name,
-            _("%(tool)s may fit, but does not work at the moment.") % {"tool": title or full_name},
-        )
-        for full_name, title in rows
-    ]
+    return [_offer_to_mend(*row[:3], readiness_from(row[3:])) for row in rows]
+
+
+def _offer_to_mend(
+    full_name: str, title: str, integration: str, readiness: ToolReadiness
+) -> HelpOffer:
+    said = _("%(tool)s may fit, but does not work at the moment.") % {"tool": title or full_name}
+    mend = mend_link(readiness, integration=integration, full_name=full_name)
+    sentence = f"{said} {readiness.sentence}"
+    return HelpOffer("not_working", full_name, sentence, path_of(mend))
 
 
 # Prepared, since planning a statement about rights takes longer than running it.
@@ -94,9 +102,10 @@ def _not_working(unmet: Unmet) -> list[HelpOffer]:
 def _broken(*, united: bool) -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT c.full_name, c.display_name FROM catalog_capability c
-JOIN catalog_integration i ON i.id = c.integration_id
-WHERE c.id IN (SELECT id FROM usable) AND (NOT c.available OR i.connection = 'disconnected')
+SELECT c.full_name, c.display_name, i.slug, {facts_sql(mode=MODE_OF_ROW)}
+FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
+WHERE c.id IN (SELECT id FROM usable)
+  AND NOT (c.available AND {can_run_sql(integration="i", user="%(user)s::bigint")})
   AND (c.action ILIKE ANY(%(words)s::text[]) OR c.display_name ILIKE ANY(%(words)s::text[]))
 ORDER BY c.full_name, c.id LIMIT {MOST_OF_EACH}
-"""  # noqa: S608 - constants only
+"""  # noqa: S608 - the names of our own tables and columns

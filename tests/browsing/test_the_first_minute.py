@@ -203,15 +203,24 @@ def the_backend_executes_it(backend: Client) -> None:
     )
 
     assert selected[0]["full_name"] == "time__get_current_time"
+    assert selected[0]["readiness"] == told_by_lookup(backend, selected[0]["full_name"]) == "ready"
     assert answer.status_code in (200, 202), answer.content
+    assert answer.json()["status"] in {"completed", "running"}
     assert "Asia/Tokyo" in str(completed(backend, answer.json()["call_id"]))
 
 
 def a_write_waits(backend: Client) -> str:
     answer = post(backend, "execute", name="notes__echo", arguments={"text": "Call Tokyo at nine"})
 
-    assert answer.status_code == 202, answer.content
+    assert told_by_lookup(backend, "notes__echo") == "asks_first"
+    assert (answer.status_code, answer.json()["status"]) == (202, "approval_needed")
     return str(answer.json()["call_id"])
+
+
+def told_by_lookup(backend: Client, full_name: str) -> str:
+    """Return the readiness before a call."""
+    answer = backend.get(f"/api/v1/capabilities/{full_name}", {"user": "alice"}).json()
+    return str(answer["readiness"])
 
 
 def someone_approves_it(page: Page) -> None:

@@ -13,7 +13,7 @@ from tests.effects.labelled import WITHOUT_SERVERS, definitions, labels
 
 SEEDS = {1: 15, 2: 16, 3: 17}
 SIZE = 60
-# Most tools read. The last round leaves out names that begin so, to have more that change something.
+# Most tools read. The last round leaves out names that begin so, for more that change something.
 CHANGING_ROUNDS = {3}
 _READING = ("get", "list", "search", "find", "fetch", "query", "read", "check", "show", "describe")
 

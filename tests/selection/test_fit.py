@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from catalog.embedding.embedding_jobs import embed_pending
@@ -30,6 +32,21 @@ def test_nothing_fits_and_says_so(shop: Shop, message: str) -> None:
     assert (selection.fit, names(selection)) == ("nothing_fits", ["tool_discovery__find"])
     assert selection.reason == "Nothing you can use fits this message."
     assert {offer.kind for offer in selection.help} >= {"discovery", "request"}
+
+
+@pytest.mark.parametrize("message", NOTHING)
+def test_every_way_to_ask_says_so(shop: Shop, client: Client, message: str) -> None:
+    client.force_login(User.objects.get(username="alice"))
+
+    answers = [_post(client, path, message=message) for path in ("select", "plan", "discover")]
+    found = _post(client, "meta/search_tools", arguments={"query": message})["result"]
+
+    assert {answer["fit"] for answer in answers} == {"nothing_fits"}
+    selected, planned, tiers = answers
+    assert [one["full_name"] for one in selected["selected"]] == ["tool_discovery__find"]
+    assert (planned["state"], planned["selected"]) == ("degraded", [])
+    assert tiers["tier1"]["capabilities"] == []
+    assert (found["tools"], found["note"]) == ([], "Nothing fits well; these come nearest.")
 
 
 @pytest.mark.parametrize("message", ["can you look into it?", "the thing we did last week"])
@@ -151,6 +168,19 @@ def test_own_tool_that_does_not_work_is_offered(shop: Shop) -> None:
     assert offer.name == "weather__order_pizza"
 
 
+def test_own_tool_that_needs_a_secret_is_offered_with_the_page_that_sets_it(shop: Shop) -> None:
+    _add_tool("order_pizza", "Order a pizza.")
+    Integration.objects.filter(slug="weather").update(
+        transport="http", endpoint="https://w.example/", own_secrets=True, required_secrets=["KEY"]
+    )
+
+    [offer] = [one for one in shop.ask("order a pizza").help if one.kind == "not_working"]
+
+    assert offer.name == "weather__order_pizza"
+    assert offer.sentence.endswith("It needs a secret of yours.")
+    assert offer.mend_path == reverse("my-secret", args=["weather"])
+
+
 @pytest.mark.parametrize("message", ["order a pizza", "hack the planet"])
 def test_planner_does_what_its_policy_says(shop: Shop, message: str) -> None:
     opened, closed = _plan(shop, message, "fail_open"), _plan(shop, message, "fail_closed")
@@ -169,6 +199,10 @@ def test_planner_asks_back_where_the_message_is_vague(shop: Shop) -> None:
 
 def _plan(shop: Shop, message: str, policy: str) -> Plan:
     return plan_turn(Wanted(Asked(message, shop.alice), policy=policy))
+
+
+def _post(client: Client, path: str, **body: Any) -> Any:
+    return client.post(f"/api/v1/{path}", body, content_type="application/json").json()
 
 
 def _add_tool(action: str, description: str, **columns: Any) -> None:

@@ -152,6 +152,7 @@ class HelpOffer(TypedDict):
     kind: Literal["listing", "not_working", "discovery", "request"]
     name: str
     sentence: str
+    mend_path: NotRequired[str]
 
 
 class Tokens(TypedDict):
