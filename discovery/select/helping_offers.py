@@ -85,7 +85,10 @@ def _not_working(unmet: Unmet) -> list[HelpOffer]:
         "words": [f"%{word.replace('_', '')}%" for word in sorted(words)],
     }
     rows = rows_of(_broken(united=unmet.caller.is_united), parameters)
-    return [_offer_to_mend(*row[:3], readiness_from(row[3:])) for row in rows]
+    return [
+        _offer_to_mend(full_name, title, integration, readiness_from(facts))
+        for full_name, title, integration, *facts in rows
+    ]
 
 
 def _offer_to_mend(

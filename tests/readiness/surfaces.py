@@ -303,7 +303,7 @@ def by_tool_page(world: World) -> Said:
 
 
 def by_playground(world: World) -> Said:
-    return _badges(world.client.get("/", {"message": _all_names(world), "max_tools": 50}).text)
+    return _badges(world.client.get("/", {"message": _all_names(world), "max_tools": "50"}).text)
 
 
 def _badges(page: str) -> Said:
