@@ -22,6 +22,7 @@ class MarketplaceConfig(AppConfig):
         from marketplace.operate.roles import role_powers  # noqa: F401 - it registers them; models are there by now
 
         extensions.add_places(
+            Place("today", _("Today"), "sun", 5, key="d"),
             Place("marketplace", _("Marketplace"), "store", 30, key="m"),
             Place("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
         )

@@ -99,7 +99,8 @@ def first_run(request: PageRequest) -> HttpResponse:
             messages.success(
                 request, _("The first steps are hidden. You can still find them on their own page.")
             )
-        return redirect("playground" if hidden else "first-run")
+        page = "today" if request.POST.get("back") == "today" else "playground"
+        return redirect(page if hidden else "first-run")
     frame = frame_of(request)
     shown = _checklist(first_steps(user=request.user, caller=frame.caller))
     context = {"first_run": shown}

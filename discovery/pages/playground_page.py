@@ -2,8 +2,10 @@
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -23,10 +25,13 @@ from discovery.pages.playground_forms import OUTPUTS, PlaygroundForm
 from discovery.pages.sample_messages import find_conversation, list_samples
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def playground(request: PageRequest) -> HttpResponse:
     """Show the form and, for a message, its answer; htmx requests get only that part."""
+    if not request.user.pk:
+        # Whoever opens the bare address begins with Today; a link to a message leads here.
+        asked = request.META["QUERY_STRING"]
+        return redirect_to_login(request.get_full_path() if asked else reverse("today"))
     frame = frame_of(request)
     form = PlaygroundForm(read_fields(request))
     # A message too long for a URL is posted; like a GET, that changes nothing.

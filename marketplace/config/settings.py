@@ -332,7 +332,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "acl.accounts.service_accounts.PeopleOnly"},
 ]
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "my-tools"
+LOGIN_REDIRECT_URL = "today"
 LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5

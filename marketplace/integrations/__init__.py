@@ -1,3 +1,3 @@
 """Integrations as admins manage them: status, reviews, confirmation."""
 
-__all__ = ["api", "pages"]
+__all__ = ["api", "integration_list", "pages", "server_health"]

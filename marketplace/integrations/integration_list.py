@@ -34,7 +34,7 @@ class IntegrationFilters:
 
     words: str = ""
     kind: str = ""
-    show: str = ""  # works, trouble, waiting, off, update
+    show: str = ""  # works, trouble, needs_admin, waiting, off, update
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,13 @@ def _people(integrations: list[int]) -> dict[int, int]:
 
 _APPROVED, _BUSY = Q(state="approved"), Q(install_state__in=_WORKING)
 _TROUBLE = Q(enabled=True, obstacle__gt=0) & _APPROVED
+# A secret or an account that each person needs is theirs to give.
+_PERSONAL = Q(obstacle__in=[each.value for each in Obstacle if each.mended_by_caller])
+_FAILED_INSTALL = ~_APPROVED & Q(install_state="failed")
 _SHOWN = {
     "works": Q(enabled=True, obstacle=0) & _APPROVED & ~_BUSY,
-    "trouble": (_TROUBLE & ~_BUSY) | (~_APPROVED & Q(install_state="failed")),
+    "trouble": (_TROUBLE & ~_BUSY) | _FAILED_INSTALL,
+    "needs_admin": (_TROUBLE & ~_BUSY & ~_PERSONAL) | _FAILED_INSTALL,
     "waiting": ~_APPROVED & ~_BUSY & ~Q(install_state__in=("failed", "cancelled")),
     "off": Q(enabled=False) & _APPROVED & ~_BUSY,
     "update": ~Q(listed_version="") & ~Q(listed_version=F("version")),

@@ -9,10 +9,10 @@ from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
 
 
-def test_signing_in_leads_to_my_tools(client: Client, alice: User) -> None:
+def test_signing_in_leads_to_today(client: Client, alice: User) -> None:
     response = client.post("/sign-in/", {"login": "alice", "password": PASSWORD})
 
-    assert response["Location"] == "/tools/"
+    assert response["Location"] == "/today/"
 
 
 def test_a_wrong_password_is_explained_without_saying_which(client: Client, alice: User) -> None:

@@ -72,7 +72,7 @@ def test_the_code_lets_one_in(alice_with_codes: User) -> None:
 
     answer = client.post("/sign-in/code/", {"code": code_of(SECRET)})
 
-    assert answer["Location"] == "/tools/"
+    assert answer["Location"] == "/today/"
     assert is_signed_in(client)
 
 

@@ -45,7 +45,7 @@ def test_turning_codes_on_and_signing_in_with_one(page: Page, alice: User) -> No
     page.get_by_label("Code").fill(recovery)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
-    expect(page.get_by_role("heading", name="My tools")).to_be_visible()
+    expect(page.get_by_role("heading", name="Today")).to_be_visible()
 
 
 def test_codes_are_asked_for_with_the_keyboard_alone(page: Page, alice_with_codes: User) -> None:
@@ -59,7 +59,7 @@ def test_codes_are_asked_for_with_the_keyboard_alone(page: Page, alice_with_code
     page.keyboard.type(code_of(SECRET))
     page.keyboard.press("Enter")
 
-    expect(page.get_by_role("heading", name="My tools")).to_be_visible()
+    expect(page.get_by_role("heading", name="Today")).to_be_visible()
 
 
 def test_inviting_accepting_and_deactivating(

@@ -133,7 +133,7 @@ def test_the_cache_keeps_no_pickles(db: None) -> None:
 def test_next_leads_to_no_other_site(alice: User) -> None:
     form = {"login": "alice", "password": PASSWORD, "next": "https://evil.example/"}
 
-    assert Client().post("/sign-in/", form)["Location"] == "/tools/"
+    assert Client().post("/sign-in/", form)["Location"] == "/today/"
 
 
 def test_the_admin_has_no_door_of_its_own(admin: User, alice: User) -> None:

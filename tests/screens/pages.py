@@ -25,6 +25,7 @@ _NOBODY = [
     Screen("email-not-confirmed", "/account/email/none/"),
 ]
 _ALICE = [
+    Screen("today-for-users", "/today/"),
     Screen("playground", "/"),
     Screen("playground-answer", "/?message=write+an+e-mail+to+a+customer"),
     Screen("playground-small-talk", "/?message=thanks"),
@@ -56,6 +57,7 @@ _ALICE = [
     Screen("not-here", "/keys/", status=404),
 ]
 _ADMIN = [
+    Screen("today", "/today/"),
     Screen("playground-as-someone", "/?message=open+a+ticket&user=alice"),
     Screen("playground-nobody", "/?message=open+a+ticket&user=nobody"),
     Screen("marketplace", "/marketplace/"),
@@ -150,6 +152,8 @@ REACHED_ELSEWHERE = {
     # tests/integrations/test_in_browser.py
     "connections/<uuid:public_id>/", "connections/callback/",
     "design/",  # in debug mode only, but checked all the same
+    # Forms of Today that answer with the page: tests/pages/test_today_in_browser.py
+    "today/calls/", "today/requests/", "today/integrations/",
     # Parts of pages, and non-pages.
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",

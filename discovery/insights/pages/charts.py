@@ -86,6 +86,25 @@ def draw(drawing: Drawing) -> SafeString:
     return SafeString(chart.render(is_unicode=True))
 
 
+def draw_sparkline(values: Values) -> SafeString:
+    """Draw a line without axes and labels. The numbers stand beside it, so it has no name."""
+    known = [value for value in values if value is not None]
+    chart = pygal.Line(
+        style=_SIZES,
+        css=(),
+        js=(),
+        disable_xml_declaration=True,
+        show_legend=False,
+        allow_interruptions=True,
+        range=(0, max([1e-9, *known])),
+        dots_size=2,
+    )
+    chart.add("", list(values))
+    chart.add_xml_filter(_without_styles)
+    svg = chart.render_sparkline(width=120, height=32, show_dots=True, is_unicode=True)
+    return SafeString(svg)
+
+
 def _top(drawing: Drawing) -> float:
     known = [value for line in drawing.lines for value in line.values if value is not None]
     return max([drawing.top, drawing.target or 0, *known])

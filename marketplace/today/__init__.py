@@ -1,0 +1,3 @@
+"""Today: what waits for a person, on one page, and their week in figures."""
+
+__all__ = ["pages"]

@@ -1,0 +1,255 @@
+"""Today: what waits for whom, handled in place, in a fixed number of statements."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from acl.keys.key_lifecycle import create_key
+from acl.models import AccessRequest, AuditEntry
+from catalog.models import Capability, Integration
+from discovery.calls.call_arguments import digest_of
+from discovery.models import Call, OutcomeAlert
+from marketplace.models import Listing
+from tests.factories import (
+    CapabilityFactory,
+    IntegrationFactory,
+    ListingFactory,
+    UserFactory,
+    give,
+    waiting_call,
+)
+
+
+def _choice(call: Call) -> str:
+    return f"{call.pk}:{digest_of(call)}"
+
+
+def _words(response: object) -> str:
+    return " ".join(response.content.decode().split())  # type: ignore[attr-defined]
+
+
+def test_an_empty_day_says_so(as_admin: Client) -> None:
+    page = as_admin.get("/today/")
+
+    assert "Nothing needs you" in page.content.decode()
+    assert len(page.context["week"]) == 6
+
+
+def test_calls_show_their_arguments_and_are_approved_together(
+    as_admin: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    calls = [waiting_call(alice, support, gmail, f"Dear {name}") for name in ("Ada", "Bo", "Cy")]
+
+    shown = _words(as_admin.get("/today/"))
+    answer = as_admin.post(
+        "/today/calls/",
+        {"verdict": "approve", "call": [_choice(one) for one in calls[:2]]},
+        follow=True,
+    )
+
+    assert "Dear Ada" in shown
+    assert "2 calls approved." in _words(answer)
+    states = [Call.objects.get(pk=one.pk).state for one in calls]
+    assert states == ["completed", "completed", "waiting_approval"]
+    assert AuditEntry.objects.filter(action="call.approve").count() == 2
+
+
+def test_a_call_that_changed_since_it_was_shown_is_not_approved(
+    as_admin: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    call, other = (waiting_call(alice, support, gmail, text) for text in ("one", "two"))
+    chosen = [_choice(call), _choice(other)]
+    Call.objects.filter(pk=call.pk).update(arguments_json='{"text": "else"}')
+
+    answer = as_admin.post("/today/calls/", {"verdict": "approve", "call": chosen})
+
+    assert answer.status_code == 422
+    assert "has changed since it was displayed" in _words(answer)
+    assert Call.objects.get(pk=call.pk).state == "waiting_approval"
+    assert Call.objects.get(pk=other.pk).state == "completed"
+
+
+def test_rejecting_needs_a_reason_and_keeps_the_choice(
+    as_admin: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    call = waiting_call(alice, support, gmail, "one")
+
+    without = as_admin.post("/today/calls/", {"verdict": "reject", "call": _choice(call)})
+    as_admin.post("/today/calls/", {"verdict": "reject", "call": _choice(call), "note": "No."})
+
+    assert without.status_code == 422
+    assert "Give a reason" in _words(without)
+    assert f'value="{_choice(call)}"' in _words(without)
+    call.refresh_from_db()
+    assert (call.state, call.note) == ("rejected", "No.")
+
+
+def test_long_calls_and_those_of_the_guard_are_decided_on_their_own_page(
+    as_admin: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    long, risky = (waiting_call(alice, support, gmail, text) for text in ("a\n" * 900, "b"))
+    Call.objects.filter(pk=risky.pk).update(flow={"verdict": "asks", "reason": "It leaks."})
+
+    page = _words(as_admin.get("/today/"))
+
+    assert f'value="{long.pk}:' not in page
+    assert f'value="{risky.pk}:' not in page
+    assert "too long for this list" in page
+    assert "The guard on flows asks about this call." in page
+
+
+def test_own_calls_of_an_admin_are_not_theirs_to_decide(
+    as_admin: Client, admin: User, support: Group, gmail: Capability
+) -> None:
+    UserFactory.create(is_staff=True)
+    own = waiting_call(admin, support, gmail, "mine")
+
+    page = as_admin.get("/today/")
+    as_admin.post("/today/calls/", {"verdict": "approve", "call": _choice(own)})
+
+    assert page.context["work"].calls.count == 0
+    assert [one.call for one in page.context["work"].own_calls.rows] == [own]
+    assert Call.objects.get(pk=own.pk).state == "waiting_approval"
+
+
+def test_everyone_else_sees_and_cancels_only_their_own(
+    as_alice: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    bob = UserFactory.create(username="bob", groups=[support])
+    mine, theirs = waiting_call(alice, support, gmail, "x"), waiting_call(bob, support, gmail, "y")
+    AccessRequest.objects.create(user=bob, group=support, wish="Fly to the moon")
+    chosen = {"call": [_choice(mine), _choice(theirs)]}
+
+    page = as_alice.get("/today/")
+    as_alice.post("/today/calls/", {"verdict": "approve", **chosen})
+    as_alice.post("/today/calls/", {"verdict": "cancel", **chosen})
+
+    assert [one.call for one in page.context["work"].own_calls.rows] == [mine]
+    assert "Fly to the moon" not in page.content.decode()
+    assert Call.objects.get(pk=mine.pk).state == "cancelled"
+    assert Call.objects.get(pk=theirs.pk).state == "waiting_approval"
+
+
+def test_the_name_of_a_tool_that_was_lost_is_not_shown(
+    as_alice: Client, alice: User, support: Group, gmail: Capability
+) -> None:
+    waiting_call(alice, support, gmail, "x")
+    gmail.integration.integrationgrouppermission_set.all().delete()
+
+    assert "gmail__send_email" not in as_alice.get("/today/").content.decode()
+
+
+def test_requests_are_declined_together_once(as_admin: Client, alice: User, support: Group) -> None:
+    asked = [
+        AccessRequest.objects.create(user=alice, group=support, wish=wish) for wish in ("a", "b")
+    ]
+    form = {"request": [one.pk for one in asked], "note": "Use the calendar."}
+
+    first = as_admin.post("/today/requests/", form, follow=True)
+    again = as_admin.post("/today/requests/", form)
+
+    assert "2 requests declined." in _words(first)
+    assert "already been declined" in _words(again)
+    assert set(AccessRequest.objects.values_list("state", flat=True)) == {"declined"}
+
+
+def test_integrations_lead_to_what_mends_them(as_admin: Client) -> None:
+    IntegrationFactory.create(
+        slug="jira", title="Jira", transport="http", required_secrets=["TOKEN"]
+    )
+    IntegrationFactory.create(slug="slack", title="Slack", transport="http", connection="failing")
+    IntegrationFactory.create(
+        slug="own", title="Own", transport="http", required_secrets=["MINE"], own_secrets=True
+    )
+
+    rows = as_admin.get("/today/").context["work"].trouble.rows
+
+    assert [(row.title, row.action) for row in rows] == [
+        ("Jira", "Set secret"),
+        ("Slack", "Show problem"),
+    ]
+    assert rows[0].address == "/integrations/jira/#secrets"
+
+
+def test_a_secret_of_ones_own_that_is_missing_is_named(as_alice: Client, support: Group) -> None:
+    row = IntegrationFactory.create(
+        slug="jira", title="Jira", transport="http", required_secrets=["MINE"], own_secrets=True
+    )
+    hidden = IntegrationFactory.create(
+        slug="hidden", transport="http", required_secrets=["MINE"], own_secrets=True
+    )
+    give(CapabilityFactory.create(integration=row, action="search"), support)
+    CapabilityFactory.create(integration=hidden, action="search")
+
+    rows = as_alice.get("/today/").context["work"].connections.rows
+
+    assert [(one.title, one.address) for one in rows] == [("Jira", "/tools/connections/jira/")]
+
+
+def test_alerts_keys_and_updates_have_their_rows(
+    as_admin: Client, admin: User, support: Group
+) -> None:
+    now = timezone.now()
+    values = {"severity": "critical", "reason": "low", "threshold": 0.55, "value": 0.3}
+    for hours in (1, 2, 30):
+        OutcomeAlert.objects.create(
+            scope=f"group:{hours % 2}", group=support, samples=9, at=now - timedelta(hours=hours),
+            **values,
+        )  # fmt: skip
+    create_key(by=admin, name="Ends", group=support, scopes=["admin"],
+               expires_at=now + timedelta(days=2))  # fmt: skip
+    ListingFactory.create(slug="time", version="2.0")
+    IntegrationFactory.create(slug="time", title="Time", listing="time", version="1.0")
+
+    work = as_admin.get("/today/").context["work"]
+
+    assert work.alerts.count == 2
+    assert [row.title for row in work.keys.rows] == ["Ends"]
+    assert [row.words for row in work.updates.rows] == ["From 1.0 to 2.0."]
+
+
+@pytest.mark.parametrize("who", ["admin", "alice"])
+def test_two_rows_and_twenty_take_the_same_statements(
+    client: Client, who: str, admin: User, alice: User, support: Group, gmail: Capability
+) -> None:
+    client.force_login({"admin": admin, "alice": alice}[who])
+    counted = []
+    for number in (2, 18):
+        _fill(number, alice, support, gmail)
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert client.get("/today/").status_code == 200
+        counted.append(len(captured))
+
+    assert counted[0] == counted[1]
+    assert counted[0] <= {"admin": 40, "alice": 22}[who]
+
+
+def _fill(number: int, alice: User, support: Group, gmail: Capability) -> None:
+    start = Integration.objects.count()
+    for at in range(start, start + number):
+        waiting_call(alice, support, gmail, f"text {at}")
+        AccessRequest.objects.create(user=alice, group=support, wish=f"Wish {at}")
+        IntegrationFactory.create(slug=f"failing-{at}", transport="http", connection="failing")
+        ListingFactory.create(slug=f"new-{at}", version="2.0")
+        IntegrationFactory.create(slug=f"new-{at}", listing=f"new-{at}", version="1.0")
+        own = IntegrationFactory.create(
+            slug=f"own-{at}", transport="http", required_secrets=["A"], own_secrets=True
+        )
+        give(own, support)
+        CapabilityFactory.create(integration=own, action="read")
+    assert Listing.objects.count() >= number
+
+
+def test_strangers_are_led_to_today_and_links_to_messages_keep_leading_there(
+    client: Client, db: None
+) -> None:
+    assert client.get("/")["Location"] == "/sign-in/?next=/today/"
+    assert client.get("/?message=x")["Location"] == "/sign-in/?next=/%3Fmessage%3Dx"
+    assert client.get("/today/")["Location"] == "/sign-in/?next=/today/"
