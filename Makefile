@@ -103,7 +103,7 @@ audit: venv
 # Needs GNU gettext (xgettext, msgmerge, msgfmt).
 LOCALE ?= de
 messages: install-tests
-	$(BIN)/python manage.py makemessages --locale $(LOCALE) --no-location --no-obsolete \
+	$(BIN)/python manage.py makemessages --locale $(LOCALE) --no-location --no-obsolete --no-wrap \
 	  $(foreach place,.venv .pegboard tests docs static,--ignore "$(place)/*")
 	$(BIN)/python manage.py compilemessages --locale $(LOCALE) --ignore ".venv/*"
 

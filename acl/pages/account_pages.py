@@ -12,6 +12,7 @@ from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView, ViewReco
 from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.views import ConnectionsView
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
@@ -83,6 +84,8 @@ def account(request: PageRequest) -> HttpResponse:
         "addresses": EmailAddress.objects.filter(user=request.user).order_by("-primary", "email"),
         "codes_on": codes.exists(),
         "provider": provider_name(),
+        "languages": settings.LANGUAGES,
+        "language": request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, ""),
         **extensions.account_context(request.user),
         "connections": SocialAccount.objects.filter(user=request.user).order_by("pk"),
     }

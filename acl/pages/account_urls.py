@@ -50,6 +50,7 @@ urlpatterns = [
     path("invitation/<str:raw>/", account_pages.accept_invitation, name="invitation"),
     path("account/", account_pages.account, name="account"),
     path("account/", account_pages.account, name="mfa_index"),
+    path("account/language/", session_pages.choose_language, name="choose-language"),
     path("oauth/authorize", oauth_pages.authorize, name="oauth-authorize"),
     path("account/assistants/", oauth_pages.assistants, name="assistants"),
     path("account/confirm/", allauth_account.reauthenticate, name="account_reauthenticate"),

@@ -94,6 +94,28 @@ def choose_group(request: PageRequest) -> HttpResponse:
     return HttpResponseRedirect(_way_back(request))
 
 
+@login_required
+@require_POST
+def choose_language(request: PageRequest) -> HttpResponse:
+    """Remember a language in this browser, or none, so that its own preferences count again."""
+    chosen = request.POST.get("language", "")
+    if chosen and chosen not in dict(settings.LANGUAGES):
+        raise Http404
+    answer = redirect("account")
+    if chosen:
+        answer.set_cookie(
+            settings.LANGUAGE_COOKIE_NAME,
+            chosen,
+            max_age=settings.LANGUAGE_COOKIE_AGE,
+            secure=settings.LANGUAGE_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    else:
+        answer.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
+    return answer
+
+
 def _way_back(request: HttpRequest) -> str:
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(

@@ -521,6 +521,7 @@ ROUTES = [
     Row("sign-out/", OPEN, "POST"),
     Row("invitation/<str:raw>/", OPEN, "GET POST", fill={"raw": "{invitation}"}),
     Row("account/", PAGE),
+    Row("account/language/", PAGE, "POST", body={"language": "en"}),
     Row("account/confirm/", PAGE, "GET POST"),
     Row("account/confirm/code/", PAGE, "GET POST"),
     Row("account/email/", PAGE, "GET POST", body={"action_add": "", "email": "a@b.example"}),
