@@ -3,6 +3,7 @@
 from catalog.admin.entry_admin import CapabilityAdmin, IntegrationAdmin, RuleAdmin
 from catalog.admin.graph_admin import EdgeAdmin, MentionAdmin, PresetAdmin, TraitAdmin
 from catalog.admin.read_only_admin import (
+    ApiDocumentAdmin,
     CatalogVersionAdmin,
     DefinitionAdmin,
     EmbeddingAdmin,
@@ -19,6 +20,7 @@ from catalog.admin.read_only_admin import (
 )
 
 __all__ = [
+    "ApiDocumentAdmin",
     "CapabilityAdmin",
     "CatalogVersionAdmin",
     "DefinitionAdmin",

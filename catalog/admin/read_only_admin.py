@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from acl.admin.admin_base import ReadOnlyAdmin
 from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
 from catalog.models import (
+    ApiDocument,
     CatalogVersion,
     Definition,
     Embedding,
@@ -40,6 +41,14 @@ class HealthCheckAdmin(ReadOnlyAdmin):
     list_filter = ("reason", ("reason", EmptyFieldListFilter))
     list_select_related = ("integration",)
     search_fields = ("integration__slug", "reason", "last_words")
+
+
+@admin.register(ApiDocument)
+class ApiDocumentAdmin(ReadOnlyAdmin):
+    exclude = ("content",)
+    list_display = ("address", "digest", "by", "created_at")
+    list_select_related = ("by",)
+    search_fields = ("address", "digest")
 
 
 @admin.register(OutgoingHost)

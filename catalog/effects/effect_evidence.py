@@ -207,7 +207,13 @@ def _from_phrases(description: str) -> Iterator[Evidence]:
 
 
 def _from_method(definition: Classifiable, words: Sequence[str]) -> Iterator[Evidence]:
-    """Read an HTTP method from the text, or from a name that ends in one."""
+    """Return the HTTP method of an operation, or one from the text or at the end of the name."""
+    sending = definition.annotations.get("http")
+    declared = str(sending.get("method")) if isinstance(sending, Mapping) else ""
+    if declared in _METHODS:
+        effect, strength = _METHODS[declared]
+        yield Evidence("http_method", effect, _METHOD_WEIGHT * strength, declared)
+        return
     found = _METHOD.search(definition.description[:600])
     method = found.group(1) if found else ""
     if not method and len(words) > 2 and words[-1].upper() in ("PUT", "PATCH", "POST", "GET"):

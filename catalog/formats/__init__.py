@@ -10,6 +10,7 @@ __all__ = [
     "loader",
     "manifest_folders",
     "names",
+    "openapi",
     "package_names",
     "read_limits",
     "runtime",

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar, get_origin
 
 Kind = Literal["tool", "skill", "extension", "channel", "voice", "emergent-tool"]
 IntegrationKind = Literal[
-    "mcp", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"
+    "mcp", "openapi", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"
 ]
-Transport = Literal["", "stdio", "http", "sse"]
+Transport = Literal["", "stdio", "http", "sse", "openapi"]
 SideEffect = Literal["read", "write", "delete"]
 AIAccess = Literal["execute", "propose", "blocked"]
 JSONObject = dict[str, Any]

@@ -27,6 +27,8 @@ from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text
 from catalog.formats.merge import merge
 from catalog.formats.names import slug_for
+from catalog.formats.openapi import openapi_format
+from catalog.formats.openapi.api_document import looks_like_document, parse_document
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import display_path, find_sources
 
@@ -47,6 +49,7 @@ FORMATS: tuple[SourceFormat, ...] = (
     docker_catalog,
     toolhive,
     server_json,
+    openapi_format,
     tools_list,
     extension,
     channel,
@@ -110,7 +113,10 @@ def _read_file(path: Path, root: Path, document: Document, *, sole: bool) -> Loa
         document.value = read_text(path, root, limit=limits.file)
         return skill.read(document)
     if path.suffix.lower() in (".yaml", ".yml"):
-        document.value = parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
+        text = read_text(path, root, limit=limits.file)
+        # Manifests are short; the documents of APIs are not.
+        is_api = looks_like_document(text)
+        document.value = parse_document(text) if is_api else parse_yaml(text, limits=limits)
     else:
         document.value = parse_json(
             read_text(path, root, limit=limits.file), max_depth=limits.json_depth

@@ -23,6 +23,7 @@ Entity = TypeVar("Entity", Descriptor, IntegrationDescriptor)
 _RANKS: tuple[IntegrationKind, ...] = (
     "builtin",
     "mcp",
+    "openapi",
     "catalog",
     "channel",
     "manifest",

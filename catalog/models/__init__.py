@@ -7,6 +7,7 @@ from catalog.models.access_tables import (
     IntegrationUserPermission,
     Rule,
 )
+from catalog.models.api_document import ApiDocument
 from catalog.models.capability import Capability
 from catalog.models.catalog_version import CatalogVersion
 from catalog.models.definition import Definition
@@ -25,6 +26,7 @@ from catalog.models.sync_record import Sync
 from catalog.models.vectors import Embedding, EmbeddingModel, LexicalVector
 
 __all__ = [
+    "ApiDocument",
     "Capability",
     "CapabilityGroupPermission",
     "CapabilityUserPermission",

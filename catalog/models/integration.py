@@ -34,6 +34,7 @@ class Integration(models.Model):
 
     class Kind(models.TextChoices):
         MCP = "mcp", "MCP server"
+        OPENAPI = "openapi", "HTTP API"
         SKILL = "skill"
         EXTENSION = "extension"
         CHANNEL = "channel"
@@ -41,6 +42,9 @@ class Integration(models.Model):
         MANIFEST = "manifest"
         BUILTIN = "builtin", "Built-in"
         CATALOG = "catalog", "Imported catalogue"
+
+    # Their capabilities are called by Pegboard itself, where they are.
+    CALLED = (Kind.MCP, Kind.OPENAPI)
 
     class Network(models.TextChoices):
         LISTED = "listed", gettext_lazy("Listed hosts only")
@@ -64,7 +68,9 @@ class Integration(models.Model):
     homepage = models.CharField(max_length=500, blank=True)
     listing = models.CharField(max_length=200, blank=True, help_text="The listing it came from.")
     transport = models.CharField(
-        max_length=8, blank=True, choices=[("stdio", "stdio"), ("http", "HTTP"), ("sse", "SSE")]
+        max_length=8,
+        blank=True,
+        choices=[("stdio", "stdio"), ("http", "HTTP"), ("sse", "SSE"), ("openapi", "OpenAPI")],
     )
     endpoint = models.CharField(max_length=500, blank=True)
     command = ArrayField(models.CharField(max_length=500), default=list, blank=True)

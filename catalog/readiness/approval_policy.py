@@ -45,7 +45,7 @@ def policy_parameters() -> dict[str, Any]:
 # A tool of a server reads only if its words say so with enough confidence: annotations alone never
 # reach that. A server that the operator trusts may say so, and an admin's word stands.
 _ASKS_FIRST = """({mode} = 1 OR CASE
-    WHEN {i}.kind <> 'mcp' OR ({c}.effect_confidence >= {sure} AND NOT {trusted})
+    WHEN {i}.kind NOT IN ('mcp', 'openapi') OR ({c}.effect_confidence >= {sure} AND NOT {trusted})
       THEN {c}.side_effect
     WHEN {corrected} THEN {c}.side_effect
     WHEN {trusted} THEN CASE {c}.annotations ->> 'readOnlyHint' WHEN 'true' THEN 'read'

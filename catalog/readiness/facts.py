@@ -91,5 +91,5 @@ def register_own_tools(names: Sequence[str]) -> None:
 
 
 # A server runs a tool, Pegboard returns a skill or answers itself; all else is described only.
-_RUNS_HERE = """({c}.kind = 'skill' OR ({i}.kind = 'mcp' AND {i}.transport <> '')
+_RUNS_HERE = """({c}.kind = 'skill' OR ({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {c}.full_name = ANY (%(own_tools)s::text[])))"""

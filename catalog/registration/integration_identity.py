@@ -96,13 +96,16 @@ def parse_docker_image(command: tuple[str, ...] | list[str]) -> str:
 def connection_facts(one: object) -> JSONObject:
     """Return everything that determines what is contacted or started, and with which secrets."""
     source_ref = getattr(one, "source_ref", None) or {}
-    return {
+    facts = {
         "transport": getattr(one, "transport", ""),
         "endpoint": getattr(one, "endpoint", ""),
         "command": list(getattr(one, "command", ())),
         "required_secrets": list(getattr(one, "required_secrets", ())),
         "headers": source_ref.get("headers") or {},
     }
+    # How an API is signed in to. Absent for all others, whose digests stay what they were.
+    security = source_ref.get("security")
+    return {**facts, "security": security} if security else facts
 
 
 def find_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:

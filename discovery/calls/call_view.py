@@ -62,7 +62,7 @@ def way_of(capability: Capability) -> Call.Way:
         return Way.PEGBOARD
     if capability.kind == Capability.Kind.SKILL:
         return Way.SKILL
-    has_server = integration.kind == Integration.Kind.MCP and integration.transport
+    has_server = integration.kind in Integration.CALLED and integration.transport
     return Way.SERVER if has_server else Way.CLIENT
 
 

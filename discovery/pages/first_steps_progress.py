@@ -22,7 +22,7 @@ from discovery.models import FirstRun
 
 Name = Literal["install", "give", "tools", "try", "key", "call"]
 # Kinds that the starter collection lacks, so an integration of theirs was added by someone.
-_ADDED_KINDS = (Integration.Kind.MCP, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
+_ADDED_KINDS = (*Integration.CALLED, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
 
 
 @dataclass(frozen=True, slots=True)

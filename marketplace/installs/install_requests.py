@@ -291,7 +291,7 @@ def _check_allowed(
         if descriptor.transport:
             check_address(descriptor.endpoint, AllowedHosts.from_settings())
             check_target(descriptor, confirmed)
-        elif descriptor.kind == "mcp":
+        elif descriptor.kind in Integration.CALLED:
             raise CommandNotAllowedError(_("It has no command to start and no address to contact."))
         return None
     if not by.has_perm("marketplace.install_stdio"):

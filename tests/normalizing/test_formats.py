@@ -41,6 +41,7 @@ def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
         ("plugins/plugin.json", 1, 0, 0),
         ("toolhive", 1, 2, 0),
         ("catalog", 2, 3, 2),
+        ("openapi/library.yaml", 1, 3, 1),
         ("lists/extensions.json", 2, 2, 0),
         ("lists/channels.json", 1, 1, 0),
     ],
@@ -57,8 +58,8 @@ def test_format_is_recognised(
 def test_folder_gives_what_its_files_give() -> None:
     loaded = load_path(SAMPLES)
 
-    assert len(loaded.integrations) == 24
-    assert len(loaded.capabilities) == 16
+    assert len(loaded.integrations) == 25
+    assert len(loaded.capabilities) == 19
     assert all(defect.file and defect.field and defect.reason for defect in loaded.defects)
 
 

@@ -5,6 +5,7 @@ neither lines nor bodies nor time, so all limits are here. Used by workers only.
 """
 
 __all__ = [
+    "api_session",
     "http_transport",
     "launch_rules",
     "mcp_session",

@@ -21,7 +21,7 @@ from catalog.servers.client.sdk_errors import explain
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.stdio_transport import stdio_streams
-from catalog.servers.client.targets import HttpServer, Server
+from catalog.servers.client.targets import HttpServer, StdioServer
 from catalog.servers.client.traffic import Traffic
 from catalog.servers.net.address_check import AllowedHosts
 
@@ -50,7 +50,7 @@ class Session:
 
     def __init__(
         self,
-        server: Server,
+        server: StdioServer | HttpServer,
         *,
         limits: ServerLimits = DEFAULT_LIMITS,
         allowed: AllowedHosts | None = None,

@@ -1,10 +1,10 @@
-"""Connection targets: a local command or an HTTP address."""
+"""Connection targets: a local command, an HTTP address, or an API with its document."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from catalog.servers.cell.cell_plan import Cell
 
@@ -44,5 +44,20 @@ class HttpServer:
                 raise ValueError(f"The header {name[:100]!r} cannot be sent.")
 
 
-Server = StdioServer | HttpServer
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """An HTTP API that an OpenAPI document describes. Its secrets never appear in a repr.
+
+    `document` is the document's text, or else `document_url` its address. Calls need neither.
+    """
+
+    url: str
+    schemes: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    document: str = field(default="", repr=False, compare=False)
+    document_url: str = field(default="", compare=False)
+    chosen: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+Server = StdioServer | HttpServer | ApiServer
 _HEADER = re.compile(r"[\x20-\x7e]{0,16384}")

@@ -5,13 +5,16 @@ Nothing is sent or started if a secret is missing or cannot be decrypted.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from django.conf import settings
 
+from catalog.formats.openapi.api_security import encoded_secrets
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration
+from catalog.models.api_document import find_document
 from catalog.servers.client.launch_rules import (
     CommandNotAllowedError,
     Launchers,
@@ -20,7 +23,7 @@ from catalog.servers.client.launch_rules import (
     command_digest,
 )
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import HttpServer, Sealed, Server, StdioServer
+from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.connections.program_cell import cell_of, check_cell
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token
@@ -50,6 +53,8 @@ def build_server(
     try:
         if integration.transport == "stdio":
             return _stdio_server(integration, values)
+        if integration.transport == "openapi":
+            return _api_server(integration, values)
         bearer = _bearer(integration, user_id) if signed_in else {}
         return _http_server(integration, values, bearer)
     except CommandNotAllowedError as refused:
@@ -72,7 +77,23 @@ def sent_tokens(server: Server) -> list[str]:
     """Return the header values sent along, which results must not repeat."""
     if isinstance(server, StdioServer):
         return []
+    if isinstance(server, ApiServer):
+        return encoded_secrets(server.schemes, server.values)
     return [value.removeprefix("Bearer ") for value in server.headers.values()]
+
+
+def with_document(server: Server, integration: Integration) -> Server:
+    """Return the target with the text or address of its document, which only listing needs."""
+    if not isinstance(server, ApiServer):
+        return server
+    document = find_document(integration)
+    if document is None:
+        raise ServerProblemError(Reason.WRONG_ANSWER, "Its OpenAPI document is gone. Add it again.")
+    chosen = integration.source_ref.get("chosen") or {}
+    # What an admin was shown is what is installed; later changes are compared with it.
+    if integration.enabled and document.address:
+        return replace(server, document_url=document.address, chosen=chosen)
+    return replace(server, document=document.text, document_url="", chosen=chosen)
 
 
 def needs_personal_access(integration: Integration) -> bool:
@@ -136,6 +157,11 @@ def _http_server(
         {**headers, **bearer},
         "sse" if integration.transport == "sse" else "http",
     )
+
+
+def _api_server(integration: Integration, values: Mapping[str, str]) -> ApiServer:
+    schemes = integration.source_ref.get("security")
+    return ApiServer(integration.endpoint, schemes if isinstance(schemes, dict) else {}, values)
 
 
 def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, str]:

@@ -2,22 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 import anyio
 
-from catalog.models import Integration, Secret
+from catalog.formats.openapi.api_operations import HTTP
+from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import Server
+from catalog.servers.client.targets import ApiServer, Server
 from catalog.servers.connections.connection_params import (
     build_server,
     needs_personal_access,
     sent_tokens,
+    with_document,
 )
 from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
@@ -78,13 +80,15 @@ def begin_call(
     )
     # Raises before anything is sent if the approved definition has changed.
     pin = needs.pin
+    sending = _load_sending(integration, name) if isinstance(server, ApiServer) else None
 
     async def ask(pool: ConnectionPool) -> ToolResult:
         try:
-            if pin:
+            # An API's operation is sent as its approved definition says: nothing can differ.
+            if pin and sending is None:
                 await check_pin(pool, key, server, name, pin)
             return redactor.redact_result(
-                await _call_with_retry(pool, key, server, name, arguments, seconds, again)
+                await _call_with_retry(pool, key, server, name, arguments, seconds, again, sending)
             )
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None
@@ -100,6 +104,7 @@ async def _call_with_retry(
     arguments: dict[str, Any],
     seconds: float | None,
     again: int,
+    sending: Mapping[str, Any] | None,
 ) -> ToolResult:
     """Call, and retry up to `again` times after transient problems."""
     seconds = seconds or DEFAULT_LIMITS.call_seconds
@@ -107,7 +112,7 @@ async def _call_with_retry(
     while True:
         left = deadline - anyio.current_time()
         try:
-            return await pool.call(key, server, name, arguments, seconds=left)
+            return await pool.call(key, server, name, arguments, seconds=left, sending=sending)
         except ServerProblemError as problem:
             out_of_time = anyio.current_time() + pause >= deadline
             if again <= 0 or out_of_time or problem.reason not in TRANSIENT:
@@ -115,6 +120,15 @@ async def _call_with_retry(
         again -= 1
         await asyncio.sleep(pause)
         pause *= 2
+
+
+def _load_sending(integration: Integration, name: str) -> Mapping[str, Any]:
+    """Return how an operation is sent, as approved; ServerProblemError if it is not known."""
+    rows = Capability.objects.filter(integration=integration, action=name)
+    for annotations in rows.values_list("annotations", flat=True):
+        if sending := annotations.get(HTTP):
+            return dict(sending)
+    raise ServerProblemError(Reason.CHANGED)
 
 
 def record_call(
@@ -139,8 +153,12 @@ def check_server(integration: Integration) -> Tools:
     """List the tools, and record the outcome in the server's health."""
     started = time.monotonic()
     try:
-        server, key = build_server(integration), _key(integration, None)
-        tools = connection_loop.run(lambda pool: pool.tools(key, server))
+        server, key = with_document(build_server(integration), integration), _key(integration, None)
+        # An API has no connection that could list its operations: its document does.
+        in_pool = not isinstance(server, ApiServer)
+        tools = connection_loop.run(
+            lambda pool: pool.tools(key, server) if in_pool else pool.probe(server)
+        )
     except ServerProblemError as problem:
         if problem.reason not in _NOT_RECORDED and not _needs_account(integration, problem):
             record_health(integration, problem, milliseconds=_elapsed_ms(started))
@@ -151,7 +169,7 @@ def check_server(integration: Integration) -> Tools:
 
 def probe_server(integration: Integration) -> Tools:
     """Start or connect to a server outside the pool, list its tools, and close it."""
-    server = build_server(integration)
+    server = with_document(build_server(integration), integration)
     return connection_loop.run(lambda pool: pool.probe(server))
 
 

@@ -5,21 +5,23 @@ sent.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
 
 from acl.platform.circuit_breaker import CircuitBreaker
+from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import Server
+from catalog.servers.client.targets import ApiServer, Server
 from catalog.servers.connections.connection_policy import BackOff, Policy
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
+AnySession = Session | ApiSession
 # A server that refuses a request is working.
 NOT_FAILURES = frozenset(
     {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
@@ -54,11 +56,16 @@ class ConnectionPool:
         arguments: dict[str, Any],
         *,
         seconds: float | None = None,
+        sending: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Call a tool, connecting first if needed."""
-        return await self._run_on(
-            key, server, lambda session: session.call(name, arguments, seconds=seconds)
-        )
+        """Call a tool, connecting first if needed. `sending` is how to send an API's operation."""
+
+        def call(session: AnySession) -> Awaitable[ToolResult]:
+            if isinstance(session, ApiSession):
+                return session.call(name, arguments, seconds=seconds, sending=sending)
+            return session.call(name, arguments, seconds=seconds)
+
+        return await self._run_on(key, server, call)
 
     async def tools(self, key: str, server: Server) -> Tools:
         """List the tools, connecting first if needed."""
@@ -66,7 +73,7 @@ class ConnectionPool:
 
     async def probe(self, server: Server) -> Tools:
         """List the tools of a server over a connection outside the pool."""
-        session = Session(server, limits=self._limits, allowed=self._allowed)
+        session = self._session(server)
         try:
             await session.open()
             return await session.tools()
@@ -103,7 +110,7 @@ class ConnectionPool:
         return [key for key, entry in self._entries.items() if entry.is_open]
 
     async def _run_on(
-        self, key: str, server: Server, request: Callable[[Session], Awaitable[T]]
+        self, key: str, server: Server, request: Callable[[AnySession], Awaitable[T]]
     ) -> T:
         entry = self._entries.get(key)
         if entry is None or entry.server != server:
@@ -114,15 +121,22 @@ class ConnectionPool:
         return await entry.ask(request)
 
     def _new(self, key: str, server: Server) -> "_PoolEntry":
-        def open_session() -> Session:
-            return Session(
-                server,
-                limits=self._limits,
-                allowed=self._allowed,
-                on_tools_changed=lambda: self._changed(key),
-            )
+        def open_session() -> AnySession:
+            return self._session(server, lambda: self._changed(key))
 
         return _PoolEntry(server, self.policy, open_session)
+
+    def _session(
+        self, server: Server, on_tools_changed: Callable[[], None] = lambda: None
+    ) -> AnySession:
+        if isinstance(server, ApiServer):
+            return ApiSession(server, limits=self._limits, allowed=self._allowed)
+        return Session(
+            server,
+            limits=self._limits,
+            allowed=self._allowed,
+            on_tools_changed=on_tools_changed,
+        )
 
     async def _make_room(self) -> None:
         """Close the connection that has been idle longest when the pool is full."""
@@ -136,13 +150,13 @@ class ConnectionPool:
 class _PoolEntry:
     """A server's session, if any, and its failure history."""
 
-    def __init__(self, server: Server, policy: Policy, new: Callable[[], Session]) -> None:
+    def __init__(self, server: Server, policy: Policy, new: Callable[[], AnySession]) -> None:
         self.server = server
         self.used_at = anyio.current_time()
         self.in_use = 0
         self._policy = policy
         self._new = new
-        self._session: Session | None = None
+        self._session: AnySession | None = None
         self._opening = asyncio.Lock()
         self._call_slots = asyncio.Semaphore(policy.at_once)
         self._breaker = CircuitBreaker(
@@ -159,7 +173,7 @@ class _PoolEntry:
     def has_failed_lately(self) -> bool:
         return self._breaker.is_open or not self._back_off.allows(anyio.current_time())
 
-    async def ask(self, request: Callable[[Session], Awaitable[T]]) -> T:
+    async def ask(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
         async with self._call_slot():
             if not self._breaker.allows(anyio.current_time()):
                 detail = str(self._last_problem) if self._last_problem else ""
@@ -177,7 +191,7 @@ class _PoolEntry:
         if session is not None:
             await session.close()
 
-    async def _run_on_open_session(self, request: Callable[[Session], Awaitable[T]]) -> T:
+    async def _run_on_open_session(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
         session, is_new = await self._ensure_open()
         try:
             return await request(session)
@@ -188,7 +202,7 @@ class _PoolEntry:
         session, _ = await self._ensure_open()
         return await request(session)
 
-    async def _ensure_open(self) -> tuple[Session, bool]:
+    async def _ensure_open(self) -> tuple[AnySession, bool]:
         async with self._opening:
             if self._session is not None and self._session.is_open:
                 return self._session, False

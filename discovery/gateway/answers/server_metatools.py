@@ -87,7 +87,7 @@ def register_server(call: MetaCall) -> JSONObject:
 
 def _usable(caller: Caller) -> "QuerySet[Capability]":
     return Capability.objects.usable_by(caller).filter(
-        integration__kind=Integration.Kind.MCP, kind=Capability.Kind.TOOL
+        integration__kind__in=Integration.CALLED, kind=Capability.Kind.TOOL
     )
 
 

@@ -19,7 +19,7 @@ from discovery.models import Call
 
 USED_DAYS = 30
 _NOT_LISTED = ("content", "examples", "source_ref", "effect_evidence", "declared_edges")
-_BY_SERVER = Q(integration__kind=Integration.Kind.MCP) & ~Q(integration__transport="")
+_BY_SERVER = Q(integration__kind__in=Integration.CALLED) & ~Q(integration__transport="")
 
 
 def runnable_tools(caller: Caller) -> CapabilityQuerySet:

@@ -1,0 +1,159 @@
+"""An OpenAPI document: its version, its text as a value, its servers, and its local references.
+
+A document of version 2.0 is brought into the form of version 3, so that all later steps know one
+grammar. References to other documents are never fetched.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.files import RefusedError, parse_json, parse_yaml, resolve_types
+from catalog.formats.openapi.swagger import convert_swagger
+from catalog.formats.read_limits import MB, Limits
+
+# Documents of large services have ten megabytes and a million YAML elements.
+LIMITS = Limits(file=16 * MB, manifest=16 * MB, yaml_events=2_000_000, yaml_depth=64)
+MOST_OPERATIONS = 5_000
+MOST_HOPS = 20
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiDocument:
+    """A document in the form of version 3; `version` is the one that it was written in."""
+
+    value: JSONObject
+    version: str
+
+    @property
+    def title(self) -> str:
+        """Return the title of the API."""
+        return _text(_mapping(self.value.get("info")).get("title"))
+
+    @property
+    def description(self) -> str:
+        """Return the description of the API."""
+        info = _mapping(self.value.get("info"))
+        return _text(info.get("summary")) or _text(info.get("description"))
+
+    @property
+    def api_version(self) -> str:
+        """Return the version of the API, not of the format."""
+        return _text(_mapping(self.value.get("info")).get("version"))
+
+    def resolve(self, value: Any) -> Any:
+        """Follow local references from a value; None for one that leads outside or nowhere."""
+        for _ in range(MOST_HOPS):
+            if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
+                return value
+            value = self.target(value["$ref"])
+        return None
+
+    def target(self, reference: str) -> Any:
+        """Return the value that a local reference names, or None."""
+        if not reference.startswith("#/"):
+            return None
+        found: Any = self.value
+        for step in reference[2:].split("/"):
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict):
+                found = found.get(name)
+            elif isinstance(found, list) and name.isdecimal() and len(name) < 6:
+                found = found[int(name)] if int(name) < len(found) else None
+            else:
+                return None
+        return found
+
+    def address(self, came_from: str = "") -> str:
+        """Return the API's address: the first server with its default variables, or "".
+
+        A relative one is meant relative to the address that the document came from.
+        """
+        return self.address_of(self.value.get("servers"), came_from)
+
+    def address_of(self, servers: Any, came_from: str = "") -> str:
+        """Return the address of the first of some servers."""
+        first = servers[0] if isinstance(servers, list) and servers else None
+        server = _mapping(first)
+        url = _text(server.get("url"))
+        for name, variable in _mapping(server.get("variables")).items():
+            url = url.replace(f"{{{name}}}", _text(_mapping(variable).get("default")))
+        try:
+            return _completed(url, came_from).rstrip("/")
+        except ValueError:  # an address such as http://[
+            return ""
+
+
+def recognises(value: Any) -> bool:
+    """Return True for a mapping with paths and the version of a known dialect."""
+    return isinstance(value, dict) and bool(_dialect(value)) and "paths" in value
+
+
+def read_document(value: Any) -> ApiDocument:
+    """Read a parsed document; RefusedError if it is none that Pegboard reads."""
+    if not isinstance(value, dict):
+        raise RefusedError("must be a mapping")
+    value = resolve_types(value)
+    version = _dialect(value)
+    if not version:
+        raise RefusedError("is no OpenAPI document of version 2.0, 3.0 or 3.1")
+    if not isinstance(value.get("paths"), dict):
+        raise RefusedError("has no paths", "paths")
+    return ApiDocument(convert_swagger(value) if version == "2.0" else value, version)
+
+
+def parse_document(text: str) -> Any:
+    """Parse the text of a document, which is JSON or YAML."""
+    if len(text) > LIMITS.file or len(text.encode("utf-8", "surrogatepass")) > LIMITS.file:
+        raise RefusedError(f"has more than {LIMITS.file:,} bytes")
+    if text.lstrip()[:1] in ("{", "["):
+        return parse_json(text, max_depth=LIMITS.json_depth)
+    return parse_yaml(text, limits=LIMITS)
+
+
+def looks_like_document(text: str) -> bool:
+    """Return True if a text seems to be an OpenAPI document, judged by its first kilobytes."""
+    start = text.lstrip()[:20_000]
+    words = ('"openapi"', '"swagger"') if start[:1] == "{" else ("\nopenapi:", "\nswagger:")
+    return any(word in f"\n{start}" for word in words)
+
+
+def _dialect(value: JSONObject) -> str:
+    version = str(value.get("openapi") or value.get("swagger") or "")
+    known = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"))
+    is_old = "swagger" in value
+    for dialect, start in known:
+        if version.startswith(start) and is_old == (dialect == "2.0"):
+            return dialect
+    return ""
+
+
+def _completed(url: str, came_from: str) -> str:
+    """Return an address with scheme and host, those of `came_from` where it has none."""
+    if url.startswith("//"):
+        return f"{urlsplit(came_from).scheme or 'https'}:{url}"
+    if urlsplit(url).netloc:
+        return url
+    return urljoin(came_from, url or "/") if came_from else ""
+
+
+def _mapping(value: Any) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
+
+
+__all__ = [
+    "LIMITS",
+    "METHODS",
+    "MOST_OPERATIONS",
+    "ApiDocument",
+    "looks_like_document",
+    "parse_document",
+    "read_document",
+    "recognises",
+]

@@ -1,0 +1,378 @@
+"""Operations of a document as tools: a name, a description, one flat schema, and how to send it.
+
+`openapi-pydantic` reads the grammar of an operation, its parameters and its body; one that it
+refuses is reported and left out, and the others load. Schemas are read by `api_schemas`, because a
+single odd keyword must not cost an operation.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.files import RefusedError
+from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, ApiDocument
+from catalog.formats.openapi.api_names import (
+    LONGEST_ACTION,
+    LONGEST_ARGUMENT,
+    action_for,
+    argument_for,
+    unique_name,
+)
+from catalog.formats.openapi.api_schemas import SchemaReader, plain_text
+from catalog.formats.openapi.api_security import (
+    UNDECLARED,
+    read_schemes,
+    read_security,
+    usable_security,
+)
+
+HTTP = "http"  # the key of a tool's annotations with the way to send it
+FIELDS, PAGES = "answer_fields", "answer_pages"
+MOST_PAGES = 10
+_LONGEST_SUMMARY, _LONGEST_DESCRIPTION = 200, 1_000
+_MOST_PARAMETERS = 100
+_NOT_SENT = frozenset({"accept", "content-type", "authorization", "host", "cookie", "user-agent"})
+_JSON, _FORM, _MULTIPART = "json", "form", "multipart"
+_WORDS_OF_PAGES = frozenset(
+    {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOperation:
+    """An operation: as it is chosen by, and the definition of its tool in the form of MCP."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    tags: tuple[str, ...]
+    tool: JSONObject = field(repr=False)
+
+
+@dataclass(slots=True)
+class ReadOperations:
+    """The operations of a document, in its order, and the reasons why others are left out."""
+
+    operations: list[ApiOperation] = field(default_factory=list)
+    defects: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_operations(document: ApiDocument, *, address: str) -> ReadOperations:
+    """Read every operation of the API at this address."""
+    schemes = read_schemes(document)
+    shared = read_security(document.value.get("security"))
+    if UNDECLARED in schemes and not shared:
+        shared = [[UNDECLARED], []]
+    found, names = ReadOperations(), set[str]()
+    for path, method, item, raw in _walk(document, found):
+        at = f"{method.upper()} {path}"
+        try:
+            reader = _OperationReader(document, path, method, item, raw)
+            reader.check_address(address)
+            own = read_security(raw.get("security"))
+            security = usable_security((shared if own is None else own) or [], schemes)
+            if own or (own is None and shared):
+                reader.refuse_unless(bool(security), "needs a sign-in that Pegboard cannot send")
+            operation = reader.read(names, security)
+        except RefusedError as refused:
+            found.defects.append((at, refused.reason))
+            continue
+        names.add(operation.name)
+        found.operations.append(operation)
+    return found
+
+
+def _walk(
+    document: ApiDocument, found: ReadOperations
+) -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
+    """Yield path, method, path item and operation, up to the limit."""
+    count = 0
+    for path, item in document.value["paths"].items():
+        plain = document.resolve(item)
+        if not isinstance(plain, dict) or not str(path).startswith("/"):
+            continue
+        for method in METHODS:
+            raw = document.resolve(plain.get(method))
+            if not isinstance(raw, dict) or method in ("options", "trace"):
+                continue
+            count += 1
+            if count > MOST_OPERATIONS:
+                reason = f"has more than {MOST_OPERATIONS:,} operations; the rest is left out"
+                found.defects.append(("paths", reason))
+                return
+            yield str(path), method, plain, raw
+
+
+class _OperationReader:
+    """Reads one operation."""
+
+    def __init__(
+        self, document: ApiDocument, path: str, method: str, item: JSONObject, raw: JSONObject
+    ) -> None:
+        self._document = document
+        self._path, self._method = path, method
+        self._item, self._raw = item, raw
+        self._schemas = SchemaReader(document)
+        self._properties: dict[str, JSONObject] = {}
+        self._required: list[str] = []
+        self._sent: list[JSONObject] = []
+        self._body: JSONObject | None = None
+
+    def check_address(self, address: str) -> None:
+        """Refuse an operation that another server answers: nobody has agreed to that one."""
+        servers = self._raw.get("servers") or self._item.get("servers")
+        other = self._document.address_of(servers, f"{address}/") if servers else ""
+        same = not servers or urlsplit(other)[:2] == urlsplit(address)[:2]
+        self.refuse_unless(same, "is answered by another server")
+        self.refuse_unless(not servers or other == address, "is answered at another address")
+
+    def refuse_unless(self, holds: bool, reason: str) -> None:
+        """Raise RefusedError unless it holds."""
+        if not holds:
+            raise RefusedError(reason)
+
+    def read(self, taken: set[str], security: list[list[str]]) -> ApiOperation:
+        """Return the operation, under a name that is not taken."""
+        parameters, body = self._check_grammar()
+        for one in parameters:
+            self._read_parameter(one)
+        self._check_path()
+        if body is not None:
+            self._read_body(body)
+        answer = self._answer_fields()
+        self._add_options(answer)
+        text = self._raw.get("operationId")
+        name = action_for(self._method, self._path, text if isinstance(text, str) else "")
+        name = unique_name(name, taken, LONGEST_ACTION, self._method)
+        summary = plain_text(self._raw.get("summary"), _LONGEST_SUMMARY).rstrip(".")
+        tags = [str(tag)[:60] for tag in self._raw.get("tags") or () if isinstance(tag, str)]
+        return ApiOperation(
+            name=name,
+            method=self._method.upper(),
+            path=self._path,
+            summary=summary or plain_text(self._raw.get("description"), _LONGEST_SUMMARY),
+            tags=tuple(dict.fromkeys(tags))[:20],
+            tool=self._tool(name, summary, security),
+        )
+
+    def _check_grammar(self) -> tuple[list[JSONObject], JSONObject | None]:
+        """Return parameters and body as plain values, once the parser has accepted them."""
+        resolve = self._document.resolve
+        shared, own = (
+            [plain for one in listed if isinstance(plain := resolve(one), dict)]
+            for listed in (_list(self._item.get("parameters")), _list(self._raw.get("parameters")))
+        )
+        named = {(str(one.get("in")), str(one.get("name"))): one for one in (*shared, *own)}
+        parameters = list(named.values())[:_MOST_PARAMETERS]
+        body = resolve(self._raw.get("requestBody"))
+        body = body if isinstance(body, dict) else None
+        check_operation(
+            {
+                "operationId": self._raw.get("operationId"),
+                "parameters": [_without_schemas(one) for one in parameters],
+                "requestBody": {"content": {str(kind): {} for kind in body.get("content") or ()}}
+                if body
+                else None,
+                "responses": {},
+            }
+        )
+        return parameters, body
+
+    def _read_parameter(self, one: JSONObject) -> None:
+        place, name = str(one["in"]), str(one["name"])
+        if place == "header" and name.lower() in _NOT_SENT:
+            return
+        content = one.get("content")
+        media = next(iter(content.values()), None) if isinstance(content, dict) else None
+        schema = self._schemas.read(one.get("schema") or _mapping(media).get("schema"))
+        described = plain_text(one.get("description"), 300)
+        if described:
+            schema = {**schema, "description": described}
+        argument = self._add(name, schema, place, required=one.get("required") is True)
+        sent: JSONObject = {"argument": argument, "in": place, "name": name}
+        if content:
+            sent["json"] = True
+        for key in ("style", "explode"):
+            if one.get(key) is not None:
+                sent[key] = one[key]
+        self._sent.append(sent)
+
+    def _check_path(self) -> None:
+        """Refuse a path with a gap that no argument fills."""
+        filled = {one["name"] for one in self._sent if one["in"] == "path"}
+        gaps = {gap.partition("}")[0] for gap in self._path.split("{")[1:]}
+        self.refuse_unless(gaps <= filled, "has a path parameter that it does not declare")
+        for one in self._sent:
+            # A path without this part would be another operation.
+            if one["in"] == "path" and one["argument"] not in self._required:
+                self._required.append(one["argument"])
+
+    def _read_body(self, body: JSONObject) -> None:
+        content = body.get("content")
+        kind, media = _choose_content(content if isinstance(content, dict) else {})
+        if not kind:
+            return
+        schema = self._schemas.read(_mapping(media).get("schema"))
+        encoding = _encoding_of(kind)
+        required = body.get("required") is True
+        properties = schema.get("properties")
+        sent: JSONObject = {"as": encoding, "type": kind}
+        if isinstance(properties, dict) and "additionalProperties" not in schema:
+            needed = schema.get("required", [])
+            sent["fields"] = {
+                self._add(name, one, "body", required=required and name in needed): name
+                for name, one in properties.items()
+            }
+            binary = [name for name, one in properties.items() if one.get("format") == "binary"]
+            if binary:
+                sent["binary"] = binary
+        else:
+            described = plain_text(body.get("description"), 300) or "The body of the request."
+            if encoding == "bytes":
+                schema, described = {"type": "string"}, f"{described} In base64."
+            schema = {"description": described, **schema}
+            sent["argument"] = self._add("body", schema, "body", required=required)
+        self._body = sent
+
+    def _add(self, name: str, schema: JSONObject, place: str, *, required: bool) -> str:
+        """Add an argument, under a name that says its place if another one has the plain name."""
+        plain = argument_for(name)
+        argument = unique_name(plain, self._properties, LONGEST_ARGUMENT, place)
+        if schema.get("format") == "binary":
+            described = f"{schema.get('description', '')} In base64.".strip()
+            schema = {**schema, "description": described}
+        self._properties[argument] = schema
+        if required:
+            self._required.append(argument)
+        return argument
+
+    def _answer_fields(self) -> list[str] | None:
+        """Return the first names in a JSON answer; None if the answer is no JSON."""
+        responses = self._raw.get("responses")
+        for status, response in responses.items() if isinstance(responses, dict) else ():
+            plain = self._document.resolve(response)
+            if not str(status).startswith("2") or not isinstance(plain, dict):
+                continue
+            for kind, media in _mapping(plain.get("content")).items():
+                if "json" in str(kind):
+                    return self._first_names(_mapping(media).get("schema"))
+        return None
+
+    def _first_names(self, schema: Any) -> list[str]:
+        read = SchemaReader(self._document, writing=False).read_shallow(schema)
+        items = read.get("items")
+        inner = items if isinstance(items, dict) else read
+        return [str(name) for name in _mapping(inner.get("properties"))][:12]
+
+    def _add_options(self, answer: list[str] | None) -> None:
+        """Add the arguments that Pegboard itself answers: which fields, and how many pages."""
+        if answer is None:
+            return
+        example = f" such as {', '.join(answer)}" if answer else ""
+        self._properties[FIELDS] = {
+            "type": "array",
+            "items": {"type": "string"},
+            "maxItems": 50,
+            "description": f"Return only these fields of the answer,{example}; a.b for inner ones."
+            if example
+            else "Return only these fields of the answer; a.b for inner ones.",
+        }
+        names = {str(one["name"]).lower() for one in self._sent if one["in"] == "query"}
+        if self._method == "get" and names & _WORDS_OF_PAGES:
+            self._properties[PAGES] = {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_PAGES,
+                "description": "Follow the links to so many pages of the answer. One by default.",
+            }
+
+    def _tool(self, name: str, summary: str, security: list[list[str]]) -> JSONObject:
+        schema: JSONObject = {"type": "object", "properties": self._properties}
+        if self._required:
+            schema["required"] = list(dict.fromkeys(self._required))
+        # A misspelt argument would be left out in silence.
+        schema["additionalProperties"] = False
+        sending: JSONObject = {"method": self._method.upper(), "path": self._path}
+        if self._sent:
+            sending["parameters"] = self._sent
+        if self._body:
+            sending["body"] = self._body
+        if security:
+            sending["security"] = security
+        text = plain_text(self._raw.get("description"), _LONGEST_DESCRIPTION)
+        repeats = text.rstrip(".").casefold() == summary.casefold()
+        parts = [f"{summary}." if summary else "", "" if repeats else text]
+        if self._raw.get("deprecated") is True:
+            parts.append("Deprecated.")
+        description = "\n\n".join(part for part in parts if part)
+        tool: JSONObject = {
+            "name": name,
+            "description": description or f"{self._method.upper()} {self._path}",
+            "inputSchema": schema,
+            "annotations": {HTTP: sending},
+        }
+        if summary:
+            tool["title"] = summary
+        return tool
+
+
+def check_operation(operation: JSONObject) -> None:
+    """Raise RefusedError unless the operation's grammar is right."""
+    from pydantic import ValidationError
+
+    try:
+        _grammar().model_validate(operation)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        at = ".".join(map(str, first["loc"]))
+        raise RefusedError(f"is not valid OpenAPI: {at[:100]}: {first['msg'][:100]}") from None
+
+
+@cache
+def _grammar() -> Any:
+    # Imported on first use: its models take longer to build than most processes need to start.
+    from openapi_pydantic.v3.v3_1 import Operation
+
+    return Operation
+
+
+def _without_schemas(one: JSONObject) -> JSONObject:
+    left_out = ("schema", "content", "example", "examples")
+    plain = {key: value for key, value in one.items() if key not in left_out}
+    return {**plain, "schema": {}}
+
+
+def _choose_content(content: JSONObject) -> tuple[str, Any]:
+    """Return the kind of body that is easiest to write: JSON, a form, text, and then the first."""
+    kinds = {str(kind): media for kind, media in content.items()}
+    order = ("application/json", "+json", "json", "x-www-form-urlencoded", "multipart", "text/")
+    for wanted in order:
+        for kind, media in kinds.items():
+            if wanted in kind.partition(";")[0].lower():
+                return kind[:100], media
+    if "*/*" in kinds:
+        return "application/json", kinds["*/*"]
+    return next(((kind[:100], media) for kind, media in kinds.items()), ("", None))
+
+
+def _encoding_of(kind: str) -> str:
+    plain = kind.partition(";")[0].strip().lower()
+    if "json" in plain:
+        return _JSON
+    if plain == "application/x-www-form-urlencoded":
+        return _FORM
+    if plain.startswith("multipart/"):
+        return _MULTIPART
+    return "text" if plain.startswith("text/") or "xml" in plain or "yaml" in plain else "bytes"
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> JSONObject:
+    return value if isinstance(value, dict) else {}

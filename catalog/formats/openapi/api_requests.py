@@ -1,0 +1,311 @@
+"""A call of an operation as an HTTP request, and its answer as the result of a tool. Pure."""
+
+import base64
+import binascii
+import json
+import re
+import secrets as random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.openapi.api_operations import FIELDS, PAGES
+from catalog.formats.openapi.api_security import Credentials
+
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,8192}")
+_GAP = re.compile(r"\{([^{}]+)\}")
+_NEXT = re.compile(r"<([^<>]{1,2000})>\s*;[^,]{0,200}\brel=\"?next\"?")
+_SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_MOST_TEXT = 200_000
+
+
+class ArgumentRefusedError(Exception):
+    """An argument cannot be sent; `argument` names it."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(f"{argument}: {reason}" if argument else reason)
+        self.argument = argument
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """A request. Addresses, headers and bodies may hold secrets, so they never appear in a repr."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes = field(default=b"", repr=False)
+    fields: tuple[str, ...] = ()
+    pages: int = 1
+
+
+def build_request(
+    base: str, sending: JSONObject, arguments: Mapping[str, Any], credentials: Credentials
+) -> ApiRequest:
+    """Build the request of a call, whose arguments fit the tool's schema.
+
+    Raises ArgumentRefusedError for a value that would change which operation is called.
+    """
+    path, query = str(sending["path"]), list[tuple[str, str]]()
+    headers, cookies = {"accept": "application/json, */*;q=0.5"}, dict(credentials.cookies)
+    for one in sending.get("parameters") or ():
+        argument = one["argument"]
+        if argument not in arguments or arguments[argument] is None:
+            continue
+        value = arguments[argument]
+        if one["in"] == "path":
+            path = path.replace(f"{{{one['name']}}}", _path_part(argument, value))
+        elif one["in"] == "query":
+            query += _query_pairs(one, value)
+        elif one["in"] == "header":
+            headers[one["name"]] = _header(argument, _joined(value, one))
+        elif one["in"] == "cookie":
+            cookies[one["name"]] = quote(_joined(value, one), safe="")
+    if gap := _GAP.search(path):
+        raise ArgumentRefusedError(gap.group(1), "It is missing.")
+    headers |= {name: _header(name, text) for name, text in credentials.headers.items()}
+    query += list(credentials.query.items())
+    if cookies:
+        pairs = "; ".join(f"{name}={text}" for name, text in cookies.items())
+        headers["cookie"] = _header("cookie", pairs)
+    content = _add_body(sending.get("body"), arguments, headers)
+    url = base.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
+    fields, pages = arguments.get(FIELDS) or (), arguments.get(PAGES)
+    return ApiRequest(
+        str(sending["method"]),
+        url,
+        headers,
+        content,
+        tuple(map(str, fields)),
+        pages if isinstance(pages, int) else 1,
+    )
+
+
+def next_page(request: ApiRequest, link: str, base: str) -> str:
+    """Return the address of the next page, if it is one of the same operation; else ""."""
+    found = _NEXT.search(link[:8_000])
+    if found is None:
+        return ""
+    target, here = urlsplit(found.group(1)), urlsplit(request.url)
+    # The secrets go along, so nothing but the query may differ.
+    if (target.scheme, target.netloc, target.path) not in (
+        (here.scheme, here.netloc, here.path),
+        ("", "", here.path),
+    ):
+        return ""
+    return f"{here.scheme}://{here.netloc}{here.path}?{target.query}" if target.query else ""
+
+
+def shape_answer(
+    status: int, kind: str, body: bytes, *, fields: tuple[str, ...] = ()
+) -> tuple[list[JSONObject], Any, bool]:
+    """Return content, structured content, and True for an error."""
+    plain = kind.partition(";")[0].strip().lower()
+    failed = status >= 300
+    if "json" in plain or (not plain and body[:1] in (b"{", b"[")):
+        try:
+            value = json.loads(body) if body else None
+        except (ValueError, RecursionError):
+            return _shape_text(status, body, failed=failed)
+        return shape_json(status, value, fields=() if failed else fields)
+    if not body:
+        return [_text(f"HTTP {status}, without a body.")], None, failed
+    if plain.startswith("image/") and not failed:
+        data = base64.b64encode(body).decode()
+        return [{"type": "image", "data": data, "mimeType": plain[:100]}], None, False
+    if plain.startswith("text/") or "xml" in plain or "yaml" in plain or "javascript" in plain:
+        return _shape_text(status, body, failed=failed)
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        words = f"HTTP {status}: {len(body):,} bytes of {plain[:100] or 'an unknown type'}."
+        return [_text(words)], None, failed
+    return _shape_text(status, body, failed=failed)
+
+
+def shape_json(
+    status: int, value: Any, *, fields: tuple[str, ...] = ()
+) -> tuple[list[JSONObject], Any, bool]:
+    """Return a JSON answer, with the wanted fields only."""
+    failed = status >= 300
+    if fields:
+        value = pick_fields(value, fields)
+    text = write_json(value)
+    if failed:
+        return [_text(f"HTTP {status}\n{text[:_MOST_TEXT]}")], None, True
+    # MCP's structured content is an object; a list is only in the text.
+    return [_text(text)], value if isinstance(value, dict) else None, False
+
+
+def parse_answer(body: bytes) -> Any:
+    """Return a JSON answer as a value; another one as its text."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode(errors="replace")
+
+
+def pick_fields(value: Any, fields: tuple[str, ...]) -> Any:
+    """Return only these fields: of an object, or of each object in its lists.
+
+    Where an object has none of them but one list of objects, they are meant of that list.
+    """
+    if isinstance(value, list):
+        return [pick_fields(one, fields) for one in value]
+    if not isinstance(value, dict):
+        return value
+    picked = dict(_pick(value, fields))
+    if picked:
+        return picked
+    lists = {name: one for name, one in value.items() if isinstance(one, list) and one}
+    if lists:
+        return {name: pick_fields(one, fields) for name, one in lists.items()}
+    return {}
+
+
+def join_pages(pages: list[Any]) -> Any:
+    """Return the lists of several pages as one; other answers as a list of pages."""
+    if all(isinstance(page, list) for page in pages):
+        return [one for page in pages for one in page]
+    return pages
+
+
+def _pick(value: JSONObject, fields: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    inner: dict[str, list[str]] = {}
+    for name in fields:
+        if name in value:
+            yield name, value[name]
+            continue
+        first, dot, rest = name.partition(".")
+        if dot and isinstance(value.get(first), (dict, list)):
+            inner.setdefault(first, []).append(rest)
+    for first, rests in inner.items():
+        yield first, pick_fields(value[first], tuple(rests))
+
+
+def _shape_text(status: int, body: bytes, *, failed: bool) -> tuple[list[JSONObject], Any, bool]:
+    text = body.decode(errors="replace")
+    return [_text(f"HTTP {status}\n{text}" if failed else text)], None, failed
+
+
+def _text(text: str) -> JSONObject:
+    return {"type": "text", "text": text}
+
+
+def _path_part(argument: str, value: Any) -> str:
+    """Quote a value for the path; a step up or an empty one would name another operation."""
+    text = _joined(value, {})
+    if not text or text in (".", ".."):
+        raise ArgumentRefusedError(argument, "It cannot be empty, or lead to another address.")
+    return quote(text, safe="")
+
+
+def _query_pairs(one: JSONObject, value: Any) -> list[tuple[str, str]]:
+    name, style = one["name"], one.get("style") or "form"
+    explode = one.get("explode", style == "form")
+    if one.get("json"):
+        return [(name, write_json(value))]
+    if isinstance(value, dict):
+        if style == "deepObject":
+            return list(_bracketed(name, value))
+        if explode:
+            return [(str(key), _scalar(inner)) for key, inner in value.items()]
+        flat = [part for key, inner in value.items() for part in (str(key), _scalar(inner))]
+        return [(name, ",".join(flat))]
+    if isinstance(value, list) and explode:
+        return [(name, _scalar(item)) for item in value]
+    return [(name, _joined(value, one))]
+
+
+def _joined(value: Any, one: JSONObject) -> str:
+    if isinstance(value, list):
+        separator = _SEPARATORS.get(str(one.get("style")), ",")
+        return separator.join(_scalar(item) for item in value)
+    if isinstance(value, dict):
+        if one.get("json"):
+            return write_json(value)
+        return ",".join(part for key, inner in value.items() for part in (str(key), _scalar(inner)))
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return write_json(value) if isinstance(value, (dict, list)) else str(value)
+
+
+def _bracketed(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield `name[key]` pairs of nested values."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _bracketed(f"{name}[{key}]", inner)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            step = str(at) if isinstance(inner, dict) else ""
+            yield from _bracketed(f"{name}[{step}]", inner)
+    elif value is not None:
+        yield name, _scalar(value)
+
+
+def _header(name: str, text: str) -> str:
+    if not _HEADER_VALUE.fullmatch(text):
+        raise ArgumentRefusedError(name, "It has characters that a header cannot have.")
+    return text
+
+
+def _add_body(body: Any, arguments: Mapping[str, Any], headers: dict[str, str]) -> bytes:
+    """Return the body's bytes, and set its type."""
+    if not isinstance(body, dict):
+        return b""
+    if "fields" in body:
+        value: Any = {
+            name: arguments[argument]
+            for argument, name in body["fields"].items()
+            if argument in arguments
+        }
+        if not value and body["as"] != "json":
+            return b""
+    elif body["argument"] in arguments:
+        value = arguments[body["argument"]]
+    else:
+        return b""
+    headers["content-type"] = body["type"]
+    if body["as"] == "json":
+        return write_json(value).encode()
+    if body["as"] == "form":
+        fields = value if isinstance(value, dict) else {}
+        pairs = [pair for name, one in fields.items() for pair in _bracketed(str(name), one)]
+        return urlencode(pairs).encode()
+    if body["as"] == "multipart":
+        content, headers["content-type"] = _multipart(value, body.get("binary") or ())
+        return content
+    if body["as"] == "bytes":
+        return _decoded(body.get("argument", "body"), value)
+    return str(value).encode()
+
+
+def _multipart(value: Any, binary: Any) -> tuple[bytes, str]:
+    """Return a form with files, and its type with the boundary."""
+    boundary = random.token_hex(16)
+    parts: list[bytes] = []
+    for name, one in value.items() if isinstance(value, dict) else ():
+        for item in one if isinstance(one, list) else [one]:
+            is_file = name in binary
+            text = _decoded(name, item) if is_file else _scalar(item).encode()
+            file = f'; filename="{quote(name, safe="")}"' if is_file else ""
+            head = f'Content-Disposition: form-data; name="{quote(name, safe="[]")}"{file}'
+            parts.append(f"--{boundary}\r\n{head}\r\n\r\n".encode() + text + b"\r\n")
+    parts.append(f"--{boundary}--\r\n".encode())
+    return b"".join(parts), f"multipart/form-data; boundary={boundary}"
+
+
+def _decoded(argument: str, value: Any) -> bytes:
+    try:
+        return base64.b64decode(str(value), validate=True)
+    except (binascii.Error, ValueError):
+        raise ArgumentRefusedError(argument, "It must be in base64.") from None

@@ -1,0 +1,199 @@
+"""Schemas of arguments: references inlined, `allOf` merged, and all of it within a size.
+
+A schema refers to itself, or to half of the document. It is inlined as deep as it fits; what lies
+deeper may be any value, and the API itself checks it.
+"""
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+import nh3
+
+from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.formats.openapi.api_document import ApiDocument
+
+MOST_BYTES = 16_000
+MOST_NODES = 600
+_DEPTHS = (8, 5, 4, 3, 2, 1)
+_LONGEST_TEXT = 300
+_MOST_CHOICES = 10
+_MOST_VALUES = 60
+_MOST_PARTS = 100
+_PLAIN = (
+    *("type", "format", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "multipleOf", "const"),
+)
+_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_WHOLE_NUMBERS = ("minLength", "maxLength", "minItems", "maxItems")
+
+
+class SchemaReader:
+    """Reads schemas of one document. `writing` leaves out what only answers contain."""
+
+    def __init__(self, document: ApiDocument, *, writing: bool = True) -> None:
+        self._document = document
+        self._writing = writing
+        self._nodes = 0
+
+    def read(self, schema: Any) -> JSONObject:
+        """Return the schema inlined, at the greatest depth at which it is small enough."""
+        found: JSONObject = {}
+        for depth in _DEPTHS:
+            self._nodes = 0
+            found = self._read(schema, depth, ())
+            if self._nodes <= MOST_NODES and len(canonical_json(found)) <= MOST_BYTES:
+                return found
+        return {key: found[key] for key in ("type", "description") if key in found}
+
+    def read_shallow(self, schema: Any) -> JSONObject:
+        """Return only the first levels, for the names in an answer."""
+        self._nodes = 0
+        return self._read(schema, 2, ())
+
+    def _read(self, schema: Any, depth: int, above: tuple[str, ...]) -> JSONObject:
+        self._nodes += 1
+        if not isinstance(schema, dict) or self._nodes > MOST_NODES:
+            return {}
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            target = self._document.target(reference)
+            if reference in above or not isinstance(target, dict) or len(above) > depth + 8:
+                return _described({}, schema)
+            # Beside a reference, only its description says more (3.1 allows it, 3.0 ignores it).
+            return _described(self._read(target, depth, (*above, reference)), schema)
+        schema = self._merged(schema)
+        found = _plain(schema)
+        if depth <= 0:
+            return {key: found[key] for key in ("type", "description", "enum") if key in found}
+        self._read_parts(schema, found, depth, above)
+        return found
+
+    def _merged(self, schema: JSONObject) -> JSONObject:
+        """Return the schema with the parts of its `allOf`: the first to say something counts."""
+        if not isinstance(schema.get("allOf"), list):
+            return schema
+        merged: JSONObject = {}
+        properties: JSONObject = {}
+        required: list[str] = []
+        for part in self._parts_of(schema):
+            for name, one in _mapping(part.get("properties")).items():
+                properties.setdefault(name, one)
+            required += _names(part.get("required"))
+            for key, one in part.items():
+                merged.setdefault(key, one)
+        merged.pop("allOf", None)
+        if properties:
+            merged |= {"properties": properties, "required": list(dict.fromkeys(required))}
+        return merged
+
+    def _parts_of(self, schema: JSONObject) -> Iterator[JSONObject]:
+        """Yield a schema and all parts within its `allOf`, each once, however they are nested."""
+        waiting: list[Any] = [schema]
+        seen: set[int] = set()
+        while waiting and len(seen) < _MOST_PARTS:
+            part = self._document.resolve(waiting.pop(0))
+            if not isinstance(part, dict) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            yield part
+            inner = part.get("allOf")
+            waiting += inner[:_MOST_PARTS] if isinstance(inner, list) else []
+
+    def _read_parts(
+        self, schema: JSONObject, found: JSONObject, depth: int, above: tuple[str, ...]
+    ) -> None:
+        properties = _mapping(schema.get("properties"))
+        if properties:
+            read = {
+                str(name): self._read(one, depth - 1, above)
+                for name, one in properties.items()
+                if not self._is_hidden(one)
+            }
+            found["properties"] = read
+            found.setdefault("type", "object")
+            if required := [name for name in _names(schema.get("required")) if name in read]:
+                found["required"] = required
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict) and extra:
+            found["additionalProperties"] = self._read(extra, depth - 1, above)
+        if isinstance(schema.get("items"), dict):
+            found["items"] = self._read(schema["items"], depth - 1, above)
+        for key in ("oneOf", "anyOf"):
+            parts = schema.get(key)
+            if isinstance(parts, list) and parts and "properties" not in found:
+                # An API often offers `oneOf` where several fit: `anyOf` refuses no good call.
+                read_parts = [self._read(one, depth - 1, above) for one in parts[:_MOST_CHOICES]]
+                if len(parts) <= _MOST_CHOICES and all(read_parts):
+                    found["anyOf"] = read_parts
+
+    def _is_hidden(self, schema: Any) -> bool:
+        plain = self._document.resolve(schema)
+        only = "readOnly" if self._writing else "writeOnly"
+        return isinstance(plain, dict) and plain.get(only) is True
+
+
+def plain_text(value: Any, most: int) -> str:
+    """Return a text without HTML, cut at a number of characters."""
+    text = value if isinstance(value, str) else ""
+    if "<" in text:
+        text = html.unescape(nh3.clean(text[: 4 * most], tags=set()))
+    text = text.strip()
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _plain(schema: JSONObject) -> JSONObject:
+    """Return the keywords that need no reading, in the form of JSON Schema 2020-12."""
+    found: JSONObject = {}
+    for key in _PLAIN:
+        if key in schema and _is_usable(key, schema[key]):
+            found[key] = schema[key]
+    # Version 3.0 has a flag beside the bound, where JSON Schema has the bound itself.
+    for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(found.get(flag), bool):
+            exclusive = found.pop(flag)
+            if exclusive and bound in found:
+                found[flag] = found.pop(bound)
+    values = schema.get("enum")
+    if isinstance(values, list) and 0 < len(values) <= _MOST_VALUES:
+        found["enum"] = list(values)
+    if schema.get("nullable") is True and isinstance(found.get("type"), str):
+        found["type"] = [found["type"], "null"]
+        if "enum" in found and None not in found["enum"]:
+            found["enum"] = [*found["enum"], None]
+    return _described(found, schema)
+
+
+def _described(found: JSONObject, schema: JSONObject) -> JSONObject:
+    text = plain_text(schema.get("description"), _LONGEST_TEXT) or plain_text(
+        schema.get("title"), _LONGEST_TEXT
+    )
+    if text and (schema.get("description") or "description" not in found):
+        return {**found, "description": text}
+    return found
+
+
+def _is_usable(key: str, value: Any) -> bool:
+    """Return True unless the keyword would make the whole schema invalid."""
+    if key == "type":
+        several = value if isinstance(value, list) else [value]
+        return bool(several) and all(isinstance(one, str) and one in _TYPES for one in several)
+    if key in _WHOLE_NUMBERS:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if key in ("minimum", "maximum"):
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if key in ("exclusiveMinimum", "exclusiveMaximum"):
+        return isinstance(value, (int, float))
+    if key == "multipleOf":
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    if key == "uniqueItems":
+        return isinstance(value, bool)
+    return key != "format" or isinstance(value, str)
+
+
+def _mapping(value: Any) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _names(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

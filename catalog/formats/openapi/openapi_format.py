@@ -1,0 +1,125 @@
+"""OpenAPI documents as a format: one integration of kind `openapi`, with a tool per operation."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from catalog.formats.descriptors import Defect, IntegrationDescriptor, JSONObject, Loaded, Transport
+from catalog.formats.entry import Document
+from catalog.formats.files import RefusedError
+from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
+from catalog.formats.openapi.api_document import ApiDocument, read_document
+from catalog.formats.openapi.api_document import recognises as recognises
+from catalog.formats.openapi.api_operations import ApiOperation, read_operations
+from catalog.formats.openapi.api_security import read_schemes, secrets_of, variables_of
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.text_cleanup import clean_name, clean_text
+from catalog.formats.tool import read_tools
+
+OF_SERVERS = True
+TRANSPORT: Transport = "openapi"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadApi:
+    """An API as read from a document: the integration, its operations, and what was left out."""
+
+    integration: IntegrationDescriptor
+    operations: tuple[ApiOperation, ...]
+    defects: tuple[Defect, ...]
+
+    def tools(self) -> list[JSONObject]:
+        """Return the chosen operations as tools in the form of MCP."""
+        choice = ApiChoice.from_json(self.integration.source_ref.get("chosen"))
+        return [one.tool for one in choose(self.operations, choice)]
+
+
+def read(document: Document) -> Loaded:
+    """Read a document, with every operation up to the limit for one server."""
+    api = read_api(document.value, file=document.file, slug=document.integration or "")
+    for defect in api.defects:
+        document.report(defect.field, defect.reason)
+    limit = document.limits.tools_per_server
+    tools = [one.tool for one in api.operations[:limit]]
+    if len(api.operations) > limit:
+        document.report("paths", f"has more than {limit:,} operations; the rest is left out")
+    capabilities = read_tools(document, tools, "paths", integration=api.integration)
+    return Loaded((api.integration,), capabilities)
+
+
+def read_api(
+    value: Any,
+    *,
+    file: str,
+    slug: str = "",
+    came_from: str = "",
+    address: str = "",
+    chosen: Any = None,
+) -> ReadApi:
+    """Read a parsed document; RefusedError if there is nothing to call.
+
+    `came_from` is the address of the document, `address` that of the API, if it says none.
+    """
+    document = read_document(value)
+    base = address or document.address(came_from)
+    if not base.startswith(("https://", "http://")) or len(base) > DEFAULT_LIMITS.address:
+        raise RefusedError("says no address of the API: enter it with the document", "servers")
+    found = read_operations(document, address=base)
+    if not found.operations:
+        reasons = "; ".join(f"{at} {reason}" for at, reason in found.defects[:3])
+        raise RefusedError(f"has no operation to call. {reasons}".strip(), "paths")
+    integration = _integration(document, found.operations, base, slug)
+    more = {"file": file, **({"chosen": chosen} if chosen else {})}
+    integration = replace(integration, source_ref={**integration.source_ref, **more})
+    defects = tuple(Defect(file, at, reason) for at, reason in found.defects)
+    return ReadApi(integration, tuple(found.operations), defects)
+
+
+def _integration(
+    document: ApiDocument, operations: list[ApiOperation], base: str, slug: str
+) -> IntegrationDescriptor:
+    limits = DEFAULT_LIMITS
+    title = clean_name(document.title).text[: limits.name]
+    schemes = read_schemes(document)
+    required = _required_secrets(operations, schemes)
+    variables = variables_of(schemes, required)
+    return IntegrationDescriptor(
+        slug=slug or slug_for(title or "api"),
+        kind="openapi",
+        title=title or display_name_for(slug or "api"),
+        description=clean_text(document.description).text.strip()[: limits.description // 4],
+        version=clean_name(document.api_version).text[: limits.version],
+        transport=TRANSPORT,
+        endpoint=base,
+        required_secrets=tuple(required),
+        source_ref={
+            "format": "openapi",
+            "dialect": document.version,
+            "security": schemes,
+            "variables": variables,
+            "operations": len(operations),
+            "tags": [tag[:60] for tag, _ in count_tags(operations)[:10]],
+        },
+    )
+
+
+def _required_secrets(operations: list[ApiOperation], schemes: dict[str, JSONObject]) -> list[str]:
+    """Return the secrets without which some operation cannot be called.
+
+    Of several alternatives, the one that most operations accept is asked for.
+    """
+    needing = [
+        alternatives
+        for one in operations
+        if (alternatives := one.tool["annotations"]["http"].get("security"))
+        and [] not in alternatives
+    ]
+    if not needing:
+        return []
+    counts: dict[tuple[str, ...], int] = {}
+    for alternatives in needing:
+        for one in alternatives:
+            counts[tuple(one)] = counts.get(tuple(one), 0) + 1
+    # Fewer secrets first: signing in twice is seldom what an admin has.
+    best = min(counts, key=lambda names: (-counts[names], len(names), names))
+    return list(dict.fromkeys(secrets_of(list(best), schemes)))

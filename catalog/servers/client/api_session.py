@@ -1,0 +1,217 @@
+"""Calls of an HTTP API by its OpenAPI document, through the guarded door.
+
+It has the methods of an MCP session, so that limits, failures and health are the same for both.
+Requests go to the confirmed address only; redirects are not followed, and nothing of a request is
+logged. The document itself is fetched without secrets.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import httpx2
+
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.files import RefusedError, decode
+from catalog.formats.openapi.api_document import LIMITS, parse_document
+from catalog.formats.openapi.api_requests import (
+    ApiRequest,
+    ArgumentRefusedError,
+    build_request,
+    join_pages,
+    next_page,
+    parse_answer,
+    shape_answer,
+    shape_json,
+)
+from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
+from catalog.formats.openapi.openapi_format import read_api
+from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import ApiServer
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.net.guarded_requests import Bounds, fetch_document
+from catalog.servers.net.guarded_transport import GuardedTransport
+from catalog.servers.net.outgoing_errors import (
+    AnswerTooLargeError,
+    EndpointNotAllowedError,
+    OutgoingError,
+)
+
+_DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
+_AGENT = "Pegboard"
+
+
+class ApiSession:
+    """A session with one API. Every failure is a ServerProblemError."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        *,
+        limits: ServerLimits = DEFAULT_LIMITS,
+        allowed: AllowedHosts | None = None,
+    ) -> None:
+        self._server = server
+        self._limits = limits
+        self._allowed = allowed or AllowedHosts.from_settings()
+        self._client: httpx2.AsyncClient | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Return True while requests can be sent."""
+        return self._client is not None
+
+    async def open(self) -> None:
+        """Check the address, and make the client; nothing is sent yet."""
+        try:
+            check_address(self._server.url, self._allowed)
+        except EndpointNotAllowedError:
+            raise ServerProblemError(Reason.NOT_ALLOWED) from None
+        self._client = httpx2.AsyncClient(
+            transport=GuardedTransport(self._allowed, most_bytes=self._limits.body_bytes),
+            headers={"user-agent": _AGENT},
+            timeout=self._limits.call_seconds,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def tools(self) -> Tools:
+        """Return the chosen operations of the document, which is fetched anew if it has an
+        address."""
+        text = self._server.document
+        if self._server.document_url:
+            text = await self._fetch_document()
+        try:
+            # Reading ten megabytes takes a second, in which calls of others go on.
+            tools = await asyncio.to_thread(self._read_tools, text)
+        except RefusedError as refused:
+            raise ServerProblemError(
+                Reason.WRONG_ANSWER, f"The OpenAPI document {refused.reason}."
+            ) from None
+        most = self._limits.tools
+        if len(tools) > most:
+            return Tools(tools[:most], f"It has more than {most:,} tools; the others are left out.")
+        return Tools(tools)
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float | None = None,
+        sending: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Send one request, and one for each further page that was asked for."""
+        if not sending:
+            raise ServerProblemError(Reason.CHANGED)
+        request = self._build(dict(sending), arguments)
+        sent = False
+        try:
+            with anyio.fail_after(seconds or self._limits.call_seconds):
+                sent = True
+                return await self._send(request)
+        except ServerProblemError:
+            raise
+        except EndpointNotAllowedError:
+            raise ServerProblemError(Reason.NOT_ALLOWED) from None
+        except AnswerTooLargeError:
+            raise ServerProblemError(Reason.TOO_LARGE, sent=sent) from None
+        except TimeoutError:
+            raise ServerProblemError(Reason.NO_ANSWER, sent=sent) from None
+        except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
+            raise ServerProblemError(Reason.NOT_REACHABLE, sent=sent) from None
+
+    def _build(self, sending: JSONObject, arguments: dict[str, Any]) -> ApiRequest:
+        server = self._server
+        try:
+            credentials = credentials_for(
+                sending.get("security") or [], server.schemes, server.values
+            )
+            return build_request(server.url, sending, arguments, credentials)
+        except CredentialsMissingError as missing:
+            raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {missing}") from None
+        except ArgumentRefusedError as refused:
+            raise ServerProblemError(Reason.REFUSED, str(refused)) from None
+
+    async def _send(self, request: ApiRequest) -> ToolResult:
+        response, body = await self._request(request, request.url)
+        if response.status_code == 401:
+            raise ServerProblemError(Reason.SIGN_IN_NEEDED, sent=True)
+        kind = response.headers.get("content-type", "")
+        if request.pages > 1 and response.status_code < 300:
+            return await self._follow_pages(request, response, body)
+        content, structured, is_error = shape_answer(
+            response.status_code, kind, body, fields=request.fields
+        )
+        return ToolResult(content, structured, is_error)
+
+    async def _follow_pages(
+        self, request: ApiRequest, response: httpx2.Response, body: bytes
+    ) -> ToolResult:
+        """Follow `Link: rel="next"` to pages of the same operation."""
+        pages, taken = [parse_answer(body)], len(body)
+        while len(pages) < request.pages:
+            url = next_page(request, response.headers.get("link", ""), self._server.url)
+            if not url:
+                break
+            response, body = await self._request(request, url)
+            taken += len(body)
+            if response.status_code != 200 or taken > self._limits.body_bytes:
+                break
+            pages.append(parse_answer(body))
+        content, structured, is_error = shape_json(200, join_pages(pages), fields=request.fields)
+        return ToolResult(content, structured, is_error)
+
+    async def _request(self, request: ApiRequest, url: str) -> tuple[httpx2.Response, bytes]:
+        client = self._client
+        if client is None:
+            raise ServerProblemError(Reason.STOPPED)
+        # A cookie that the API sets for one caller must not go along with the call of another.
+        client.cookies.clear()
+        response = await client.request(
+            request.method,
+            check_address(url, self._allowed),
+            headers=dict(request.headers),
+            content=request.content or None,
+        )
+        client.cookies.clear()
+        return response, response.content
+
+    async def _fetch_document(self) -> str:
+        try:
+            found = await fetch_document(
+                self._server.document_url, bounds=_DOCUMENT, allowed=self._allowed
+            )
+            if found.status != 200:
+                raise ServerProblemError(
+                    Reason.WRONG_ANSWER, f"The OpenAPI document answers {found.status}."
+                )
+            return decode(found.body)
+        except EndpointNotAllowedError:
+            raise ServerProblemError(Reason.NOT_ALLOWED) from None
+        except AnswerTooLargeError:
+            raise ServerProblemError(Reason.TOO_LARGE) from None
+        except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
+            raise ServerProblemError(Reason.NOT_REACHABLE) from None
+        except RefusedError as refused:
+            raise ServerProblemError(Reason.WRONG_ANSWER, f"It {refused.reason}.") from None
+
+    def _read_tools(self, text: str) -> list[JSONObject]:
+        server = self._server
+        api = read_api(
+            parse_document(text),
+            file="openapi",
+            came_from=server.document_url,
+            address=server.url,
+            chosen=server.chosen,
+        )
+        return api.tools()

@@ -1,0 +1,1 @@
+"""OpenAPI documents: reading, choosing, calling and adding them."""

@@ -1,0 +1,208 @@
+"""From a document to calls: an API's operations are tools like those of any server."""
+
+import json
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from acl.models import AuditEntry
+from acl.rights.caller import Caller
+from catalog.embedding.embedding_jobs import embed_pending
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.openapi.openapi_format import read_api
+from catalog.models import ApiDocument, Capability, Definition, Integration, Sync
+from catalog.servers.client.server_problems import Reason
+from catalog.servers.definition_sync import sync_definitions
+from catalog.servers.secrets.secret_store import set_secret
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.call_view import describe_call
+from discovery.calls.execution import execute
+from discovery.gateway.mcp.runnable_tools import listed_tools
+from discovery.models import Call
+from marketplace.installs.install_requests import retry_install, start_install
+from marketplace.installs.install_worker import install
+from marketplace.models import Installation
+from tests.calls.worker import run_call
+from tests.factories import GroupFactory, UserFactory
+from tests.openapi.mock import Answer, MockApi
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
+State = Installation.State
+
+
+def describe(api: MockApi, **more: Any) -> IntegrationDescriptor:
+    """The served document as it was fetched and shown, with what was chosen of it."""
+    text_of = api.raw
+    document = ApiDocument.of(json.dumps(text_of), address=f"{api.url}/openapi.json")
+    document.save()
+    read = read_api(text_of, file="api", address=api.url).integration
+    return replace(
+        read, source_ref={**read.source_ref, "document": str(document.public_id), **more}
+    )
+
+
+@pytest.fixture
+def readers() -> Group:
+    return GroupFactory.create(name="readers")
+
+
+@pytest.fixture
+def bob(readers: Group) -> Caller:
+    return Caller(UserFactory.create(username="bob", groups=[readers]).pk, readers.pk)
+
+
+def installed(
+    api: MockApi, alice: User, readers: Group, *, secret: bool = True, **more: Any
+) -> Installation:
+    secrets = {"KEY": "s3cret-key"} if secret else {}
+    one = start_install(
+        by=alice, descriptor=describe(api, **more), groups=[readers], secrets=secrets
+    )
+    install(one.pk)
+    embed_pending()
+    install(one.pk)
+    one.refresh_from_db()
+    return one
+
+
+def called(bob: Caller, name: str, arguments: dict[str, Any]) -> Call:
+    done = execute(caller=bob, full_name=name, arguments=arguments)
+    run_call(UUID(done.call_id))
+    return Call.objects.get(pk=done.call_id)
+
+
+def test_operations_are_usable_and_called_like_any_tool(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    one = installed(api, alice, readers)
+    usable = Capability.objects.usable_by(bob)
+
+    call = called(bob, "town-library__list_books", {"page": 2})
+
+    assert (one.state, one.message) == (State.READY, "Ready.")
+    assert usable.count() == 5
+    assert call.state == Call.State.COMPLETED
+    result = describe_call(call).result
+    assert result is not None
+    assert result["content"][0]["text"].startswith("[")
+    assert (api.asked[0].template, api.asked[0].query) == ("/books", [("page", "2")])
+    assert api.asked[0].headers["x-key"] == "s3cret-key"
+    assert AuditEntry.objects.filter(action="install.start", by=alice).count() == 1
+
+
+def test_a_stranger_has_none_of_it(api: MockApi, alice: User, readers: Group) -> None:
+    installed(api, alice, readers)
+    group = GroupFactory.create()
+    charlie = Caller(UserFactory.create(groups=[group]).pk, group.pk)
+
+    assert not Capability.objects.usable_by(charlie).exists()
+
+
+def test_arguments_are_checked_before_anything_is_sent(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    installed(api, alice, readers)
+
+    with pytest.raises(ArgumentsRefusedError) as refused:
+        execute(caller=bob, full_name="town-library__books_add", arguments={"titel": "Emma"})
+
+    assert refused.value.argument
+    assert api.asked == []
+
+
+def test_call_that_deletes_waits_for_a_person(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    installed(api, alice, readers)
+
+    done = execute(caller=bob, full_name="town-library__remove_book", arguments={"id": "1"})
+
+    assert Call.objects.get(pk=done.call_id).needs_approval
+    assert api.asked == []
+
+
+def test_secret_never_reaches_the_answer(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    installed(api, alice, readers)
+    api.answers = [Answer(body=b'{"you_sent": "s3cret-key"}')]
+
+    call = called(bob, "town-library__get_book", {"id": "1"})
+
+    assert "s3cret-key" not in str(describe_call(call).result)
+
+
+def test_installation_waits_for_the_secret_and_goes_on_with_it(
+    api: MockApi, alice: User, readers: Group
+) -> None:
+    one = installed(api, alice, readers, secret=False)
+    waited = one.state
+
+    set_secret(integration=one.integration, name="KEY", value="s3cret-key", by=alice)
+    retry_install(by=alice, installation=one)
+    install(one.pk)
+    one.refresh_from_db()
+
+    assert waited == State.NEEDS_SECRET
+    assert one.state == State.EMBEDDING
+
+
+def test_only_chosen_operations_are_installed(api: MockApi, alice: User, readers: Group) -> None:
+    installed(api, alice, readers, chosen={"tags": ["writing"], "limit": 1})
+
+    assert list(Capability.objects.values_list("action", flat=True)) == ["books_add"]
+
+
+def test_change_of_the_document_waits_with_its_difference(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    installed(api, alice, readers)
+    integration = Integration.objects.get()
+    # The same words, but another operation would be called by them.
+    api.raw["paths"]["/admin/{id}"] = api.raw["paths"].pop("/books/{id}")
+
+    sync = sync_definitions(integration.pk, Sync.Cause.PERSON)
+
+    assert sync is not None
+    assert sync.changed == ["remove_book"]
+    # Named by its path, since it has no id of its own.
+    assert (sync.new, sync.gone) == (["get_admin"], ["get_book"])
+    waiting = Definition.objects.get(name="remove_book")
+    assert '"path":"/books/{id}"' in waiting.approved
+    assert '"path":"/admin/{id}"' in waiting.proposed
+    assert not Capability.objects.usable_by(bob).filter(action="remove_book").exists()
+
+
+def test_sync_of_an_unchanged_document_changes_nothing(
+    api: MockApi, alice: User, readers: Group
+) -> None:
+    installed(api, alice, readers)
+
+    sync = sync_definitions(Integration.objects.get().pk, Sync.Cause.PERSON)
+
+    assert sync is not None
+    assert not sync.found_something
+    assert sync.reason == ""
+
+
+def test_document_that_is_gone_is_a_problem_of_the_server(
+    api: MockApi, alice: User, readers: Group
+) -> None:
+    installed(api, alice, readers)
+    ApiDocument.objects.all().delete()
+
+    sync = sync_definitions(Integration.objects.get().pk, Sync.Cause.PERSON)
+
+    assert sync is not None
+    assert sync.reason == Reason.WRONG_ANSWER
+
+
+def test_mcp_clients_see_the_operations(
+    api: MockApi, alice: User, readers: Group, bob: Caller
+) -> None:
+    installed(api, alice, readers)
+
+    assert "town-library__list_books" in {one.full_name for one in listed_tools(bob, ())[0]}

@@ -1,0 +1,389 @@
+"""Documents of every dialect become tools that say what they do and how they are called."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.effects.classifier import assess, declared_effect
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.files import RefusedError
+from catalog.formats.loader import load_path, load_value
+from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
+from catalog.formats.openapi.api_document import looks_like_document, parse_document, read_document
+from catalog.formats.openapi.api_names import action_for
+from catalog.formats.openapi.openapi_format import ReadApi, read_api
+from tests.openapi.documents import AS_YAML, library, new_library, old_library
+
+
+def tools_of(document: JSONObject, **more: Any) -> dict[str, JSONObject]:
+    """Return the tools of a document by name."""
+    api = read_api(document, file="api.json", **more)
+    return {one.name: one.tool for one in api.operations}
+
+
+def properties(tool: JSONObject) -> dict[str, JSONObject]:
+    return dict(tool["inputSchema"]["properties"])
+
+
+def sending(tool: JSONObject) -> JSONObject:
+    return dict(tool["annotations"]["http"])
+
+
+def test_operations_become_tools_with_good_names() -> None:
+    api = read_api(library(), file="api.json")
+
+    assert [one.name for one in api.operations] == [
+        *("list_books", "books_add", "get_book", "remove_book", "opening_hours_get")
+    ]
+    assert api.integration.slug == "town-library"
+    assert (api.integration.kind, api.integration.transport) == ("openapi", "openapi")
+    assert api.integration.endpoint == "https://library.example/api"
+    assert api.integration.required_secrets == ("KEY",)
+    assert api.defects == ()
+
+
+def test_arguments_of_all_places_are_in_one_flat_schema() -> None:
+    tool = tools_of(library())["books_add"]
+
+    schema = tool["inputSchema"]
+    assert set(schema["properties"]) == {
+        *("page", "title", "pages", "sequel", "note", "shelf", "answer_fields")
+    }
+    assert schema["required"] == ["title", "shelf"]  # `id` is only in answers
+    assert schema["properties"]["title"]["description"] == "The title, as printed."
+    assert schema["properties"]["pages"] == {"type": "integer", "exclusiveMinimum": 1}
+    assert schema["properties"]["note"] == {"type": ["string", "null"]}
+    assert schema["additionalProperties"] is False
+    assert "such as id, title" in schema["properties"]["answer_fields"]["description"]
+
+
+def test_schema_that_contains_itself_ends() -> None:
+    sequel = properties(tools_of(library())["books_add"])["sequel"]
+
+    assert sequel["properties"]["title"]["type"] == "string"
+    assert len(json.dumps(sequel)) < 4_000
+
+
+def test_old_document_reads_like_a_new_one() -> None:
+    tools = tools_of(old_library())
+
+    assert list(tools) == ["list_books", "create_book", "upload_cover", "search"]
+    assert set(properties(tools["create_book"])) == {"title"}
+    assert tools["create_book"]["inputSchema"]["required"] == ["title"]
+    assert sending(tools["upload_cover"])["body"]["as"] == "multipart"
+    assert sending(tools["upload_cover"])["body"]["binary"] == ["image"]
+    assert sending(tools["search"])["body"]["as"] == "form"
+    assert sending(tools["list_books"])["parameters"][1]["explode"] is True
+    api = read_api(old_library(), file="api.json")
+    assert api.integration.endpoint == "https://old.library.example/v1"
+    assert api.integration.required_secrets == ("LOGIN_USERNAME", "LOGIN_PASSWORD")
+
+
+def test_document_of_version_3_1_reads_with_an_address_relative_to_its_own() -> None:
+    api = read_api(new_library(), file="api.json", came_from="https://books.example/doc/api.json")
+
+    [operation] = api.operations
+    assert api.integration.endpoint == "https://books.example/v3"
+    assert operation.name == "replace_book"
+    shown = properties(operation.tool)
+    # Two things of one name: the one of the body says where it belongs.
+    assert shown["id"]["type"] == ["string", "integer"]
+    assert shown["id_body"]["description"] == "A new number."
+    assert shown["state"] == {"anyOf": [{"const": "here"}, {"const": "lent"}]}
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("//library.example/v2/", "https://library.example/v2"),
+        ("v2", "https://books.example/doc/v2"),
+        ("http://[", ""),
+    ],
+)
+def test_address_of_the_api_is_completed(url: str, address: str) -> None:
+    document = read_document(library(servers=[{"url": url}]))
+
+    assert document.address("https://books.example/doc/api.json") == address
+
+
+def test_yaml_is_read_as_people_mean_it() -> None:
+    assert looks_like_document(AS_YAML)
+
+    [tool] = tools_of(parse_document(AS_YAML)).values()
+
+    assert properties(tool)["day"]["enum"] == ["monday", "no", "on"]
+    assert tool["title"] == "Opening hours of a day"
+
+
+def test_file_with_a_document_is_a_source_of_tools(tmp_path: Path) -> None:
+    (tmp_path / "hours.yaml").write_text(AS_YAML)
+
+    loaded = load_path(tmp_path)
+
+    assert [one.full_name for one in loaded.capabilities] == ["hours__hours"]
+    assert loaded.integrations[0].source_ref["dialect"] == "3.0"
+    assert loaded.defects == ()
+
+
+def test_effects_come_from_method_and_words() -> None:
+    loaded = load_value(library(), file="api.json")
+
+    effects = {
+        one.action: assess(one, declared=declared_effect(one)) for one in loaded.capabilities
+    }
+    assert {name: one.effect for name, one in effects.items()} == {
+        "list_books": "read",
+        "books_add": "write",
+        "get_book": "read",
+        "remove_book": "delete",
+        "opening_hours_get": "read",
+    }
+    by_method = [
+        one.quote for one in effects["remove_book"].evidence if one.source == "http_method"
+    ]
+    assert by_method == ["DELETE"]
+    # Approval by default asks for a read that is not sure.
+    assert effects["list_books"].confidence >= 0.8
+
+
+def test_reading_by_post_is_no_write_for_its_method_alone() -> None:
+    document = library()
+    document["paths"] = {
+        "/books/search": {"post": {"operationId": "searchBooks", "summary": "Search the books"}}
+    }
+    [tool] = load_value(document, file="api.json").capabilities
+
+    assert assess(tool, declared=declared_effect(tool)).effect == "read"
+
+
+def test_reference_to_another_document_is_not_followed() -> None:
+    document = library()
+    book = {"$ref": "https://evil.example/book.json#/Book"}
+    document["components"]["schemas"]["Book"] = book
+    document["paths"]["/books"]["get"]["parameters"].append({"$ref": "other.yaml#/page"})
+
+    tools = tools_of(document)
+
+    assert set(properties(tools["books_add"])) >= {"shelf"}
+    assert "evil.example" not in json.dumps(tools)
+
+
+def test_operation_with_wrong_grammar_is_reported_and_the_others_load() -> None:
+    document = library()
+    document["paths"]["/books"]["get"]["parameters"][0]["in"] = "nowhere"
+
+    api = read_api(document, file="api.json")
+
+    assert "list_books" not in [one.name for one in api.operations]
+    assert len(api.operations) == 4
+    [defect] = api.defects
+    assert defect.field == "GET /books"
+    assert "is not valid OpenAPI: parameters.1" in defect.reason
+
+
+def test_operation_of_another_server_is_left_out() -> None:
+    document = library()
+    document["paths"]["/books/{id}"]["servers"] = [{"url": "https://files.example"}]
+
+    api = read_api(document, file="api.json")
+
+    assert {one.reason for one in api.defects} == {"is answered by another server"}
+    assert "get_book" not in [one.name for one in api.operations]
+
+
+def test_sign_in_that_cannot_be_sent_leaves_its_operations_out() -> None:
+    document = library()
+    document["components"]["securitySchemes"]["key"] = {"type": "mutualTLS"}
+
+    api = read_api(document, file="api.json")
+
+    assert [one.name for one in api.operations] == ["opening_hours_get"]
+    assert {one.reason for one in api.defects} == {"needs a sign-in that Pegboard cannot send"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "secrets", "about"),
+    [
+        ({"type": "http", "scheme": "bearer"}, ("KEY_TOKEN",), ""),
+        ({"type": "http", "scheme": "Basic"}, ("KEY_USERNAME", "KEY_PASSWORD"), ""),
+        ({"type": "apiKey", "in": "query", "name": "api_key"}, ("KEY",), ""),
+        ({"type": "apiKey", "in": "cookie", "name": "session"}, ("KEY",), ""),
+        ({"type": "oauth2", "flows": {}}, ("KEY_TOKEN",), "does not carry out this sign-in"),
+        (
+            {"type": "openIdConnect", "openIdConnectUrl": "https://id.example"},
+            ("KEY_TOKEN",),
+            "obtain",
+        ),
+    ],
+)
+def test_security_schemes_become_secrets(
+    scheme: JSONObject, secrets: tuple[str, ...], about: str
+) -> None:
+    document = library()
+    document["components"]["securitySchemes"]["key"] = scheme
+
+    integration = read_api(document, file="api.json").integration
+
+    assert integration.required_secrets == secrets
+    assert about in integration.source_ref["variables"][0]["description"]
+
+
+@pytest.mark.parametrize("name", ["Host", "content-length", "X Key", "X-Key\r\nEvil", "Cookie"])
+def test_key_that_would_change_the_request_is_not_sent(name: str) -> None:
+    document = library()
+    document["components"]["securitySchemes"]["key"]["name"] = name
+
+    assert [one.name for one in read_api(document, file="a").operations] == ["opening_hours_get"]
+
+
+def test_document_without_sign_in_takes_a_token_if_there_is_one() -> None:
+    document = library(security=None)
+    del document["components"]["securitySchemes"]
+
+    integration = read_api(document, file="api.json").integration
+
+    assert integration.required_secrets == ()
+    assert [one["name"] for one in integration.source_ref["variables"]] == ["API_TOKEN"]
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"openapi": "4.0.0", "paths": {}}, "is no OpenAPI document of version 2.0, 3.0 or 3.1"),
+        ({"openapi": "3.0.0", "paths": []}, "has no paths"),
+        (library(servers=[]), "says no address of the API"),
+        (library(servers=[{"url": "ftp://library.example"}]), "says no address of the API"),
+        (library(paths={}), "has no operation to call"),
+        (library(paths={"/{a}": {"get": {}}}), "has a path parameter that it does not declare"),
+    ],
+)
+def test_document_without_use_is_refused_with_the_reason(document: JSONObject, reason: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        read_api(document, file="api.json")
+
+    assert reason in refused.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("openapi: 3.0.0\npaths: &p {}\nx: *p", "alias or anchor"),
+        ('{"openapi": "3.0.0", "paths": ' + "[" * 100 + "]" * 100 + "}", "nested more than 64"),
+        ("openapi: 3.0.0\nx: " + "y" * (16 * 1024 * 1024), "has more than 16,777,216 bytes"),
+        ("openapi: 3.0.0\npaths: !!python/object:os.system {}", "YAML tag"),
+    ],
+)
+def test_hostile_text_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        parse_document(text)
+
+    assert reason in refused.value.reason
+
+
+def test_schemas_that_grow_with_every_level_stay_small() -> None:
+    document = library()
+    schemas = document["components"]["schemas"]
+    for at in range(40):
+        inner = {"$ref": f"#/components/schemas/L{at + 1}"}
+        schemas[f"L{at}"] = {"type": "object", "properties": {f"p{one}": inner for one in range(6)}}
+    document["components"]["requestBodies"]["NewBook"]["content"]["application/json"] = {
+        "schema": {"$ref": "#/components/schemas/L0"}
+    }
+
+    tool = tools_of(document)["books_add"]
+
+    assert len(json.dumps(tool)) < 40_000
+
+
+@pytest.mark.parametrize("all_of", [True, False])
+def test_schema_of_all_its_own_parts_ends(all_of: bool) -> None:
+    document = library()
+    ring: JSONObject = {"$ref": "#/components/schemas/Ring"}
+    document["components"]["schemas"]["Ring"] = {"allOf": [ring, ring]} if all_of else ring
+    document["components"]["schemas"]["Book"] = ring
+
+    assert len(tools_of(document)) == 5
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation_id", "name"),
+    [
+        ("get", "/pets", "", "list_pets"),
+        ("get", "/pets/{id}", "", "get_pet"),
+        ("post", "/v1/pets/{id}/toys", "", "create_pet_toy"),
+        ("delete", "/api/pets/{id}", "", "delete_pet"),
+        ("get", "/items/{item_id}", "read_item_items__item_id__get", "read_item"),
+        ("get", "/x", "listCoreV1NamespacedPod", "list_core_v1_namespaced_pod"),
+        ("get", "/x", "issues/list-for-repo", "issues_list_for_repo"),
+        ("get", "/status", "", "get_status"),
+        ("get", "/", "", "get"),
+    ],
+)
+def test_names(method: str, path: str, operation_id: str, name: str) -> None:
+    assert action_for(method, path, operation_id) == name
+
+
+def test_operations_of_one_name_get_different_ones() -> None:
+    document = library()
+    document["paths"]["/books"]["get"]["operationId"] = "books"
+    document["paths"]["/books"]["post"]["operationId"] = "books"
+
+    assert list(tools_of(document))[:2] == ["books", "books_post"]
+
+
+def api() -> ReadApi:
+    return read_api(library(), file="api.json")
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (ApiChoice(), "list_books books_add get_book remove_book opening_hours_get"),
+        (ApiChoice(tags=("writing",)), "books_add remove_book"),
+        (ApiChoice(words="BOOK get"), "get_book"),
+        (ApiChoice(tags=("books",), limit=1), "list_books"),
+        (ApiChoice(names=("get_book",)), "get_book"),
+        (ApiChoice(tags=("none",)), ""),
+    ],
+)
+def test_operations_are_chosen_by_tag_words_name_and_limit(choice: ApiChoice, names: str) -> None:
+    assert [one.name for one in choose(api().operations, choice)] == names.split()
+    assert ApiChoice.from_json(choice.as_json()) == choice
+
+
+def test_tags_are_counted() -> None:
+    assert count_tags(api().operations) == [("books", 2), ("writing", 2)]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "#/x", "query"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["$ref", "type", "properties", "items", "allOf", "oneOf", "in", "name", "schema",
+             "enum", "content", "required", "get", "post", "parameters", "requestBody",
+             "responses", "/a"]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=15,
+)  # fmt: skip
+
+
+@given(VALUES, VALUES, VALUES)
+def test_no_document_breaks_the_reader(paths: Any, schemas: Any, security: Any) -> None:
+    document = library(paths={"/a": paths, "/b": {"post": paths}}, security=security)
+    document["components"]["schemas"] = schemas
+
+    try:
+        tools = tools_of(document)
+    except RefusedError:
+        return
+    for tool in tools.values():
+        jsonschema_rs.validator_for(tool["inputSchema"])
