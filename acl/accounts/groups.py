@@ -43,7 +43,7 @@ class GroupDeletion:
 
 
 @transaction.atomic
-def create_group(*, by: User, name: str, is_open: bool = False) -> Group:
+def create_group(*, by: User | None, name: str, is_open: bool = False) -> Group:
     """Create a group without members. Unless it is open, they may use nothing yet."""
     group = Group.objects.create(name=_checked(name))
     ensure_root(group)
@@ -53,7 +53,7 @@ def create_group(*, by: User, name: str, is_open: bool = False) -> Group:
 
 
 @transaction.atomic
-def rename_group(*, by: User, group: Group, name: str) -> Group:
+def rename_group(*, by: User | None, group: Group, name: str) -> Group:
     """Rename a group. Requests and sign-in providers that use the old name no longer find it."""
     locked = Group.objects.select_for_update(no_key=True).get(pk=group.pk)
     before, locked.name = locked.name, _checked(name, of=locked)
@@ -65,7 +65,7 @@ def rename_group(*, by: User, group: Group, name: str) -> Group:
 
 
 @transaction.atomic
-def delete_group(*, by: User, group: Group) -> None:
+def delete_group(*, by: User | None, group: Group) -> None:
     """Delete a group with everything that is only in it, and revoke the keys of this group alone.
 
     Members stay, and so do their other groups.

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
+from django.core.validators import slug_re
 from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -26,14 +27,19 @@ class SpaceRefused(Exception):
 
 
 @transaction.atomic
-def create_space(*, by: User | None, group: Group, parent: Space | None, name: str) -> Space:
-    """Create a space below `parent`, whose rules it inherits, or below the root."""
+def create_space(
+    *, by: User | None, group: Group, parent: Space | None, name: str, slug: str = ""
+) -> Space:
+    """Create a space below `parent`, whose rules it inherits, or below the root.
+
+    Without a slug, it gets one from its name.
+    """
     _lock(group)
     parent = _place(group, parent or ensure_root(group))
     _check_depth(parent, below=1)
     name = _checked(name)
     space = Space.objects.create(
-        group=group, parent=parent, name=name, slug=_free_slug(group, name)
+        group=group, parent=parent, name=name, slug=_chosen(group, slug) or _free_slug(group, name)
     )
     record(by=by, action="space.created", target=str(space), details={"parent": parent.slug})
     return space
@@ -164,6 +170,15 @@ def _checked(name: str) -> str:
     except ValidationError as problem:
         raise SpaceRefused(problem.message) from problem
     return name
+
+
+def _chosen(group: Group, slug: str) -> str:
+    """Check a slug that was chosen, if one was."""
+    if len(slug) > LONGEST_SLUG or (slug and not slug_re.fullmatch(slug)):
+        raise SpaceRefused(_("Enter a slug of letters, digits, hyphens and underscores."))
+    if slug and Space.objects.filter(group=group, slug=slug).exists():
+        raise SpaceRefused(_("There is already a space with this slug."))
+    return slug
 
 
 def _free_slug(group: Group, name: str) -> str:

@@ -18,7 +18,7 @@ from catalog.trust.gate import marked_as_reviewed
 
 
 @transaction.atomic
-def correct_capability(*, by: User, capability: Capability, changed: Iterable[str]) -> None:
+def correct_capability(*, by: User | None, capability: Capability, changed: Iterable[str]) -> None:
     """Store the changed fields. A category chosen by an admin is no longer inferred."""
     changed = set(changed)
     # The form shows the findings, so its confirmation approves them.

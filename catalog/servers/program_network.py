@@ -43,7 +43,9 @@ def program_network(integration: Integration) -> ProgramNetwork:
 
 
 @transaction.atomic
-def set_network(*, by: User, integration: Integration, whole: bool, hosts: Iterable[str]) -> bool:
+def set_network(
+    *, by: User | None, integration: Integration, whole: bool, hosts: Iterable[str]
+) -> bool:
     """Set what the program may reach; return False if nothing changes.
 
     A running program is replaced before its next call. Raises NotAHostError.

@@ -2,6 +2,7 @@
 
 __all__ = [
     "flow_guard",
+    "flow_rules",
     "reading_cipher",
     "tool_facts",
     "turn_memory",

@@ -64,7 +64,7 @@ class Update:
 
 
 @transaction.atomic
-def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
+def set_enabled(*, by: User | None, integration: Integration, enabled: bool) -> bool:
     """Enable or disable an integration. Return False if nothing changes.
 
     An integration that was never ready can only be enabled by its installation.
@@ -83,7 +83,7 @@ def set_enabled(*, by: User, integration: Integration, enabled: bool) -> bool:
 
 
 @transaction.atomic
-def uninstall(*, by: User, integration: Integration) -> None:
+def uninstall(*, by: User | None, integration: Integration) -> None:
     """Delete an integration with its tools, vectors, grants, rules, secrets and history.
 
     It disappears from every answer at once. Processes and folders are cleaned up afterwards.

@@ -68,7 +68,7 @@ def forget_secret(
 
 
 @transaction.atomic
-def set_own_secrets(*, by: User, integration: Integration, allowed: bool) -> bool:
+def set_own_secrets(*, by: User | None, integration: Integration, allowed: bool) -> bool:
     """Allow or forbid personal secrets; stored ones are kept but unused while forbidden."""
     rows = Integration.objects.filter(pk=integration.pk).exclude(own_secrets=allowed)
     changed = bool(rows.update(own_secrets=allowed))

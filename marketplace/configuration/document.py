@@ -1,0 +1,200 @@
+"""The configuration file, as models. A field that is left out leaves what is stored as it is.
+
+Everything is named as people name it: groups and people by name, spaces and integrations by slug,
+tools by full name. Secrets appear by name only.
+"""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+
+from catalog.formats.names import RESERVED, SLUG
+
+FORMAT = 1
+MOST = 20_000
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def _plain(text: str) -> str:
+    if _CONTROL.search(text):
+        raise ValueError("has control characters")
+    return text
+
+
+def _free_slug(slug: str) -> str:
+    if not SLUG.fullmatch(slug) or "__" in slug:
+        raise ValueError("is not a slug: lower-case letters, digits, - and single _")
+    if slug.replace("-", "_") in RESERVED:
+        raise ValueError("is a name of Pegboard's own")
+    return slug
+
+
+_PLAIN = AfterValidator(_plain)
+Name = Annotated[str, Field(min_length=1, max_length=150), _PLAIN]
+Tool = Annotated[str, Field(min_length=1, max_length=64), _PLAIN]
+Reference = Annotated[str, Field(min_length=1, max_length=48), _PLAIN]  # of an integration
+Title = Annotated[str, Field(min_length=1, max_length=200), _PLAIN]
+Line = Annotated[str, Field(max_length=500), _PLAIN]
+ShortLine = Annotated[str, Field(max_length=200), _PLAIN]
+Header = Annotated[str, Field(max_length=2_000), _PLAIN]
+SecretName = Annotated[str, Field(min_length=1, max_length=120), _PLAIN]
+Host = Annotated[str, Field(min_length=1, max_length=260), _PLAIN]
+Tag = Annotated[str, Field(max_length=80), _PLAIN]
+Slug = Annotated[str, AfterValidator(_free_slug)]
+# A space's slug is Django's.
+SpaceSlug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]{1,60}$")]
+Effect = Literal["deny", "propose", "allow"]
+
+
+class Part(BaseModel):
+    """A part of the file. Unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SpaceEntry(Part):
+    """A space; without `parent`, the group's root."""
+
+    slug: SpaceSlug
+    name: Annotated[str, Field(min_length=1, max_length=120), _PLAIN] | None = None
+    parent: SpaceSlug | None = None
+
+
+class TargetedRule(Part):
+    """A rule in a space, about an integration or a tool."""
+
+    space: SpaceSlug
+    effect: Effect
+    integration: Reference | None = None
+    tool: Tool | None = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> Self:
+        if (self.integration is None) == (self.tool is None):
+            raise ValueError("needs either integration or tool")
+        return self
+
+
+class RuleEntry(TargetedRule):
+    """A rule for everyone, or for the members of a group."""
+
+    group: Name | None = None
+
+
+class GroupEntry(Part):
+    """A group with its default, its spaces, its rules, and what it was granted."""
+
+    name: Name
+    default: Literal["open", "allow-listed"] | None = None
+    spaces: list[SpaceEntry] | None = Field(default=None, max_length=MOST)
+    integrations: list[Reference] | None = Field(default=None, max_length=MOST)
+    tools: list[Tool] | None = Field(default=None, max_length=MOST)
+    rules: list[RuleEntry] | None = Field(default=None, max_length=MOST)
+
+
+class PersonalRuleEntry(TargetedRule):
+    """A rule for one person in a space of a group."""
+
+    group: Name
+
+
+class PersonEntry(Part):
+    """Grants of a person, and the rules for them. It creates nobody."""
+
+    user: Name
+    integrations: list[Reference] | None = Field(default=None, max_length=MOST)
+    tools: list[Tool] | None = Field(default=None, max_length=MOST)
+    rules: list[PersonalRuleEntry] | None = Field(default=None, max_length=MOST)
+
+
+class IntegrationEntry(Part):
+    """An integration: what it is, where it is reached, and its settings. No secret is in it."""
+
+    slug: Slug
+    kind: Literal["mcp", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"]
+    title: Title
+    description: Annotated[str, Field(max_length=20_000), _PLAIN] = ""
+    publisher: ShortLine = ""
+    version: Tag = ""
+    licence: Tag = ""
+    homepage: Line = ""
+    listing: ShortLine = ""
+    transport: Literal["", "stdio", "http", "sse"] = ""
+    endpoint: Line = ""
+    command: list[Line] = Field(default=[], max_length=200)
+    headers: dict[Title, Header] = Field(default={}, max_length=50)
+    required_secrets: list[SecretName] = Field(default=[], max_length=100)
+    enabled: bool | None = None
+    restricted: bool | None = None
+    own_secrets: bool | None = None
+    network: Literal["listed", "all"] | None = None
+    allowed_hosts: list[Host] | None = Field(default=None, max_length=500)
+
+    @model_validator(mode="after")
+    def _reached_one_way(self) -> Self:
+        if self.command and self.transport != "stdio":
+            raise ValueError("a command needs transport: stdio")
+        if self.endpoint and self.transport not in ("http", "sse"):
+            raise ValueError("an endpoint needs transport: http or sse")
+        return self
+
+
+class ToolEntry(Part):
+    """An admin's settings of a tool. `effect` and `effect_flags` overrule its source."""
+
+    name: Tool
+    access: Literal["execute", "propose", "blocked"] | None = None
+    core: bool | None = None
+    pinned: bool | None = None
+    effect: Literal["read", "write", "delete"] | None = None
+    effect_flags: (
+        list[Literal["reaches_outside", "returns_foreign_text", "reads_private_data"]] | None
+    ) = None
+
+
+class SpaceReference(Part):
+    """A space of a group."""
+
+    group: Name
+    slug: SpaceSlug
+
+
+class FlowRuleEntry(Part):
+    """The mode of the guard on flows for a tool, a group or a space, or for two of them."""
+
+    mode: Literal["off", "advise", "ask", "refuse"]
+    tool: Tool | None = None
+    group: Name | None = None
+    space: SpaceReference | None = None
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Self:
+        if self.tool is None and self.group is None and self.space is None:
+            raise ValueError("needs a tool, a group or a space")
+        return self
+
+
+class TrustedValueEntry(Part):
+    """A trusted value, which any text may choose."""
+
+    value: Annotated[str, Field(min_length=1, max_length=300), _PLAIN]
+    note: ShortLine = ""
+
+
+class Document(Part):
+    """The whole file. A section that is left out is neither changed nor pruned."""
+
+    pegboard: Literal[1]
+    groups: list[GroupEntry] | None = Field(default=None, max_length=MOST)
+    people: list[PersonEntry] | None = Field(default=None, max_length=MOST)
+    integrations: list[IntegrationEntry] | None = Field(default=None, max_length=MOST)
+    tools: list[ToolEntry] | None = Field(default=None, max_length=MOST)
+    flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
+    trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)

@@ -1,0 +1,226 @@
+"""Export of the configuration: rows to plain values, in a stable order, a few statements each.
+
+Nothing here opens a secret: integrations name the secrets that they need. Addresses and commands
+that look as if they held one are redacted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db.models import F, Model
+
+from acl.models import GroupPolicy, Space
+from catalog.effects.assessment import corrected_columns
+from catalog.formats.secret_redaction import (
+    REDACTED,
+    redact_arguments,
+    redact_text,
+    strip_placeholders,
+)
+from catalog.models import (
+    Capability,
+    CapabilityGroupPermission,
+    CapabilityUserPermission,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+    Rule,
+)
+from catalog.models.integration import ReviewState
+from discovery.models import FlowRule, TrustedValue
+
+Values = dict[str, Any]
+
+
+def export_document(*, people: bool = True) -> Values:
+    """Return the configuration as plain values, the sections in the order of the file.
+
+    Without `people`, what single people were granted is left out, and so are the rules for them.
+    """
+    document: Values = {"groups": _groups()}
+    if people:
+        document["people"] = _people()
+    return document | {
+        "integrations": [integration_entry(row) for row in exported_integrations()],
+        "tools": _tools(),
+        "flow_rules": _flow_rules(),
+        "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
+    }
+
+
+def exported_integrations() -> Iterable[Integration]:
+    """Return integrations by slug. Those that are being installed for the first time are no part
+    of the configuration yet."""
+    return Integration.objects.exclude(state=ReviewState.PENDING).order_by("slug")
+
+
+def integration_entry(row: Integration) -> Values:
+    """Return an integration as the file has it."""
+    entry: Values = {"slug": row.slug, "kind": row.kind, "title": row.title}
+    texts = ("description", "publisher", "version", "licence", "homepage", "listing")
+    # Empty ones, too: a field that is left out would stay as it is elsewhere.
+    entry |= {name: getattr(row, name) for name in texts}
+    if row.endpoint:
+        entry["endpoint"] = redact_text(row.endpoint)
+    if row.command:
+        entry["command"] = list(redact_arguments(row.command)[0])
+    entry |= {"enabled": row.enabled, "restricted": row.restricted}
+    if row.transport:
+        entry |= {
+            "transport": row.transport,
+            "headers": headers_of(row),
+            "required_secrets": list(row.required_secrets),
+            "own_secrets": row.own_secrets,
+        }
+    if row.transport == "stdio":
+        entry |= {"network": row.network, "allowed_hosts": sorted(row.allowed_hosts)}
+    return entry
+
+
+def headers_of(row: Integration) -> dict[str, str]:
+    """Return the headers that requests to the server carry, secrets as placeholders."""
+    headers = row.source_ref.get("headers") or {}
+    return {str(name): redact_header(str(name), str(headers[name])) for name in sorted(headers)}
+
+
+def redact_header(name: str, value: str) -> str:
+    """Return the value, redacted if anything in it besides placeholders looks like a secret."""
+    lines = (f"{name}: {value}", f"{name}: {strip_placeholders(value)}")
+    return value if any(redact_text(line) == line for line in lines) else REDACTED
+
+
+def _groups() -> list[Values]:
+    policies = dict(GroupPolicy.objects.values_list("group", "open_default"))
+    spaces = _spaces()
+    integrations = _granted(IntegrationGroupPermission, "group", "slug")
+    tools = _granted(CapabilityGroupPermission, "group", "full_name")
+    rules = _rules()
+    return [
+        {
+            "name": group.name,
+            "default": "open" if policies.get(group.pk) else "allow-listed",
+            "spaces": spaces[group.pk],
+            "integrations": integrations[group.pk],
+            "tools": tools[group.pk],
+            "rules": rules[group.pk],
+        }
+        for group in Group.objects.order_by("name", "pk")
+    ]
+
+
+def _spaces() -> dict[int, list[Values]]:
+    found: dict[int, list[Values]] = defaultdict(list)
+    rows = Space.objects.select_related("parent").order_by(F("parent").asc(nulls_first=True))
+    ordered = sorted(rows, key=lambda one: (one.parent_id is not None, one.slug))
+    for space in ordered:
+        entry: Values = {"slug": space.slug, "name": space.name}
+        if space.parent is not None:
+            entry["parent"] = space.parent.slug
+        found[space.group_id].append(entry)
+    return found
+
+
+def _people() -> list[Values]:
+    integrations = _granted(IntegrationUserPermission, "user", "slug")
+    tools = _granted(CapabilityUserPermission, "user", "full_name")
+    rules: dict[int, list[Values]] = defaultdict(list)
+    for rule in _stored_rules().exclude(user=None):
+        entry = {"group": rule.space.group.name, **_rule_entry(rule)}
+        rules[rule.user_id].append(entry)
+    concerned = {*integrations, *tools, *rules}
+    return [
+        {
+            "user": person.username,
+            "integrations": integrations[person.pk],
+            "tools": tools[person.pk],
+            "rules": _distinct(rules[person.pk]),
+        }
+        for person in User.objects.filter(pk__in=concerned).order_by("username", "pk")
+    ]
+
+
+def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]]:
+    """Return granted names by the id of the user or the group."""
+    found: dict[int, list[str]] = defaultdict(list)
+    rows = table._default_manager.values_list(f"{subject}_id", f"content_object__{name}")
+    for pk, granted in sorted(set(rows)):
+        found[pk].append(granted)
+    return found
+
+
+def _rules() -> dict[int, list[Values]]:
+    """Return the rules that are for no single person, by group."""
+    found: dict[int, list[Values]] = defaultdict(list)
+    for rule in _stored_rules().filter(user=None):
+        entry = _rule_entry(rule)
+        if rule.group is not None:
+            entry["group"] = rule.group.name
+        found[rule.space.group_id].append(entry)
+    return defaultdict(list, {pk: _distinct(some) for pk, some in found.items()})
+
+
+def _stored_rules() -> Any:
+    related = ("space__group", "integration", "capability", "user", "group")
+    return Rule.objects.select_related(*related)
+
+
+def _rule_entry(rule: Rule) -> Values:
+    entry: Values = {"space": rule.space.slug, "effect": Rule.Effect(rule.effect).name.lower()}
+    if rule.capability is not None:
+        return entry | {"tool": rule.capability.full_name}
+    return entry | {"integration": str(rule.integration)}
+
+
+def _distinct(entries: list[Values]) -> list[Values]:
+    """Sort the entries. Two rows that say the same are one entry."""
+    by_key = {tuple(sorted(one.items())): one for one in entries}
+    return [by_key[key] for key in sorted(by_key)]
+
+
+def _tools() -> list[Values]:
+    """Return the tools whose settings are not the usual ones."""
+    rows = Capability.objects.exclude(
+        ai_access=Capability.AIAccess.EXECUTE, core=False, pinned=False, effect_evidence={}
+    )
+    entries = (tool_entry(row) for row in rows.order_by("full_name").defer("input_schema"))
+    return [one for one in entries if len(one) > 1]
+
+
+def tool_entry(row: Capability) -> Values:
+    """Return an admin's settings of a tool as the file has them."""
+    entry: Values = {"name": row.full_name}
+    if row.ai_access != Capability.AIAccess.EXECUTE:
+        entry["access"] = row.ai_access
+    entry |= {name: True for name in ("core", "pinned") if getattr(row, name)}
+    corrected = corrected_columns(row.effect_evidence)
+    if "side_effect" in corrected:
+        entry["effect"] = row.side_effect
+    if "effect_flags" in corrected:
+        entry["effect_flags"] = sorted(row.effect_flags)
+    return entry
+
+
+def _flow_rules() -> list[Values]:
+    rows = FlowRule.objects.select_related("capability", "space__group", "group")
+    entries = [_flow_rule_entry(row) for row in rows]
+    return sorted(entries, key=flow_rule_key)
+
+
+def _flow_rule_entry(row: FlowRule) -> Values:
+    entry: Values = {"mode": row.mode}
+    if row.capability is not None:
+        entry["tool"] = row.capability.full_name
+    if row.group is not None:
+        entry["group"] = row.group.name
+    if row.space is not None:
+        entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
+    return entry
+
+
+def flow_rule_key(entry: Values) -> tuple[str, ...]:
+    """Return the place of a flow rule, by which it is the same one."""
+    space = entry.get("space") or {}
+    names = (entry.get("tool"), entry.get("group"), space.get("group"), space.get("slug"))
+    return tuple(name or "" for name in names)
