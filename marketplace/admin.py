@@ -12,6 +12,8 @@ from marketplace.models import (
     ListingVector,
     ListingVersion,
     ListingWords,
+    NotificationChannel,
+    NotificationDelivery,
     Source,
 )
 
@@ -83,3 +85,18 @@ class ListingWordsAdmin(ReadOnlyAdmin):
 class AuditAnchorAdmin(ReadOnlyAdmin):
     list_display = ("number", "noted_at", "failure")
     search_fields = ("failure",)
+
+
+@admin.register(NotificationChannel)
+class NotificationChannelAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "host", "owner", "group", "paused", "created_at")
+    list_filter = ("kind", "paused")
+    list_select_related = ("owner", "group")
+    exclude = ("sealed_address", "sealed_secret")
+
+
+@admin.register(NotificationDelivery)
+class NotificationDeliveryAdmin(ReadOnlyAdmin):
+    list_display = ("event", "channel", "state", "attempts", "status", "created_at")
+    list_filter = ("state", "topic")
+    list_select_related = ("channel__owner", "channel__group")

@@ -17,8 +17,10 @@ class MarketplaceConfig(AppConfig):
         from django.utils.translation import gettext_lazy as _
 
         from acl.pages.extensions import Place, extensions
+        from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.select.helping_offers import register_help
         from marketplace.listings.listing_help import offer_listings
+        from marketplace.models import NotificationChannel
         from marketplace.operate.roles import role_powers  # noqa: F401 - it registers them; models are there by now
 
         extensions.add_places(
@@ -27,6 +29,8 @@ class MarketplaceConfig(AppConfig):
             Place("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
         )
         register_help(offer_listings)
+        register_sealed(NotificationChannel, "sealed_address", "address_purpose")
+        register_sealed(NotificationChannel, "sealed_secret", "secret_purpose")
         # Before the first request's middleware is made.
         if telemetry.is_wanted(os.environ):
             telemetry.start()

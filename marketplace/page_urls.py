@@ -54,5 +54,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{_SOURCE}refresh/", source_pages.refresh, name="source-refresh"),
     path(f"{_SOURCE}remove/", source_pages.remove, name="source-remove"),
     path("", include("marketplace.integrations.pages.integration_urls")),
+    path("", include("marketplace.notifications.pages.notification_urls")),
     path("", include("marketplace.today.pages.today_urls")),
 ]

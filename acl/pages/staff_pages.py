@@ -30,6 +30,7 @@ TABS = (
     Tab("groups", "access-groups", _("Groups")),
     Tab("explain", "access-explain", _("Explain")),
     Tab("requests", "access-requests", _("Requests")),
+    Tab("notifications", "access-notifications", _("Notifications")),
 )
 
 

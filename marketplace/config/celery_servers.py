@@ -12,6 +12,7 @@ PACKAGES = [
     "catalog.servers.oauth",
     "discovery.calls",
     "marketplace.installs",
+    "marketplace.notifications",
     "marketplace.sources",
     "marketplace.operate.audit_anchor",
 ]

@@ -4,6 +4,7 @@ from marketplace.models.audit_anchor import AuditAnchor
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
 from marketplace.models.listing_vector import ListingVector, ListingWords
+from marketplace.models.notification import NotificationChannel, NotificationDelivery
 from marketplace.models.source import Source
 
 __all__ = [
@@ -15,5 +16,7 @@ __all__ = [
     "ListingVector",
     "ListingVersion",
     "ListingWords",
+    "NotificationChannel",
+    "NotificationDelivery",
     "Source",
 ]

@@ -49,7 +49,7 @@ from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.models import Call
-from marketplace.models import Installation, Listing, Source
+from marketplace.models import Installation, Listing, NotificationDelivery, Source
 from marketplace.sources.catalog_import import import_loaded
 from marketplace.sources.kinds.source_kinds import READERS
 from tests.authority.doors import Doors, recorded
@@ -120,6 +120,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.tidy": (None, NOTHING),
     "servers.refresh_source": (Source, SOURCES),
     "servers.sweep_sources": (None, SOURCES),
+    # Addresses that people gave for themselves, and admins for groups; here there is mail only.
+    "servers.notify": (None, NOTHING),
+    "servers.deliver_notification": (NotificationDelivery, NOTHING),
     # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
     # The operator configures remote embeddings; here the model is local.

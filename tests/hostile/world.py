@@ -38,7 +38,7 @@ from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
 from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
 from marketplace.listings.search_index import describe_missing
-from marketplace.models import Installation, Source
+from marketplace.models import Installation, NotificationChannel, Source
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -195,6 +195,8 @@ def _fill_the_other_tables(world: World) -> None:
         "proposal_pk": _proposed(alice, mulberry, "mulberry"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
+        "channel_pk": _channel(owner=alice),
+        "group_channel_pk": _channel(group=mulberry),
     }
     world.foreign = _things_of_finance(world)
 
@@ -300,7 +302,17 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "proposal_pk": _proposed(charlie, finance, "finance"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
+        "channel_pk": _channel(owner=charlie),
+        "group_channel_pk": _channel(group=finance),
     }
+
+
+def _channel(**whose: Any) -> int:
+    """Create a notification channel of a person, or of a group."""
+    mail = "" if "owner" in whose else f"{whose['group']}@example.com"
+    return NotificationChannel.objects.create(
+        kind="mail", topics=["answers"], origin="http://testserver/", mail_to=mail, **whose
+    ).pk
 
 
 # Ids without rows, to compare "someone else's" with "nobody's".
@@ -315,6 +327,7 @@ UNKNOWN: dict[str, Any] = {
     "turn_pk": "00000000-0000-4000-8000-000000000000",
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
+    "channel_pk": 987_654_321, "group_channel_pk": 987_654_321,
     "proposal_pk": 987_654_321,
     "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",
 }  # fmt: skip

@@ -31,7 +31,12 @@ from catalog.servers.connections.health_history import record_health
 from discovery.models import Call
 from marketplace.listings.listing_store import store_listings
 from marketplace.listings.search_index import describe_missing
-from marketplace.models import Installation, InstallationEvent
+from marketplace.models import (
+    Installation,
+    InstallationEvent,
+    NotificationChannel,
+    NotificationDelivery,
+)
 from marketplace.sources.kinds.starter_source import starter_listings
 from tests.factories import (
     CapabilityFactory,
@@ -105,7 +110,32 @@ def build() -> World:
     _reviews(world)
     _made_at_runtime(world)
     _assistants(world)
+    _notifications(world)
     return world
+
+
+def _notifications(world: World) -> None:
+    """Create channels of alice and of a group, and a log with every state."""
+    common: dict[str, Any] = {"sealed_address": b"sealed", "origin": "http://localhost/"}
+    mine = NotificationChannel.objects.create(
+        owner=world.alice, kind="webhook", host="hooks.example.com", topics=["answers"], **common
+    )
+    kept = NotificationChannel.objects.create(
+        group=world.support, kind="slack", host="hooks.slack.com", with_arguments=True,
+        topics=["approvals", "failures", "alerts"], **common,
+    )  # fmt: skip
+    NotificationChannel.objects.create(
+        kind="teams", host=f"{LONG[:60]}.example.com", topics=["reviews"], paused=True, **common
+    )
+    for channel in (mine, kept):
+        for number, state in enumerate(NotificationDelivery.State):
+            NotificationDelivery.objects.create(
+                channel=channel, event=f"alert:{number}", topic="alerts", state=state, attempts=2,
+                content={"title": f"The outcomes in {LONG} are below the threshold"},
+                message="The address answered with status 503." if number else "",
+                ended_at=timezone.now() if number else None,
+            )  # fmt: skip
+    world.things |= {"channel_pk": mine.pk, "group_channel_pk": kept.pk}
 
 
 def _assistants(world: World) -> None:

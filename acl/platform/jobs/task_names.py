@@ -29,6 +29,9 @@ CLEAN_UP_INSTALLATIONS: Final = TaskName("servers.tidy")
 REFRESH_SOURCE: Final = TaskName("servers.refresh_source")
 SWEEP_SOURCES: Final = TaskName("servers.sweep_sources")
 
+NOTIFY: Final = TaskName("servers.notify")
+DELIVER_NOTIFICATION: Final = TaskName("servers.deliver_notification")
+
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 
 EMBED_CAPABILITIES: Final = TaskName("catalog.embed_capabilities")

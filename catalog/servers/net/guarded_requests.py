@@ -1,5 +1,6 @@
 """Fetching of single documents: a registry's page, an archive, a README. Workers only."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,23 @@ def send_json(
     transport: GuardedTransport | None = None,
 ) -> int:
     """POST `body` and return the status; redirects are not followed."""
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = {"content-type": "application/json"}
+    return send_bytes(
+        url, content, headers=headers, seconds=seconds, allowed=allowed, transport=transport
+    )
+
+
+def send_bytes(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    seconds: float = 10.0,
+    allowed: AllowedHosts | None = None,
+    transport: GuardedTransport | None = None,
+) -> int:
+    """POST exactly these bytes and return the status; redirects are not followed."""
     allowed = AllowedHosts.from_settings() if allowed is None else allowed
     transport = transport or GuardedTransport(allowed, most_bytes=_MOST_BYTES)
 
@@ -134,8 +152,8 @@ def send_json(
             ) as client:
                 answer = await client.post(
                     check_address(url, allowed),
-                    json=body,
-                    headers={"user-agent": "Pegboard"},
+                    content=body,
+                    headers={"user-agent": _AGENT, **headers},
                     follow_redirects=False,
                 )
                 return answer.status_code

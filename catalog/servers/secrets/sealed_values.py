@@ -24,11 +24,17 @@ from catalog.servers.secrets.envelope import (
 from catalog.servers.secrets.refusals import Refusal, SealedValue, refused
 
 # Columns of long-lived sealed bytes, each with the attribute that holds its purpose.
-_SEALED: tuple[tuple[type[Model], str, str], ...] = (
+_SEALED: list[tuple[type[Model], str, str]] = [
     (Secret, "sealed", "purpose"),
     (OAuthRevocation, "sealed_token", "token_purpose"),
     (OAuthRevocation, "sealed_client", "client_purpose"),
-)
+]
+
+
+def register_sealed(model: type[Model], field: str, purpose: str) -> None:
+    """Add a column of sealed bytes of an app above, so that a rotation of keys includes it."""
+    if (model, field, purpose) not in _SEALED:
+        _SEALED.append((model, field, purpose))
 
 
 def seal(value: str, *, purpose: str) -> bytes:

@@ -13,9 +13,10 @@ from django.utils import timezone
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.secret import TOKEN
 from discovery.models import Call
-from marketplace.models import Installation
+from marketplace.models import Installation, NotificationDelivery
 
 _SECRET = re.compile(r"(?P<integration>\d{1,18})/(?P<user>\d{1,18}|all)/(?P<name>.{1,120})", re.S)
+_CHANNEL = re.compile(r"channel/(?P<id>\d{1,18})/(?:address|secret)")
 _SIGN_IN = re.compile(r"sign-in/(?P<id>[0-9a-f-]{36})")
 # Tokens are renewed five minutes before they expire; clocks may differ a little.
 _RENEWED_WITHIN = timedelta(minutes=10)
@@ -26,6 +27,8 @@ def may_open(purpose: str) -> bool:
     if match := _SIGN_IN.fullmatch(purpose):
         rows = OAuthSignIn.objects.filter(public_id=match["id"])
         return rows.filter(state=OAuthSignIn.State.FINISHING).exists()
+    if match := _CHANNEL.fullmatch(purpose):
+        return _is_told(int(match["id"]))
     if match := _SECRET.fullmatch(purpose):
         integration, user = int(match["integration"]), match["user"]
         if user == "all":
@@ -40,6 +43,13 @@ def may_open(purpose: str) -> bool:
 def connection_of(purpose: str) -> str:
     """Return whose connection a value belongs to: integration and person."""
     return purpose.rpartition("/")[0] if _SECRET.fullmatch(purpose) else purpose
+
+
+def _is_told(channel: int) -> bool:
+    """Return True if something is to be delivered through the notification channel."""
+    pending = NotificationDelivery.State.PENDING
+    rows = NotificationDelivery.objects.filter(channel=channel, state=pending)
+    return rows.filter(channel__paused=False, attempts__gt=0).exists()
 
 
 def _is_connected(integration: int) -> bool:

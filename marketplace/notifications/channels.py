@@ -1,0 +1,160 @@
+"""Channels as people keep them: each addition, change and removal has an audit entry."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from acl.audit.recorder import record
+from acl.platform.jobs.task_names import NOTIFY
+from acl.platform.jobs.task_queue import send_on_commit
+from acl.platform.mail import delivers_mail
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.servers.secrets.sealed_values import seal
+from marketplace.models import NotificationChannel, NotificationDelivery
+from marketplace.notifications.standard_webhook import new_secret
+
+Kind, Topic = NotificationChannel.Kind, NotificationChannel.Topic
+MOST_OF_PERSON, MOST_OF_ADMINS = 10, 100
+
+
+class ChannelRefused(Exception):
+    """The channel cannot be added. `field` names what is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class NewChannel:
+    """A wish for a channel. `owner` makes it a person's own; `group` limits one of admins."""
+
+    kind: str
+    topics: Sequence[str]
+    origin: str
+    owner: User | None = None
+    group: Group | None = None
+    address: str = ""
+    mail_to: str = ""
+    with_arguments: bool = False
+
+
+def own_channels(person: User) -> "QuerySet[NotificationChannel]":
+    """Return the person's own channels, with the number of failed deliveries."""
+    return _listed(NotificationChannel.objects.filter(owner=person))
+
+
+def admin_channels() -> "QuerySet[NotificationChannel]":
+    """Return the channels that admins keep for groups and everyone."""
+    return _listed(NotificationChannel.objects.filter(owner=None))
+
+
+def _listed(rows: "QuerySet[NotificationChannel]") -> "QuerySet[NotificationChannel]":
+    failed = Q(deliveries__state=NotificationDelivery.State.FAILED)
+    counted = rows.annotate(failed=Count("deliveries", filter=failed))
+    return counted.select_related("group", "owner").order_by("pk")
+
+
+@transaction.atomic
+def add_channel(*, by: User, wanted: NewChannel) -> tuple[NotificationChannel, str]:
+    """Store a channel; return it, and a webhook's signing secret, which is shown once."""
+    _check(wanted)
+    secret = new_secret() if wanted.kind == Kind.WEBHOOK else ""
+    host = urlsplit(wanted.address).hostname or "" if wanted.kind != Kind.MAIL else ""
+    row = NotificationChannel(
+        owner=wanted.owner,
+        group=wanted.group,
+        kind=wanted.kind,
+        topics=list(wanted.topics),
+        mail_to=wanted.mail_to if wanted.kind == Kind.MAIL and wanted.owner is None else "",
+        host=host[:253],
+        origin=wanted.origin,
+        with_arguments=wanted.with_arguments and wanted.owner is None,
+        # The purpose has the row's key in it, so the row comes first.
+        sealed_address=b"" if wanted.kind == Kind.MAIL else b"pending",
+    )
+    row.save()
+    if wanted.kind != Kind.MAIL:
+        try:
+            row.sealed_address = seal(wanted.address, purpose=row.address_purpose)
+            row.sealed_secret = seal(secret, purpose=row.secret_purpose) if secret else b""
+        except SecretUnavailableError as problem:
+            raise ChannelRefused("address", str(problem)) from None
+        row.save(update_fields=["sealed_address", "sealed_secret"])
+    _record("notification.channel_added", row, by)
+    return row, secret
+
+
+def _check(wanted: NewChannel) -> None:
+    rows = NotificationChannel.objects.filter(owner=wanted.owner)
+    most = MOST_OF_ADMINS if wanted.owner is None else MOST_OF_PERSON
+    if rows.count() >= most:
+        raise ChannelRefused(
+            "kind", _("There are %(most)s channels, which is the limit.") % {"most": most}
+        )
+    if wanted.kind == Kind.MAIL:
+        if not delivers_mail():
+            raise ChannelRefused("kind", _("No mail server is set, so no mail can be sent."))
+        if wanted.owner is not None and not wanted.owner.email:
+            raise ChannelRefused("kind", _("Your account has no e-mail address."))
+        if wanted.owner is None and not wanted.mail_to:
+            raise ChannelRefused("mail_to", _("Enter the address that gets the mails."))
+        return
+    if not wanted.address:
+        raise ChannelRefused("address", _("Enter the address of the webhook."))
+    try:
+        check_address(wanted.address, AllowedHosts.from_settings())
+    except EndpointNotAllowedError as refusal:
+        raise ChannelRefused("address", str(refusal)) from None
+
+
+@transaction.atomic
+def set_paused(*, by: User, channel: NotificationChannel, paused: bool) -> bool:
+    """Pause a channel, or resume it; return False if it was so already."""
+    rows = NotificationChannel.objects.filter(pk=channel.pk, paused=not paused)
+    changed = bool(rows.update(paused=paused))
+    if changed:
+        action = "notification.channel_paused" if paused else "notification.channel_resumed"
+        _record(action, channel, by)
+    return changed
+
+
+@transaction.atomic
+def remove_channel(*, by: User, channel: NotificationChannel) -> None:
+    """Remove a channel with its log."""
+    _record("notification.channel_removed", channel, by)
+    channel.delete()
+
+
+@transaction.atomic
+def send_test(*, channel: NotificationChannel) -> NotificationDelivery:
+    """Queue a test message; the log shows what becomes of it."""
+    content = {
+        "title": "Test from Pegboard",
+        "text": "If you can read this, notifications arrive here.",
+        "path": "/today/",
+    }
+    row = NotificationDelivery.objects.create(
+        channel=channel, event=f"test:{uuid4()}", topic="test", content=content
+    )
+    send_on_commit(NOTIFY)
+    return row
+
+
+def _record(action: str, channel: NotificationChannel, by: User) -> None:
+    details = {
+        "kind": channel.kind,
+        "host": channel.host or channel.mail_to,
+        "topics": list(channel.topics),
+        "group": channel.group.name if channel.group else "",
+        "with_arguments": channel.with_arguments,
+    }
+    record(by=by, action=action, target=str(channel), details=details)

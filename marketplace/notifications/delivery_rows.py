@@ -1,0 +1,100 @@
+"""Rows of deliveries: who is told what, and which deliveries are due."""
+
+from collections import defaultdict
+from datetime import timedelta
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from acl.platform.jobs.job_rows import update_unlocked
+from acl.rights.approvers import Approver, eligibility_of
+from marketplace.models import NotificationChannel, NotificationDelivery
+from marketplace.notifications.events import Event, Topic, list_events
+
+State = NotificationDelivery.State
+TOLD_WITHIN = timedelta(days=1)  # after a longer pause, older events are old news
+KEPT = timedelta(days=30)
+LEASE = timedelta(minutes=5)  # a worker that died has its deliveries repeated after this time
+AT_ONCE = 5  # of one channel: one that hangs takes no more threads than this
+
+
+def add_deliveries() -> int:
+    """Store a delivery for each event that a channel wants and has not; return how many."""
+    channels = list(active_channels())
+    if not channels:
+        return 0
+    begin = max(timezone.now() - TOLD_WITHIN, min(one.created_at for one in channels))
+    events = list_events(begin)
+    told = set(
+        NotificationDelivery.objects.filter(event__in=[event.key for event in events]).values_list(
+            "channel_id", "event"
+        )
+    )
+    rows = [
+        NotificationDelivery(
+            channel=channel,
+            event=event.key,
+            topic=event.topic,
+            content={"title": event.title, "text": event.text, "path": event.path},
+        )
+        for channel in channels
+        for event in _wanted(channel, events)
+        if (channel.pk, event.key) not in told
+    ]
+    # Another worker may store the same ones at this moment.
+    NotificationDelivery.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def active_channels() -> "QuerySet[NotificationChannel]":
+    """Return the channels that are told anything: those of deactivated people are not."""
+    whose = Q(owner=None) | Q(owner__is_active=True)
+    rows = NotificationChannel.objects.filter(whose, paused=False)
+    return rows.select_related("owner").order_by("pk")
+
+
+def _wanted(channel: NotificationChannel, events: list[Event]) -> list[Event]:
+    """Return the events that the channel asks for and may be told."""
+    mine = [
+        event
+        for event in events
+        if event.topic in channel.topics
+        and event.at >= channel.created_at
+        and _concerns(channel, event)
+    ]
+    calls = [event.waiting for event in mine if event.waiting is not None]
+    if channel.owner_id is None or not calls:
+        return mine
+    # The person is told of the calls that they could decide.
+    verdicts = eligibility_of(calls, Approver(channel.owner_id))
+    return [
+        event for event in mine if event.waiting is None or not verdicts[event.waiting.pk].objection
+    ]
+
+
+def _concerns(channel: NotificationChannel, event: Event) -> bool:
+    if event.topic == Topic.ANSWERS:
+        return channel.owner_id is not None and event.user_id == channel.owner_id
+    if channel.owner is not None:
+        return channel.owner.is_staff
+    return channel.group_id is None or channel.group_id in event.groups
+
+
+def claim_due() -> list[int]:
+    """Lease the deliveries that are due, a few of each channel; return their keys."""
+    due = NotificationDelivery.objects.filter(
+        state=State.PENDING, due_at__lte=Now(), channel__paused=False
+    )
+    chosen: dict[int, list[int]] = defaultdict(list)
+    for pk, channel in due.order_by("due_at", "pk").values_list("pk", "channel_id")[:1000]:
+        if len(chosen[channel]) < AT_ONCE:
+            chosen[channel].append(pk)
+    keys = [pk for some in chosen.values() for pk in some]
+    rows = NotificationDelivery.objects.filter(pk__in=keys, state=State.PENDING, due_at__lte=Now())
+    return update_unlocked(rows, due_at=Now() + LEASE) if keys else []
+
+
+def forget_old() -> None:
+    """Delete the log of deliveries that ended a month ago."""
+    NotificationDelivery.objects.filter(ended_at__lt=Now() - KEPT).delete()

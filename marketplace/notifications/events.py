@@ -1,0 +1,180 @@
+"""Events that people are told about, read from the rows that they happened to. Read only.
+
+Nothing below has to report anything: an event is a row in a state, and its key is told once.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import F
+from django.urls import reverse
+
+from acl.models import AccessRequest
+from catalog.models import Definition, Integration, IntegrationGroupPermission
+from catalog.models.integration import ReviewState
+from discovery.calls.approval_queue import WaitingCall, list_waiting
+from discovery.models import Call, OutcomeAlert
+from marketplace.models import NotificationChannel
+
+Topic = NotificationChannel.Topic
+MOST = 200  # of each topic at a time; the others follow
+MOST_OF_WISH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event: its key, which groups it is about, and what to say. Texts are English.
+
+    `user_id` is the only person to be told. `waiting` is set for a call that waits for approval.
+    """
+
+    key: str
+    topic: Topic
+    at: datetime
+    title: str
+    text: str
+    path: str
+    groups: frozenset[int] = frozenset()
+    user_id: int | None = None
+    waiting: WaitingCall | None = None
+
+
+def list_events(since: datetime) -> list[Event]:
+    """Return the events since then, in one or two statements for each topic."""
+    found = (_approvals, _requests, _failures, _alerts, _reviews, _answers)
+    return [event for read in found for event in read(since)]
+
+
+def _approvals(since: datetime) -> Iterator[Event]:
+    waiting = {call.pk: call for call in list_waiting() if not call.reason}
+    calls = Call.objects.filter(pk__in=list(waiting), created_at__gte=since)
+    for call in calls.select_related("user", "group").order_by("-created_at", "pk")[:MOST]:
+        yield Event(
+            key=f"call:{call.pk}",
+            topic=Topic.APPROVALS,
+            at=call.created_at,
+            title=f"A call of {call.full_name} waits for approval",
+            text=f"Requested for {call.user} in {call.group}. Effect: {call.side_effect}.",
+            path=reverse("approval", args=[call.pk]),
+            groups=frozenset({call.group_id}),
+            waiting=waiting[call.pk],
+        )
+
+
+def _requests(since: datetime) -> Iterator[Event]:
+    rows = AccessRequest.objects.filter(state=AccessRequest.State.OPEN, created_at__gte=since)
+    for one in rows.select_related("user", "group").order_by("-created_at", "pk")[:MOST]:
+        yield Event(
+            key=f"request:{one.pk}",
+            topic=Topic.REQUESTS,
+            at=one.created_at,
+            title=f"{one.user} requests access in {one.group}",
+            text=one.wish[:MOST_OF_WISH],
+            path=reverse("access-request", args=[one.pk]),
+            groups=frozenset({one.group_id}),
+        )
+
+
+def _failures(since: datetime) -> Iterator[Event]:
+    rows = Integration.objects.filter(
+        enabled=True, state=ReviewState.APPROVED, failing_since__gte=since
+    )
+    failing = list(rows.order_by("-failing_since", "pk")[:MOST])
+    groups = _groups_of([row.pk for row in failing])
+    for one in failing:
+        if one.failing_since is not None:
+            yield Event(
+                key=f"failing:{one.pk}:{one.failing_since.isoformat()}",
+                topic=Topic.FAILURES,
+                at=one.failing_since,
+                title=f"{one.title} is failing",
+                text=one.health,
+                path=reverse("integration", args=[one.slug]),
+                groups=groups[one.pk],
+            )
+
+
+def _alerts(since: datetime) -> Iterator[Event]:
+    rows = OutcomeAlert.objects.filter(at__gte=since).select_related("group")
+    for one in rows.order_by("-at", "-pk")[:MOST]:
+        whose = f"in {one.group}" if one.group else "of everyone"
+        yield Event(
+            key=f"alert:{one.pk}",
+            topic=Topic.ALERTS,
+            at=one.at,
+            title=f"The outcomes {whose} are below the threshold",
+            text=f"{one.severity}: {one.value:.2f} of at least {one.threshold:.2f}, "
+            f"measured on {one.samples} turns.",
+            path=reverse("insights-outcomes"),
+            groups=frozenset({one.group_id} if one.group_id else ()),
+        )
+
+
+def _reviews(since: datetime) -> Iterator[Event]:
+    rows = Definition.objects.filter(standing__in=Definition.WAITING, changed_at__gte=since)
+    waiting: dict[int, list[Definition]] = defaultdict(list)
+    for row in rows.select_related("integration").order_by("integration", "name", "pk")[:1000]:
+        waiting[row.integration_id].append(row)
+    groups = _groups_of(list(waiting))
+    for pk, definitions in waiting.items():
+        one = definitions[0].integration
+        texts = "".join(f"{row.name} {row.standing} {row.proposed_hash}\n" for row in definitions)
+        yield Event(
+            key=f"review:{pk}:{hashlib.sha256(texts.encode()).hexdigest()[:32]}",
+            topic=Topic.REVIEWS,
+            at=max(row.changed_at for row in definitions),
+            title=f"Definitions of {one.title} wait for a review",
+            text=f"Number of definitions: {len(definitions)}. They are out of use until then.",
+            path=reverse("integration-review", args=[one.slug]),
+            groups=groups[pk],
+        )
+
+
+def _answers(since: datetime) -> Iterator[Event]:
+    requests = AccessRequest.objects.filter(answered_at__gte=since)
+    for one in requests.order_by("-answered_at", "pk")[:MOST]:
+        yield Event(
+            key=f"answer:{one.pk}",
+            topic=Topic.ANSWERS,
+            at=one.answered_at or one.created_at,
+            title=f"Your request was {one.state}",
+            text=f"{one.wish[:MOST_OF_WISH]}\n{one.note}".strip(),
+            path=reverse("requests"),
+            user_id=one.user_id,
+        )
+    calls = Call.objects.filter(decided_at__gte=since).exclude(decided_by=F("user"))
+    for call in calls.order_by("-decided_at", "pk")[:MOST]:
+        verdict = "rejected" if call.state == Call.State.REJECTED else "approved"
+        yield Event(
+            key=f"decided:{call.pk}",
+            topic=Topic.ANSWERS,
+            at=call.decided_at or call.created_at,
+            # No name of the tool: the right to it may be lost. The page decides what to show.
+            title=f"A call of yours was {verdict}",
+            text=call.note,
+            path=reverse("approval", args=[call.pk]),
+            user_id=call.user_id,
+        )
+
+
+def _groups_of(integrations: list[int]) -> dict[int, frozenset[int]]:
+    """Return the groups with a grant of each integration."""
+    granted = IntegrationGroupPermission.objects.filter(
+        content_object__in=integrations, permission__codename="use_integration"
+    )
+    found: dict[int, set[int]] = defaultdict(set)
+    for integration, group in granted.values_list("content_object_id", "group_id"):
+        found[integration].add(group)
+    return {pk: frozenset(found[pk]) for pk in integrations}
+
+
+def find_call(event: str) -> Call | None:
+    """Return the call that a key of an event is about, or None."""
+    kind, _, pk = event.partition(":")
+    if kind != "call":
+        return None
+    return Call.objects.select_related("capability").filter(pk=UUID(pk)).first()

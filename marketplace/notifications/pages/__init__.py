@@ -1,0 +1,3 @@
+"""Pages of notification channels: a person's own, and those that admins keep for groups."""
+
+__all__ = ["notification_urls"]

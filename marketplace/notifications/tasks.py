@@ -1,0 +1,22 @@
+"""Celery tasks of notifications, in the outgoing worker."""
+
+from celery import shared_task
+
+from acl.platform.jobs.task_names import DELIVER_NOTIFICATION, NOTIFY
+from acl.platform.jobs.task_queue import send_each
+from marketplace.notifications.delivery_rows import add_deliveries, claim_due, forget_old
+from marketplace.notifications.delivery_sender import deliver
+
+
+@shared_task(name=NOTIFY)  # type: ignore[untyped-decorator]
+def notify() -> None:
+    """Store what is to be told, and send what is due."""
+    add_deliveries()
+    forget_old()
+    send_each(DELIVER_NOTIFICATION, ([key] for key in claim_due()))
+
+
+@shared_task(name=DELIVER_NOTIFICATION)  # type: ignore[untyped-decorator]
+def deliver_notification(delivery_id: int) -> None:
+    """Try a delivery once."""
+    deliver(delivery_id)

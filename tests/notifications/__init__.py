@@ -1,0 +1,1 @@
+"""Tests of notifications: channels, deliveries and their pages."""

@@ -1,0 +1,75 @@
+"""Fixtures of notifications: people, a call that waits, and a receiver on this machine."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Group, User
+from pytest_django import Settings
+
+from catalog.models import Capability
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+
+
+@dataclass
+class Receiver:
+    """Requests to a local server, and the status of its answers."""
+
+    url: str = ""
+    status: int = 204
+    bodies: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings: Settings) -> None:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            made.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            made.headers.append({name.lower(): value for name, value in self.headers.items()})
+            self.send_response(made.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    made.url = f"http://127.0.0.1:{server.server_port}/hook?token=hush"
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def support(db: None) -> Group:
+    return GroupFactory.create(name="Support")
+
+
+@pytest.fixture
+def alice(support: Group) -> User:
+    return UserFactory.create(username="alice", email="alice@example.com", groups=[support])
+
+
+@pytest.fixture
+def admin(support: Group) -> User:
+    return User.objects.create_superuser("root", "root@example.com")
+
+
+@pytest.fixture
+def gmail(support: Group) -> Capability:
+    integration = IntegrationFactory.create(slug="gmail", title="Gmail", kind="builtin")
+    give(integration, support)
+    return CapabilityFactory.create(integration=integration, action="send_email")
