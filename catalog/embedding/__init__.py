@@ -6,6 +6,8 @@ __all__ = [
     "embedding_jobs",
     "embedding_text",
     "model_conversion",
+    "multilingual_embedder",
+    "multilingual_model",
     "onnx_embedder",
     "query_vectors",
     "sentence_transformers_embedder",

@@ -45,8 +45,8 @@ def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
     target_folder.mkdir(parents=True, exist_ok=True)
     model = build_model(weights).SerializeToString(deterministic=True)
     tokenizer = (source / TOKENIZER_FILE).read_bytes()
-    _write(target_folder / MODEL_FILE, model)
-    _write(target_folder / TOKENIZER_FILE, tokenizer)
+    write_atomically(target_folder / MODEL_FILE, model)
+    write_atomically(target_folder / TOKENIZER_FILE, tokenizer)
     record = {
         "graph": GRAPH_VERSION,
         "source": SOURCE_SHA256,
@@ -55,7 +55,7 @@ def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
         TOKENIZER_FILE: hashlib.sha256(tokenizer).hexdigest(),
     }
     # Written last, so that an interrupted conversion never looks finished.
-    _write(target_folder / RECORD_FILE, json.dumps(record, indent=1).encode())
+    write_atomically(target_folder / RECORD_FILE, json.dumps(record, indent=1).encode())
     return target_folder
 
 
@@ -138,7 +138,7 @@ def read_weights(path: Path) -> dict[str, Array]:
     return load_file(path)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically, by renaming."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
@@ -151,16 +151,14 @@ def _write(path: Path, content: bytes) -> None:
 
 def build_model(weights: dict[str, Array], *, quantised: bool = True) -> onnx.ModelProto:
     """Build the encoder graph; `quantised=False` gives the float32 reference for tests."""
-    graph = _Graph(weights, quantised=quantised)
-    hidden = graph.embeddings()
-    for layer in range(LAYERS):
-        hidden = graph.layer(hidden, f"encoder.layer.{layer}")
-    graph.pool(hidden)
-    return graph.model()
+    return EncoderGraph(weights, quantised=quantised).build()
 
 
-class _Graph:
-    """A graph builder; each method adds a piece and returns the name of its output."""
+class EncoderGraph:
+    """A graph builder for BERT; each method adds a piece and returns the name of its output."""
+
+    name, layers = "all-MiniLM-L6-v2", LAYERS
+    input = helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])
 
     def __init__(self, weights: dict[str, Array], *, quantised: bool) -> None:
         self.weights = weights
@@ -168,9 +166,17 @@ class _Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
 
+    def build(self) -> onnx.ModelProto:
+        """Return the whole model."""
+        hidden = self.embeddings()
+        for layer in range(self.layers):
+            hidden = self.layer(hidden, f"encoder.layer.{layer}")
+        self.pool(hidden)
+        return self.model()
+
     def embeddings(self) -> str:
-        tokens = self.tokens("ids")
-        shape = self.add("Shape", "ids")
+        tokens = self.tokens(self.input.name)
+        shape = self.add("Shape", self.input.name)
         length = self.add("Gather", shape, self.constant("one", np.array([1], np.int64)))
         # The token type is always the first one, so its vector is folded into the positions.
         positions = self.weight("embeddings.position_embeddings.weight")
@@ -247,8 +253,8 @@ class _Graph:
     def model(self) -> onnx.ModelProto:
         graph = helper.make_graph(
             self.nodes,
-            "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])],
+            self.name,
+            [self.input],
             [helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["texts", WIDTH])],
             list(self.constants.values()),
         )

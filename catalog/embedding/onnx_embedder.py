@@ -28,7 +28,7 @@ class OnnxEmbedder:
     def __init__(self, folder: Path) -> None:
         model, tokenizer, self.name = read_checked(folder)
         try:
-            self._session = _session(model)
+            self._session = start_session(model)
             self._tokenizer = _tokenizer(tokenizer)
             self.embed(["Warm up: the first run is slower than the others."])
         except EmbedderUnavailable:
@@ -45,7 +45,7 @@ class OnnxEmbedder:
         return rows
 
 
-def _session(model: bytes) -> onnxruntime.InferenceSession:
+def start_session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     # One text is too little work for several threads, and spinning idle threads waste cores.
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -18,6 +18,7 @@ from redis import Redis
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import Embedder, Vectors
+from catalog.embedding.multilingual_embedder import multilingual_embedder
 
 Vector = npt.NDArray[np.float32]
 
@@ -30,15 +31,19 @@ class EmbeddedTexts:
     vectors: Vectors
 
 
-def embed_queries(texts: Sequence[str]) -> EmbeddedTexts:
+def embed_queries(texts: Sequence[str], *, foreign: Sequence[str] = ()) -> EmbeddedTexts:
     """Return the texts' vectors by the answering model, embedding new texts in one call.
 
-    Raises EmbedderUnavailable.
+    `foreign` are the same texts as written, if they are not English: the multilingual model reads
+    them, where there is one for the answering model. Raises EmbedderUnavailable.
     """
     embedder = answering_embedder()
+    model = embedder.name
+    if foreign and (multilingual := multilingual_embedder(model)):
+        embedder, texts = multilingual, foreign
     keys = [_key(embedder.name, text) for text in texts]
     vectors = _cache.get_all(dict(zip(keys, texts, strict=True)), embedder)
-    return EmbeddedTexts(embedder.name, np.stack([vectors[key] for key in keys]))
+    return EmbeddedTexts(model, np.stack([vectors[key] for key in keys]))
 
 
 class QueryCache:

@@ -6,6 +6,7 @@ __all__ = [
     "common_abilities",
     "glossary",
     "helping_offers",
+    "message",
     "ranking",
     "selection",
     "selection_metrics",

@@ -18,6 +18,15 @@ import Stemmer
 LANGUAGES = ("german", "french", "spanish", "portuguese", "italian", "dutch", "polish")
 # A message needs this many function words of a language, and more than of any other language.
 MIN_FUNCTION_WORDS = 2
+# Share of letters from Greek, Cyrillic, Chinese and so on: English may quote some.
+OTHER_SCRIPT, _AFTER_LATIN = 0.3, "\u0370"
+_PARTS_OF_IDENTIFIERS = frozenset("0123456789@/\\=_[]()<>{}")
+# Fewer words without an accent say too little about their language.
+FEWEST_WORDS = 4
+# Small words elsewhere that English messages have, too.
+_COMMON_IN_ENGLISH = frozenset(
+    ("no", "come", "die", "was", "den", "man", "per", "plus", "pour", "non", "son", "e", "i", "do")
+)
 _threads = threading.local()
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
@@ -26,7 +35,7 @@ english: the a an is are was of to in on for and or i you it my me can what how 
   please do have at be from your
 german: der die das den dem des ein eine einen einem einer ist sind ich du er sie es wir mir mich
   mein meine meinen bitte und oder nicht auf für mit von zu im am in wie was wo wann kannst auch
-  nach
+  nach welche welcher wirf hab habe
 french: le la les l un une des du de d est sont je j tu il elle nous vous moi mon ma mes s'il
   plaît et ou pas sur pour avec dans en à au aux quel quelle que qu comment où peux ce cette
 spanish: el la los las un una unos es son yo tú me mi mis por favor y o no en para con de del al
@@ -34,11 +43,13 @@ spanish: el la los las un una unos es son yo tú me mi mis por favor y o no en p
 portuguese: o a os as um uma é são eu você me meu minha por favor e ou não em no na para com de do
   da que qual como onde pode este esta ao
 italian: il lo la i gli le un uno una è sono io tu mi mio mia per favore e o non in nel nella con
-  di del della che come dove quale puoi questo questa al alla a da
+  di del della che come dove quale puoi questo questa al alla a da ho hai mi ti si
+  cosa sono stato due
 dutch: de het een is zijn ik jij je we mij me mijn alstublieft alsjeblieft en of niet op voor met
   van in hoe wat waar kun kan dit deze naar aan
 polish: w we na z ze dla po od jest są się nie mi mnie mój moja moje mojej moim proszę czy jak jaki
-  jaka jakie co ten ta tej tego tę oraz że już możesz ma mam mamy
+  jaka jakie co ten ta tej tego tę oraz że już możesz ma mam mamy jeszcze kiedy ale gdzie go mnie
+  tylko wszystkie został zostało
 """
 
 
@@ -64,11 +75,40 @@ def _with_english(text: str, language: str) -> str:
     return f"{text} ({added})" if added else text
 
 
+def is_foreign(message: str) -> bool:
+    """Return True if the message is not English: by its script, its words, or its accents."""
+    own = _QUOTED.sub(" ", message)
+    if not own.isascii() and _is_other_script(own):
+        return True
+    # Addresses, paths and identifiers contain "da", "de" or "no" by chance.
+    plain = " ".join(each for each in own.split() if _PARTS_OF_IDENTIFIERS.isdisjoint(each))
+    return bool(language_of(plain)) or _lacks_english(_words(plain))
+
+
+def _is_other_script(own: str) -> bool:
+    letters = [letter for letter in own if letter.isalpha()]
+    others = sum(letter >= _AFTER_LATIN for letter in letters)
+    return others >= OTHER_SCRIPT * max(1, len(letters))
+
+
+def _lacks_english(words: Sequence[str]) -> bool:
+    """Return True if no word is small in English or begins requests there, but one is foreign."""
+    small = _function_words()
+    if not words or words[0] in english_verbs() or any(word in small["english"] for word in words):
+        return False
+    foreign = function_words() - _COMMON_IN_ENGLISH
+    accented = sum(not word.isascii() for word in words)
+    return accented > 0 or (len(words) >= FEWEST_WORDS and any(word in foreign for word in words))
+
+
+def _words(own: str) -> list[str]:
+    return _WORD.findall(own.lower().replace("'", " ").replace("\u2019", " "))
+
+
 def language_of(message: str) -> str:
     """Detect the message's language by its function words and first word; "" for English."""
     # Quoted text may be in another language.
-    own = _QUOTED.sub(" ", message)
-    words = _WORD.findall(own.lower().replace("'", " ").replace("\u2019", " "))
+    words = _words(_QUOTED.sub(" ", message))
     counts = {
         language: sum(word in small for word in words)
         for language, small in _function_words().items()

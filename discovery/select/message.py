@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from discovery.select.clauses import split
 from discovery.select.follow_ups import in_context
-from discovery.select.glossary import add_english, language_of
+from discovery.select.glossary import add_english, is_foreign
 from discovery.select.spelling import correct
 
 
@@ -13,19 +13,22 @@ from discovery.select.spelling import correct
 class MessageTexts:
     """The texts to embed and look up: the whole message, then each clause.
 
-    Texts before index `own` contain an earlier message.
+    Texts before index `own` contain an earlier message. `foreign` are the texts as written, without
+    English words added, if the message is not English.
     """
 
     texts: tuple[str, ...]
     own: int = 0
+    foreign: tuple[str, ...] = ()
 
 
 def read(message: str, history: Sequence[str] = ()) -> MessageTexts:
     """Read a message; its history is used only if it is a follow-up."""
-    if not language_of(message):
+    foreign = is_foreign(message)
+    if not foreign:
         message = correct(message)
-    said = (message, *split(message))
+    said: tuple[str, ...] = (message, *split(message))
     context = in_context(message, history)
-    if not context:
-        return MessageTexts(add_english(said))
-    return MessageTexts(add_english((context, *(said[1:] or said))), own=1)
+    if context:
+        said = (context, *(said[1:] or said))
+    return MessageTexts(add_english(said), own=int(bool(context)), foreign=said if foreign else ())

@@ -69,7 +69,7 @@ def select_capabilities(asked: Asked) -> Selection:
     asked = replace(asked, message=_clean(asked.message))
     reading = read(asked.message, asked.history)
     texts = reading.texts
-    embedded, problem = _embed(texts)
+    embedded, problem = _embed(reading)
     background = nearness(embedded)
     watch.lap("embedding")
     candidates = _find(asked, texts, embedded)
@@ -128,10 +128,10 @@ class _Stopwatch:
         return self.timings | {"total": (time.perf_counter() - self.started) * 1000}
 
 
-def _embed(texts: Sequence[str]) -> tuple[EmbeddedTexts | None, str]:
+def _embed(reading: MessageTexts) -> tuple[EmbeddedTexts | None, str]:
     """Embed the texts, or return a note; the reason is logged, since it names files."""
     try:
-        return embed_queries(texts), ""
+        return embed_queries(reading.texts, foreign=reading.foreign), ""
     except EmbedderLoading:
         return None, _("Ranked by words only: the embedding model is loading.")
     except EmbedderUnavailable as problem:

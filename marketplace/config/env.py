@@ -253,6 +253,12 @@ SETTINGS = (
         "Use the shipped model as trained to choose tools. False uses the original model.",
     ),
     Setting(
+        "PEGBOARD_MULTILINGUAL",
+        True,
+        "Read messages that are not English by a multilingual model beside the shipped one."
+        " A process that sees such a message takes 100 MB more.",
+    ),
+    Setting(
         "PEGBOARD_EMBEDDING_MODEL",
         "",
         "Model name or path for `sentence-transformers` and `openai`. The former uses the shipped"

@@ -24,6 +24,7 @@ from acl.platform.database_room import was_short_of_room
 from acl.platform.heartbeat import worker_lives
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import embedder_problem
+from catalog.embedding.multilingual_embedder import describe_languages
 from catalog.servers.cell.cell_report import read_report
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
@@ -138,7 +139,7 @@ def _worker() -> Part:
 
 
 def _model() -> Part:
-    return Part(embedder_problem())
+    return Part(embedder_problem(), note=describe_languages())
 
 
 def _embeddings() -> Part:

@@ -75,17 +75,13 @@ def _read(
 ) -> "list[tuple[Question, tuple[float, ...]]]":
     """Return the messages with a right tool, and how near the background is to their texts."""
     from acl.platform.strict_json import parse_json
-    from discovery.evaluation.training.evidence import read_questions
-    from discovery.select.clauses import split
+    from discovery.evaluation.training.evidence import embed_reading, read_questions
     from discovery.select.common_abilities import nearness_to
-    from discovery.select.glossary import add_english
+    from discovery.select.message import read
 
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
     messages = [parse_json(line)["query"] for line in lines]
-    near = (
-        nearness_to(abilities, embedder.embed(add_english((text, *split(text)))))
-        for text in messages
-    )
+    near = (nearness_to(abilities, embed_reading(read(text), embedder)) for text in messages)
     pairs = zip(read_questions(folder, embedder), near, strict=True)
     return [(question, each) for question, each in pairs if question.wanted]
 

@@ -7,21 +7,21 @@ repeats in Python what the selector does in SQL.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from acl.platform.strict_json import parse_json
 from catalog import lexical
-from catalog.embedding.embedder import Embedder, embed_documents
+from catalog.embedding.embedder import Embedder, Vectors, embed_documents
 from catalog.embedding.embedding_text import embedding_text
+from catalog.embedding.multilingual_embedder import multilingual_embedder
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
 from discovery.evaluation.labelled_sets import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
-from discovery.select.clauses import split
-from discovery.select.glossary import add_english
+from discovery.select.message import MessageTexts, read
 from discovery.select.ranking.fusion import Evidence, MessageFeatures, fuse
 from discovery.select.ranking.scales import GENERAL, Scale
 
@@ -66,24 +66,51 @@ Ranking = Callable[[Question], Array]
 def read_questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterator[Question]:
     """Yield each message of a labelled set, with the candidates that the selector would find."""
     capabilities = load_path(folder / "catalog.jsonl").capabilities
+    lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
+    rows = map(parse_json, lines)
+    asked = [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows]
+    yield from find_evidence(capabilities, asked, embedder, readings=readings)
+
+
+class Asked(NamedTuple):
+    """A message and the identifiers of its right answers."""
+
+    message: str
+    relevant: Sequence[str]
+
+
+def find_evidence(
+    capabilities: Sequence[Descriptor],
+    asked: Sequence[Asked],
+    embedder: Embedder,
+    *,
+    readings: int = 2,
+) -> Iterator[Question]:
+    """Yield each message with the candidates that the selector would find."""
     texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
     identifiers = np.array([each.identifier for each in capabilities])
-    for line in (folder / "queries.jsonl").read_text("utf-8").splitlines():
-        row = parse_json(line)
-        message = add_english((row["query"], *split(row["query"])))
-        queries = [lexical.query_vector(text) for text in message]
-        cosines = vectors @ embedder.embed(message).T
+    for message, relevant in asked:
+        reading = read(message)
+        queries = [lexical.query_vector(text) for text in reading.texts]
+        cosines = vectors @ embed_reading(reading, embedder).T
         words = np.asarray((documents @ _matrix(queries).T).todense())
         seen = _candidates(cosines, words)
         yield Question(
             cosines[seen],
             words[seen],
             tuple(lexical.max_score(query) for query in queries),
-            np.isin(identifiers[seen], [stored_id(each) for each in row["relevant"]]),
-            len(row["relevant"]),
+            np.isin(identifiers[seen], list(relevant)),
+            len(relevant),
             seen,
         )
+
+
+def embed_reading(reading: MessageTexts, embedder: Embedder) -> Vectors:
+    """Return the vectors of the message and its clauses, as the selector gets them."""
+    if reading.foreign and (multilingual := multilingual_embedder(embedder.name)):
+        return multilingual.embed(reading.foreign)
+    return embedder.embed(reading.texts)
 
 
 def _documents(capabilities: Sequence[Descriptor]) -> Any:

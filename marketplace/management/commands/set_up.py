@@ -10,6 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from catalog.embedding.configured_embedder import obvious_embedder_problem
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.multilingual_model import is_prepared_multilingual, prepare_multilingual
 from catalog.embedding.shipped_model import is_prepared, prepare_float32_model, prepare_model
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.first_setup import (
@@ -49,12 +51,22 @@ def _prepare_files(supervisor: Supervisor) -> None:
     if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
             prepare_model(root, trained=trained)
+    if settings.PEGBOARD_MULTILINGUAL and not is_prepared_multilingual(root):
+        _prepare_languages(supervisor, root)
     if problem := obvious_embedder_problem():
         supervisor.say(f"Note: the chosen embedding model is not available. {problem}")
     elif settings.PEGBOARD_EMBEDDER == "sentence-transformers":
         prepare_float32_model(root, trained=trained)
     with supervisor.step("Static files"):
         collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
+
+
+def _prepare_languages(supervisor: Supervisor, root: Path) -> None:
+    """Prepare the model for other languages. Not every machine can have its package."""
+    try:
+        prepare_multilingual(root)
+    except EmbedderUnavailable as problem:
+        supervisor.say(f"Note: messages are read as English only. {problem}")
 
 
 def _prepare_database(supervisor: Supervisor) -> None:

@@ -1,0 +1,91 @@
+"""The process's multilingual embedder, loaded by the first message that is not English."""
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+
+import structlog
+from django.conf import settings
+
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors
+from catalog.embedding.multilingual_model import (
+    MAP_FILE,
+    LanguageMap,
+    MultilingualEncoder,
+    has_record,
+    read_map,
+)
+from catalog.embedding.multilingual_package import PACKAGE
+
+log = structlog.get_logger(__name__)
+
+
+class MultilingualEmbedder:
+    """An embedder whose vectors lie in the space of the map's target."""
+
+    dimension = 384
+
+    def __init__(self, encoder: MultilingualEncoder, to_target: LanguageMap, version: str) -> None:
+        self._encoder, self._map = encoder, to_target
+        # For caches only: the same text has another vector by the target itself.
+        self.name = f"{to_target.target}-languages-{version}"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._map.apply(self._encoder.embed(texts))
+
+
+def multilingual_embedder(model: str) -> MultilingualEmbedder | None:
+    """Return the multilingual embedder into the model's space.
+
+    None if there is none for this model, or the settings or the machine leave it out.
+    """
+    # The settings come last: what measures other models does not read them.
+    if model != shipped_map().target or not settings.PEGBOARD_MULTILINGUAL:
+        return None
+    return _load()
+
+
+def describe_languages() -> str:
+    """Say what reads messages that are not English, without loading it."""
+    if not settings.PEGBOARD_MULTILINGUAL:
+        return f"{_BY_WORDS}: PEGBOARD_MULTILINGUAL is off."
+    if find_spec(PACKAGE) is None:
+        return f"{_BY_WORDS}: the package {PACKAGE} is not installed."
+    if _failures:
+        return f"{_BY_WORDS}: {_failures[-1]}"
+    if not has_record(settings.PEGBOARD_MODEL_DIR):
+        return f"{_BY_WORDS}: run `manage.py set_up`."
+    return ""
+
+
+_BY_WORDS = "Messages that are not English are read by the English model, with a glossary"
+_lock = threading.Lock()
+_loaded: list[MultilingualEmbedder] = []
+_failures: list[str] = []
+
+
+def _load() -> MultilingualEmbedder | None:
+    """Load it once; a failure lasts until the process restarts."""
+    if not _loaded and not _failures:
+        with _lock:
+            if not _loaded and not _failures:
+                try:
+                    encoder = MultilingualEncoder(settings.PEGBOARD_MODEL_DIR)
+                    _loaded.append(MultilingualEmbedder(encoder, shipped_map(), _map_version()))
+                except EmbedderUnavailable as problem:
+                    log.warning("messages are read as English only", reason=str(problem))
+                    _failures.append(str(problem))
+    return _loaded[0] if _loaded else None
+
+
+@lru_cache(maxsize=1)
+def shipped_map() -> LanguageMap:
+    """Return the shipped map."""
+    return read_map()
+
+
+@lru_cache(maxsize=1)
+def _map_version() -> str:
+    return hashlib.sha256(MAP_FILE.read_bytes()).hexdigest()[:8]
