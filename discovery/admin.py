@@ -17,11 +17,14 @@ from discovery.learning.learning_review import forget
 from discovery.models import (
     Call,
     Called,
+    CallPolicy,
     Experience,
     FirstRun,
     FlowRule,
     Outcome,
     OutcomeAlert,
+    Quota,
+    ToolExample,
     TrustedValue,
     Turn,
 )
@@ -61,6 +64,14 @@ class CallAdmin(ReadOnlyAdmin):
         return format_html("<pre>{}</pre>", text_of(render_call(call)))
 
 
+@admin.register(CallPolicy)
+class CallPolicyAdmin(ReadOnlyAdmin):
+    """Policies of groups on their calls; the page of calls changes them."""
+
+    list_display = ("group", "content", "days")
+    list_select_related = ("group",)
+
+
 class CalledInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     model = Called
     fields = readonly_fields = ("full_name", "selected")
@@ -85,6 +96,24 @@ class OutcomeAlertAdmin(ReadOnlyAdmin):
     list_filter = ("severity", "group", "at")
     search_fields = ("scope", "group__name", "reason")
     raw_id_fields = ("space",)
+
+
+@admin.register(ToolExample)
+class ToolExampleAdmin(ReadOnlyAdmin):
+    """Examples of arguments; the page to try a tool changes them."""
+
+    list_display = ("title", "capability", "created_by", "created_at")
+    list_select_related = ("capability", "created_by")
+    search_fields = ("title", "capability__full_name")
+
+
+@admin.register(Quota)
+class QuotaAdmin(ReadOnlyAdmin):
+    """Quotas on calls; the page of quotas changes them."""
+
+    list_display = ("id", "measure", "user", "group", "capability", "each_person", "soft", "hard")
+    list_select_related = ("user", "group", "capability")
+    list_filter = ("measure", "group")
 
 
 @admin.register(FirstRun)

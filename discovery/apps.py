@@ -24,6 +24,7 @@ class DiscoveryConfig(AppConfig):
             Place("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
             Place("my-tools", "My tools", "layout-grid", 20, key="t"),
             Place("approvals", "Approvals", "list-checks", 40, key="a"),
+            Place("calls", "Calls", "history", 45, key="o"),
             Place("insights", "Insights", "chart-column", 50, key="n"),
         )
         register_answer(answer_call)

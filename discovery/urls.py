@@ -4,11 +4,14 @@ from django.urls import path
 
 from discovery.api.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
 from discovery.api.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
+from discovery.api.call_log_api import CallLogView
+from discovery.api.call_policy_api import CallPolicyView
 from discovery.api.discover_api import DiscoverView
 from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
 from discovery.api.learning_api import LearningView
 from discovery.api.metatool_api import MetaToolsView, MetaToolView
 from discovery.api.plan_api import PlanView
+from discovery.api.quota_api import QuotasView, QuotaView
 from discovery.api.select_api import SelectView
 from discovery.api.tool_use_api import ToolUseView
 from discovery.api.turn_api import OutcomeView, ResultsView, StartView, TurnView
@@ -29,9 +32,13 @@ urlpatterns = [
     path("meta", MetaToolsView.as_view(), name="api-meta"),
     path("meta/<str:name>", MetaToolView.as_view(), name="api-meta-tool"),
     path("execute", ExecuteView.as_view(), name="api-execute"),
+    path("calls", CallLogView.as_view(), name="api-calls"),
     path("calls/<uuid:pk>", CallView.as_view(), name="api-call"),
     path("calls/<uuid:pk>/events", CallEventsView.as_view(), name="api-call-events"),
     path("calls/<uuid:pk>/cancel", CancelCallView.as_view(), name="api-call-cancel"),
+    path("quotas", QuotasView.as_view(), name="api-quotas"),
+    path("quotas/<int:pk>", QuotaView.as_view(), name="api-quota"),
+    path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),
     path("approvals", ApprovalsView.as_view(), name="api-approvals"),
     path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),
     path("approvals/<uuid:pk>/approve", ApproveView.as_view(), name="api-approve"),

@@ -28,6 +28,14 @@ class QueueFull(exceptions.APIException):
     status_code = 429
 
 
+class QuotaUsedUp(exceptions.Throttled):
+    """HTTP 429 with Retry-After: a quota of the day is used up."""
+
+    def __init__(self, seconds: int, detail: str) -> None:
+        exceptions.APIException.__init__(self, detail)
+        self.wait = seconds
+
+
 @contextmanager
 def refusals_as_problems(refusals: Refusals) -> Iterator[None]:
     """Translate what a service refuses to an HTTP error, by the nearest class in the table."""

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.api_views import CallerSerializer
-from acl.http.refusals import QueueFull, Refusals, refusals_as_problems
+from acl.http.refusals import QueueFull, QuotaUsedUp, Refusals, refusals_as_problems
 from acl.http.request_callers import caller_of
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -19,6 +19,7 @@ from discovery.api import metatool_serializers as bodies
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
+from discovery.calls.quotas import QuotaExceededError
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
@@ -87,6 +88,7 @@ def _invalid_arguments(refused: ArgumentsRefusedError) -> exceptions.ValidationE
 
 
 REFUSALS: Refusals = {
+    QuotaExceededError: lambda over: QuotaUsedUp(over.seconds, str(over)),
     TooManyWaitingError: lambda many: QueueFull(str(many)),
     ArgumentsRefusedError: _invalid_arguments,
     NotFoundError: lambda missing: exceptions.NotFound(str(missing)),

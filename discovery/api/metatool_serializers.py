@@ -153,6 +153,9 @@ class ExecutionSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(required=False, help_text="The note of the person who decided.")
     expires_at = serializers.DateTimeField(required=False, help_text="When a pending call expires.")
     flow = FlowSerializer(required=False, help_text="What the guard on flows says of the call.")
+    notice = serializers.CharField(
+        required=False, help_text="Quotas that are near their end, when the call is made."
+    )
 
 
 class CallQuerySerializer(StrictSerializer):

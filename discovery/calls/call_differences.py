@@ -78,7 +78,7 @@ def compare_with_last_approved(call: Call) -> Comparison | None:
 def find_last_approved(call: Call) -> Call | None:
     """Return the last approved call of the same tool in the same group."""
     approved = Call.objects.filter(
-        full_name=call.full_name, group_id=call.group_id, needs_approval=True
+        full_name=call.full_name, group_id=call.group_id, needs_approval=True, content=0
     ).exclude(Q(pk=call.pk) | Q(approved_digest="") | Q(decided_at=None))
     if call.decided_at is not None:
         approved = approved.filter(decided_at__lt=call.decided_at)

@@ -26,10 +26,12 @@ def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     # deactivated actor may call nothing more: both are checked again.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
+    group = "usable.group_id" if united else "%(group)s::bigint"
+    quotas = "NULL" if to_be_sent else _QUOTAS.format(group=group)
     read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT {facts}, {"usable.group_id" if united else "%(group)s::bigint"}, {read}
+SELECT {facts}, {group}, {quotas}, {read}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
 WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
@@ -40,6 +42,16 @@ WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
   AND (%(actor)s::bigint IS NULL OR EXISTS (
   SELECT 1 FROM auth_user a WHERE a.id = %(actor)s::bigint AND a.is_active))
 """  # noqa: S608 - the names of our own tables and columns
+
+
+# Of a call in this group. Read here, since another statement would cost each call more.
+_QUOTAS = """
+ARRAY(SELECT q.id FROM discovery_quota q
+  WHERE (q.user_id IS NULL OR q.user_id = %(user)s::bigint)
+    AND (q.group_id IS NULL OR q.group_id = {group})
+    AND (q.capability_id IS NULL OR q.capability_id = c.id)
+  ORDER BY q.id)
+"""
 
 
 @cache
@@ -71,9 +83,10 @@ def permitted(call: Call) -> Capability | None:
 
 
 def find_usable_capability(caller: Caller, *, full_name: str) -> Capability | None:
-    """Return the usable capability of that name, with `readiness` and `given_in`, or None.
+    """Return the usable capability of that name, with `readiness`, `given_in` and `quotas`, or
+    None.
 
-    `given_in` is the id of the group that grants it.
+    `given_in` is the id of the group that grants it, `quotas` those of the quotas on its calls.
     """
     return _read_capability(caller, full_name, None, to_be_sent=False)
 
@@ -99,11 +112,13 @@ def _read_capability(
     rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
     if not rows:
         return None
-    [(*facts, group_id), values] = rows[0][: len(COLUMNS) + 1], rows[0][len(COLUMNS) + 1 :]
+    own = len(COLUMNS) + 2
+    [(*facts, group_id, quotas), values] = rows[0][:own], rows[0][own:]
     first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
     capability = made(Capability, values[:first])
     capability.integration = made(Integration, values[first : first + second])
     capability.readiness = readiness_from(facts)  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
+    capability.quotas = quotas or []  # type: ignore[attr-defined]
     capability.needs = CallNeeds(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability

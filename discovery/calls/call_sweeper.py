@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from catalog.lifecycle.runtime_state import note_tried
 from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.call_policy import apply_policies
 from discovery.calls.call_state import NOT_BEGUN, UNKNOWN_OUTCOME, move, unexpired
 from discovery.flows.turn_memory import forget_old_turns
 from discovery.models import Call
@@ -27,6 +28,7 @@ def sweep() -> list[str]:
     _give_up()
     _note_tried()
     _delete_old()
+    apply_policies(most=_MOST_AT_ONCE)
     forget_old_turns()
     return _claim_overdue()
 

@@ -10,10 +10,12 @@ from acl.rights.approvers import NOBODY_ELSE, WhoApproves, who_approves
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls import own_tools
+from discovery.calls.call_policy import REMOVED_MESSAGE
 from discovery.calls.call_state import LEFT_QUEUE
 from discovery.calls.flow_check import explain
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call
+from discovery.models.call import Content
 
 MOST_CONTENT = 20_000  # characters of a skill: some 5,000 tokens
 State, Way = Call.State, Call.Way
@@ -44,6 +46,8 @@ class Execution:
     expires_at: str | None = None
     # What the guard on flows says.
     flow: JSONObject | None = None
+    # Quotas of the caller that are near their end.
+    notice: str | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -89,6 +93,11 @@ def translate_message(call: Call) -> str:
 
 
 def _describe(call: Call) -> Execution:
+    if call.state == State.COMPLETED and call.content and call.way != Way.SERVER:
+        status: Status = "client_executes" if call.way == Way.CLIENT else "completed"
+        return _execution(call, status, REMOVED_MESSAGE)
+    if call.state == State.COMPLETED and call.content == Content.REMOVED:
+        return _execution(call, "completed", REMOVED_MESSAGE)
     if call.state == State.COMPLETED:
         return _COMPLETED[Way(call.way)](call)
     parts: dict[str, Any] = {}

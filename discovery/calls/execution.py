@@ -4,7 +4,9 @@ The web process contacts no server. A call is stored before anything else happen
 holds the connections sends it.
 """
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -29,6 +31,7 @@ from discovery.calls.call_wait import wait_for_end
 from discovery.calls.flow_check import check_flow, explain, must_ask, must_refuse
 from discovery.calls.near_names import near_names
 from discovery.calls.obstacle_failures import failure_by_obstacle
+from discovery.calls.quotas import check_quotas
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call, Turn
 
@@ -74,6 +77,7 @@ class StillUnderWayError(Exception):
 
     def __init__(self, call: Call) -> None:
         super().__init__(f"The call with this Idempotency-Key is in progress: ask for {call.pk}.")
+        self.call = call
 
 
 def execute(
@@ -88,13 +92,13 @@ def execute(
     """Call one of the caller's capabilities and wait for its outcome, up to `wait_seconds`.
 
     Raises NotFoundError alike for unknown names and for other people's tools, NeedsApprovalError if
-    the definition awaits review, ArgumentsRefusedError, TooManyWaitingError, and for an idempotency
-    key KeyUsedError and StillUnderWayError.
+    the definition awaits review, ArgumentsRefusedError, TooManyWaitingError (QuotaExceededError is
+    one), and for an idempotency key KeyUsedError and StillUnderWayError.
     """
     capability = find_usable(caller=caller, full_name=full_name)
     arguments = _checked(capability, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
-    call, is_new = _store(call, caller)
+    call, is_new, notice = _store(call, caller, getattr(capability, "quotas", []))
     if call.state in Call.UNDER_WAY:
         seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
         call = wait_for_end(call, seconds)
@@ -103,7 +107,7 @@ def execute(
     if call.reason == NOT_THERE:  # the right was withdrawn before the worker sent the call
         raise _missing_error(caller=caller, full_name=full_name)
     call.capability = capability
-    return describe_call(call)
+    return replace(describe_call(call), notice=notice or None)
 
 
 def _checked(capability: Capability, arguments: Any) -> JSONObject:
@@ -159,6 +163,9 @@ def _new_call(
         arguments_hash=hash_of(arguments),
         idempotency_key=idempotency_key,
     )
+    call.tokens_arguments = _tokens_of(call.arguments_json)
+    if call.way == Way.SKILL:
+        call.tokens_result = _tokens_of(capability.content[:MOST_CONTENT])
     call.turn_id = _own_turn(call, caller, turn_id)
     check_flow(call, capability, arguments)
     if failure := failure_by_obstacle(call, capability):
@@ -173,6 +180,10 @@ def _new_call(
     elif call.way != Way.SERVER:
         call.state, call.ended_at = State.COMPLETED, Now()
     return call
+
+
+def _tokens_of(text: str) -> int:
+    return (len(text) + 3) // 4
 
 
 def _groups_of(caller: Caller, capability: Capability) -> dict[str, Any]:
@@ -199,19 +210,25 @@ def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
     return turns.values_list("pk", flat=True).first()
 
 
-def _store(call: Call, caller: Caller) -> tuple[Call, bool]:
-    """Store the call; return the row, and False if its idempotency key was used before."""
+def _store(call: Call, caller: Caller, quotas: Sequence[int]) -> tuple[Call, bool, str]:
+    """Store the call; return the row, False if its idempotency key was used before, and a notice
+    of quotas near their end, or ""."""
     # Another group may grant the tool by now, and the unique constraint covers one group only.
     if caller.is_united and (known := _find_earlier(call, caller)):
-        return known, False
+        return known, False, ""
+    notice = ""
     try:
         # Without an idempotency key no earlier call can exist: one statement needs no transaction.
         plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
-        with nullcontext() if plain else transaction.atomic():
+        with nullcontext() if plain and not quotas else transaction.atomic():
+            if quotas:
+                if (earlier := _find_earlier(call, caller)) is not None:
+                    return earlier, False, ""
+                notice = check_quotas(call, quotas)
             if call.state == State.WAITING:
                 people = lock_queue_of(call)
                 if (earlier := _find_earlier(call, caller)) is not None:
-                    return earlier, False
+                    return earlier, False, ""
                 check_queue_limit(call, people)
             if call.state == State.QUEUED:
                 queue(call)
@@ -223,12 +240,12 @@ def _store(call: Call, caller: Caller) -> tuple[Call, bool]:
         earlier = _find_earlier(call, caller)
         if earlier is None:
             raise
-        return earlier, False
+        return earlier, False, ""
     if call.state == State.QUEUED:
         send_on_commit(call)
     if call.state == State.WAITING:
         call.refresh_from_db(fields=["expires_at"])
-    return call, True
+    return call, True, notice
 
 
 def _record_acting(call: Call) -> None:

@@ -80,12 +80,13 @@ def facts_of(capability: Capability) -> ToolFacts:
 def absorb_answers(memory: TurnMemory, turn_id: UUID | None) -> None:
     """Digest the answers of the turn's calls that ended since, and name those nobody told."""
     answered = Q(way=Way.SERVER) & ~Q(result_json="") | Q(way=Way.CLIENT, state="completed")
+    answered |= Q(way=Way.SERVER, content__gt=0)  # the group's policy has removed the answer
     unread = Call.objects.filter(answered, turn=turn_id, reading__isnull=True)
     blind = []
     for call in unread.select_related("capability__integration").order_by("created_at", "pk")[
         :MOST_READINGS
     ]:
-        if call.way == Way.CLIENT:
+        if call.way == Way.CLIENT or call.content:
             blind.append(call.full_name)
             continue
         texts = texts_of(call.result or {})

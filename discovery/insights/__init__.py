@@ -1,3 +1,12 @@
 """Insights: figures about turns, tools and groups. Read only."""
 
-__all__ = ["figures", "insights_scope", "insights_urls", "lost_searches", "pages", "tool_use"]
+__all__ = [
+    "call_use",
+    "figures",
+    "insights_scope",
+    "insights_urls",
+    "integration_use",
+    "lost_searches",
+    "pages",
+    "tool_use",
+]

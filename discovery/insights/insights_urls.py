@@ -2,11 +2,14 @@
 
 from django.urls import path
 
-from discovery.insights.pages import downloads, insights_pages
+from discovery.insights.pages import downloads, insights_pages, use_pages
 
 urlpatterns = [
     path("insights/", insights_pages.figures, name="insights"),
     path("insights/outcomes/", insights_pages.outcomes, name="insights-outcomes"),
     path("insights/tools/", insights_pages.tools, name="insights-tools"),
+    path("insights/use/", use_pages.use, name="insights-use"),
+    path("insights/quotas/", use_pages.quotas, name="insights-quotas"),
+    path("insights/quotas/<int:pk>/delete/", use_pages.remove_quota, name="insights-quota-remove"),
     path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
 ]

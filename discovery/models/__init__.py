@@ -1,15 +1,19 @@
 """Tables of discovery."""
 
 from discovery.models.call import Call
+from discovery.models.call_policy import CallPolicy
 from discovery.models.experience import Experience
 from discovery.models.first_run import FirstRun
 from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome
 from discovery.models.outcome_alert import OutcomeAlert
+from discovery.models.quota import Quota
+from discovery.models.tool_example import ToolExample
 from discovery.models.turn import Turn
 
 __all__ = [
     "Call",
+    "CallPolicy",
     "Called",
     "Experience",
     "FirstRun",
@@ -17,6 +21,8 @@ __all__ = [
     "FlowRule",
     "Outcome",
     "OutcomeAlert",
+    "Quota",
+    "ToolExample",
     "TrustedValue",
     "Turn",
     "TurnReading",

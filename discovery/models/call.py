@@ -24,6 +24,14 @@ from discovery.models.turn import Turn
 DEEPEST_RESULT = 140
 
 
+class Content(models.IntegerChoices):
+    """Degree to which a row keeps its arguments and result; a policy only raises it."""
+
+    KEPT = 0, gettext_lazy("Kept")
+    REDACTED = 1, gettext_lazy("Redacted")
+    REMOVED = 2, gettext_lazy("Not kept")
+
+
 class Call(ChainColumns, JobRow):
     """A call for `user`, stored before anything is sent; its columns name the chain that asked.
 
@@ -59,8 +67,11 @@ class Call(ChainColumns, JobRow):
     )
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    # The composite indexes below begin with these columns.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, db_index=False, related_name="+"
+    )
+    group = models.ForeignKey(Group, models.CASCADE, db_index=False, related_name="+")
     # The group of the space, if another group grants the tool: its deny rules apply, too.
     other_groups = ArrayField(models.BigIntegerField(), default=list, blank=True, editable=False)
     # Kept if the space is deleted: NULL means the root, which may allow more than the space did.
@@ -74,7 +85,7 @@ class Call(ChainColumns, JobRow):
         related_name="+",
     )
     capability = models.ForeignKey(
-        Capability, models.SET_NULL, null=True, blank=True, related_name="+"
+        Capability, models.SET_NULL, db_index=False, null=True, blank=True, related_name="+"
     )
     full_name = models.CharField(max_length=64)
     definition_hash = models.CharField(max_length=64, help_text="As it was when it was asked for.")
@@ -111,6 +122,12 @@ class Call(ChainColumns, JobRow):
         default=dict,
         help_text="What the guard on flows says of it; empty if it was not asked.",
     )
+    # Estimated, four characters each.
+    tokens_arguments = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    tokens_result = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    content = models.PositiveSmallIntegerField(
+        choices=Content.choices, default=Content.KEPT, db_default=Content.KEPT, editable=False
+    )
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -119,6 +136,15 @@ class Call(ChainColumns, JobRow):
         ordering = ["-created_at", "pk"]
         indexes = [
             models.Index(fields=["user", "-created_at"], name="discovery_call_of_user"),
+            models.Index(fields=["group", "-created_at"], name="discovery_call_of_group"),
+            models.Index(fields=["capability", "-created_at"], name="discovery_call_of_tool"),
+            # The log of everyone, and of tools by the beginning of their names.
+            models.Index(fields=["-created_at", "-id"], name="discovery_call_log"),
+            models.Index(
+                fields=["full_name", "-created_at"],
+                name="discovery_call_of_name",
+                opclasses=["varchar_pattern_ops", "timestamptz_ops"],
+            ),
             models.Index(
                 fields=["user", "-created_at"],
                 condition=Q(credential="session") & ~Q(actor=F("user")),
@@ -135,6 +161,12 @@ class Call(ChainColumns, JobRow):
                 name="discovery_call_under_way",
             ),
             models.Index(fields=["ended_at"], name="discovery_call_ended"),
+            # For groups that keep less: calls to which their policy was not applied yet.
+            models.Index(
+                fields=["group", "content", "ended_at"],
+                condition=Q(content__lt=2),
+                name="discovery_call_content",
+            ),
             models.Index(
                 fields=["-created_at"],
                 condition=Q(needs_approval=True),

@@ -7,10 +7,13 @@ from catalog.runtime.pages import runtime_pages
 from catalog.servers.pages import my_secrets, sign_in_pages
 from discovery.pages import (
     approval_pages,
+    call_pages,
+    call_policy_pages,
     connect_page,
     first_steps_page,
     my_tools_pages,
     playground_page,
+    try_pages,
 )
 
 urlpatterns = [
@@ -33,8 +36,19 @@ urlpatterns = [
         name="runtime-decide",
     ),
     path("tools/<slug:full_name>/", my_tools_pages.tool, name="tool"),
+    path("tools/<slug:full_name>/try/", try_pages.try_tool, name="try-tool"),
+    path(
+        "tools/<slug:full_name>/examples/<int:pk>/delete/",
+        try_pages.delete_tool_example,
+        name="try-example-delete",
+    ),
     path("approvals/", approval_pages.approvals, name="approvals"),
     path("approvals/<uuid:pk>/", approval_pages.approval, name="approval"),
+    path("calls/", call_pages.calls, name="calls"),
+    path("calls/export.csv", call_pages.download, name="calls-csv"),
+    path("calls/policy/", call_policy_pages.call_policies, name="call-policies"),
+    path("calls/policy/<int:pk>/", call_policy_pages.set_call_policy, name="call-policy"),
+    path("calls/<uuid:pk>/", call_pages.call, name="call"),
     path("design/", design_page.design, name="design"),
     path("group/", session_pages.choose_group, name="choose-group"),
     path("", include("catalog.access.pages.access_urls")),

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db.models import (
     CharField,
     Count,
+    Exists,
     F,
     IntegerField,
     OuterRef,
@@ -16,15 +18,23 @@ from django.db.models import (
     Value,
 )
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 
 from catalog.access.integration_readiness import readiness_for_admins
-from catalog.models import Integration, IntegrationGroupPermission, IntegrationUserPermission
+from catalog.models import (
+    Capability,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+)
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
+from discovery.insights.integration_use import IntegrationUse, use_by_integration
+from discovery.models import Call
 from marketplace.integrations.integration_status import IntegrationStatus, describe_status
 from marketplace.models import Installation, Listing
 
 _OBSTACLE = obstacle_sql(integration="catalog_integration", user="NULL::bigint")
+UNUSED_DAYS = 30
 _WORKING = [state.value for state in Installation.WORKING]
 
 
@@ -34,7 +44,7 @@ class IntegrationFilters:
 
     words: str = ""
     kind: str = ""
-    show: str = ""  # works, trouble, needs_admin, waiting, off, update
+    show: str = ""  # works, trouble, needs_admin, waiting, off, update, unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,8 @@ class IntegrationRow:
     groups: tuple[str, ...]
     people: int
     update: str
+    use: IntegrationUse
+    category: str  # of most of its tools
 
 
 def list_integrations(wanted: IntegrationFilters) -> "QuerySet[Integration]":
@@ -59,9 +71,21 @@ def list_integrations(wanted: IntegrationFilters) -> "QuerySet[Integration]":
         fitting = fitting.filter(
             Q(title__icontains=word) | Q(slug__icontains=word) | Q(publisher__icontains=word)
         )
+    if wanted.show == "unused":
+        since = Now() - timedelta(days=UNUSED_DAYS)
+        fitting = fitting.filter(~Exists(_calls().filter(created_at__gte=since)), enabled=True)
     if wanted.show in _SHOWN:
         fitting = fitting.filter(_SHOWN[wanted.show])
-    return fitting.annotate(tools=Count("capabilities")).order_by("title", "pk")
+    own = Capability.objects.filter(integration=OuterRef("pk")).order_by()
+    often = own.values("category").annotate(times=Count("pk")).order_by("-times", "category")
+    counted = fitting.annotate(
+        tools=Count("capabilities"), main_category=_text(often.values("category")[:1])
+    )
+    return counted.order_by("title", "pk")
+
+
+def _calls() -> "QuerySet[Call]":
+    return Call.objects.filter(capability__integration=OuterRef("pk"))
 
 
 def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integration]":
@@ -78,9 +102,10 @@ def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integ
 
 
 def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
-    """Build the rows, with three statements for any number of integrations."""
+    """Build the rows, with four statements for any number of integrations."""
     keys = [integration.pk for integration in integrations]
     groups, people, states = _groups(keys), _people(keys), readiness_for_admins(keys)
+    uses = use_by_integration(keys)
     return [
         IntegrationRow(
             integration,
@@ -90,6 +115,8 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
             tuple(groups[integration.pk]),
             people.get(integration.pk, 0),
             update_of(integration),
+            uses.get(integration.pk, IntegrationUse()),
+            integration.main_category,  # type: ignore[attr-defined]
         )
         for integration in integrations
     ]
@@ -108,7 +135,7 @@ def update_of(integration: Integration) -> str:
     return listed if listed != integration.version else ""
 
 
-def _text(query: "QuerySet[Installation | Listing, object]") -> Coalesce:
+def _text(query: "QuerySet[Capability | Installation | Listing, object]") -> Coalesce:
     return Coalesce(Subquery(query, output_field=CharField()), Value(""))
 
 

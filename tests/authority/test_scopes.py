@@ -67,6 +67,7 @@ ASKED_FOR = {
     "POST api/v1/meta/": (*DISCOVER, *EXECUTE),  # plus the scope of the tool
     "POST mcp": (*DISCOVER, *EXECUTE),  # likewise
     "POST api/v1/execute": EXECUTE,
+    "GET api/v1/calls": (*EXECUTE, *ADMIN),
     "GET api/v1/calls/": EXECUTE,
     "POST api/v1/calls/": EXECUTE,
     "GET api/v1/approvals": ADMIN,
@@ -87,7 +88,11 @@ ASKED_FOR = {
     "GET api/v1/groups": ADMIN,
     "POST api/v1/groups": ADMIN,
     "PATCH api/v1/groups/": ADMIN,
+    "PUT api/v1/groups/": ADMIN,
     "DELETE api/v1/groups/": ADMIN,
+    "GET api/v1/quotas": ADMIN,
+    "POST api/v1/quotas": ADMIN,
+    "DELETE api/v1/quotas/": ADMIN,
     "GET api/v1/people": ADMIN,
     "PATCH api/v1/people/": ADMIN,
     "POST api/v1/invitations": ADMIN,

@@ -142,6 +142,11 @@ CALL = Door(
 )
 AN_INSTALLATION = {"pk": "{installation}"}
 A_TURN = {"turn_id": "{turn_pk}"}
+LOG_OF_CALLS = Door(
+    "the log of one's own calls, and for admins and their keys of their groups'",
+    _api({"execute", "admin"}) | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
+    "own key",
+)
 A_CALL = {"pk": "{call_pk}"}
 TOOL = {"full_name": "{capability}"}
 ITS_PROGRESS = {"public_id": "{installation}"}
@@ -227,6 +232,7 @@ ROUTES = [
     Row("api/v1/meta/<str:name>", LOOKUP, "POST", fill={"name": "get_tool"},
         body={**FOR_ALICE, "arguments": {"name": "{capability}"}}),
     Row("api/v1/execute", CALLING, "POST", body={**FOR_ALICE, "name": "{capability}"}),
+    Row("api/v1/calls", LOG_OF_CALLS, query={"user": "{user}"}),
     Row("api/v1/calls/<uuid:pk>", CALL, fill=A_CALL, answers=202),
     Row("api/v1/calls/<uuid:pk>/events", CALL, fill=A_CALL, query={"wait": "0"}),
     Row("api/v1/calls/<uuid:pk>/cancel", CALL, "POST", fill=A_CALL),
@@ -340,6 +346,11 @@ ROUTES = [
         fill=GROUP),
     Row("api/v1/groups/<int:pk>/members/<str:user>", INSTALLING, "DELETE",
         fill={**GROUP, "user": "{user}"}),
+    Row("api/v1/quotas", INSTALLING, "GET POST", body={"measure": "calls", "hard": 5,
+        "user": "{user}"}),
+    Row("api/v1/quotas/<int:pk>", INSTALLING, "DELETE", fill={"pk": "1"}, answers=404),
+    Row("api/v1/groups/<int:pk>/call-policy", INSTALLING, "GET PUT",
+        body={"content": "kept", "days": 7}, fill=GROUP),
     Row("api/v1/groups/<int:pk>/spaces", INSTALLING, "GET POST", body={"name": "Plums"},
         fill=GROUP),
     Row("api/v1/spaces/<int:pk>", INSTALLING, "PATCH DELETE", body={"name": "Plums"}, fill=SPACE),
@@ -391,6 +402,11 @@ ROUTES = [
     Row("connections/callback/", OWN_PAGE, query={"state": "x", "code": "x"}, answers=404),
     Row("connections/<uuid:public_id>/", OWN_PAGE, fill={"public_id": "{sign_in}"}),
     Row("tools/<slug:full_name>/", GROUPS_PAGE, fill=TOOL),
+    Row("tools/<slug:full_name>/try/", GROUPS_PAGE, fill=TOOL),
+    Row("tools/<slug:full_name>/try/", GROUPS_PAGE, "POST", fill=TOOL,
+        body={"arguments": "no json"}, answers=422),
+    Row("tools/<slug:full_name>/examples/<int:pk>/delete/", ADMIN_PAGE, "POST", answers=404,
+        fill={**TOOL, "pk": "1"}),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
     Row("find/", PAGE, query={"q": "e"}),
     Row("marketplace/", PAGE, query={"q": "offer"}),
@@ -423,6 +439,11 @@ ROUTES = [
     Row("insights/", PAGE),
     Row("insights/tools/", PAGE),
     Row("insights/outcomes/", ADMIN_PAGE),
+    Row("insights/use/", PAGE),
+    Row("insights/quotas/", ADMIN_PAGE, "GET POST",
+        body={"whose": "each", "measure": "calls", "hard": "5"},
+        takes=frozenset({"user", "group", "tool", "soft"})),
+    Row("insights/quotas/<int:pk>/delete/", ADMIN_PAGE, "POST", fill={"pk": "1"}, answers=404),
     Row("insights/csv/<slug:name>/", PAGE, fill={"name": "called"}),
     Row("insights/csv/<slug:name>/", ADMIN_PAGE, fill={"name": "groups"}),
     Row("account/notifications/", PAGE, "GET POST", body={"kind": "mail", "topics": "answers"},
@@ -437,6 +458,12 @@ ROUTES = [
     Row("today/calls/", PAGE, "POST", body={"verdict": "cancel", "call": "{call_pk}:"}),
     Row("today/requests/", ADMIN_PAGE, "POST", body={"note": "No", "request": "{request_pk}"}),
     Row("today/integrations/", ADMIN_PAGE, "POST", body={"integration": "{integration}"}),
+    Row("calls/", PAGE),
+    Row("calls/export.csv", PAGE),
+    Row("calls/policy/", ADMIN_PAGE),
+    Row("calls/policy/<int:pk>/", ADMIN_PAGE, "POST", fill=GROUP, body={"content": "0"},
+        takes=frozenset({"days"})),
+    Row("calls/<uuid:pk>/", OWN_PAGE, fill=A_CALL),
     Row("approvals/", PAGE),
     Row("approvals/<uuid:pk>/", OWN_PAGE, "GET POST", fill=A_CALL, body={"cancel": "1"}),
     Row("access/", ADMIN_PAGE),

@@ -20,6 +20,7 @@ from acl.models import AccessRequest, Space
 from acl.oauth.connections import connect_client
 from acl.oauth.issuing import new_tokens, store_tokens
 from acl.oauth.registration import register_client
+from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
 from catalog.embedding.stored_models import register_configured_model
 from catalog.lifecycle.runtime_state import retire
@@ -315,6 +316,19 @@ def _calls(world: World) -> None:
         ended_at=timezone.now(),
     )
     world.things["call_pk"] = call.pk
+    answered = waiting_call(world.alice, world.support, send, ARABIC)
+    rows = [{"to": "Ms Abebe", "sent": True, "at": "09:30"}, {"to": ARABIC, "sent": False}]
+    Call.objects.filter(pk=answered.pk).update(
+        state=Call.State.COMPLETED,
+        way=Call.Way.SERVER,
+        needs_approval=False,
+        started_at=timezone.now(),
+        ended_at=timezone.now(),
+        result_json=write_json(
+            {"content": [{"type": "text", "text": ARABIC}], "structured": {"sent": rows}}
+        ),
+    )
+    world.things["answered_call_pk"] = answered.pk
 
 
 def _shop(world: World, installed: Integration) -> None:

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET
 
 from acl.pages.frame import PageRequest
 from acl.platform.csv_lines import csv_lines
+from discovery.insights.call_use import By, read_call_use
 from discovery.insights.current_windows import list_windows
 from discovery.insights.lost_searches import list_lost_turns
 from discovery.insights.pages.insights_pages import build_report, list_group_figures, name_spaces
@@ -145,6 +146,18 @@ def _lost(query: InsightsQuery) -> Table:
     return ("at", "group", "user", "looks", "found_nothing", "degraded", "message"), rows
 
 
+def _use(by: By) -> Callable[[InsightsQuery], Table]:
+    def table(query: InsightsQuery) -> Table:
+        names = (
+            "name", "calls", "failed", "p95_ms", "argument_tokens", "result_tokens", "turns",
+            "definition_tokens",
+        )  # fmt: skip
+        uses = read_call_use(query.scope, by, most=MOST)
+        return (by, *names[1:]), ([getattr(use, name) for name in names] for use in uses)
+
+    return table
+
+
 TABLES: dict[str, Callable[[InsightsQuery], Table]] = {
     **{measure.name: _measure(measure) for measure in MEASURES},
     "groups": _groups,
@@ -155,5 +168,8 @@ TABLES: dict[str, Callable[[InsightsQuery], Table]] = {
     "never_called": _never,
     "troubled_calls": _troubled,
     "lost_turns": _lost,
+    "use_tool": _use("tool"),
+    "use_person": _use("person"),
+    "use_group": _use("group"),
 }
-ADMIN_TABLES = {"groups", "windows", "alerts"}
+ADMIN_TABLES = {"groups", "windows", "alerts", "use_person", "use_group"}

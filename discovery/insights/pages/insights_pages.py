@@ -28,6 +28,8 @@ PAGE = 50
 FIGURES = Tab("figures", "insights", gettext_noop("Figures"))
 OUTCOMES = Tab("outcomes", "insights-outcomes", gettext_noop("Outcomes and alerts"))
 TOOLS = Tab("tools", "insights-tools", gettext_noop("Tools"))
+USE = Tab("use", "insights-use", gettext_noop("Use and cost"))
+QUOTAS = Tab("quotas", "insights-quotas", gettext_noop("Quotas"))
 
 
 @require_GET
@@ -44,7 +46,7 @@ def figures(request: PageRequest, query: InsightsQuery) -> HttpResponse:
         "ever": report.counts["turns"] or has_turns(query.scope),
         "summary": _summary(query, report.counts["turns"]),
     }
-    return _render(request, query, "figures.html", context, tab=FIGURES)
+    return render_insights(request, query, "figures.html", context, tab=FIGURES)
 
 
 @require_GET
@@ -69,7 +71,7 @@ def outcomes(request: PageRequest, query: InsightsQuery) -> HttpResponse:
         "alert_samples": settings.PEGBOARD_ALERT_SAMPLES,
         "alerts_on": settings.PEGBOARD_ALERTS,
     }
-    return _render(request, query, "outcomes.html", context, tab=OUTCOMES)
+    return render_insights(request, query, "outcomes.html", context, tab=OUTCOMES)
 
 
 @require_GET
@@ -82,7 +84,7 @@ def tools(request: PageRequest, query: InsightsQuery) -> HttpResponse:
         "ever": has_turns(query.scope),
         "keeps_messages": settings.PEGBOARD_KEEP_MESSAGES,
     }
-    return _render(request, query, "tools.html", context, tab=TOOLS)
+    return render_insights(request, query, "tools.html", context, tab=TOOLS)
 
 
 def build_report(query: InsightsQuery) -> Report:
@@ -150,15 +152,17 @@ def _summary(query: InsightsQuery, turns: int) -> str:
     return text % {"count": f"{turns:,}", "time": format(query.scope.since, "j F, H:i")}
 
 
-def _render(
+def render_insights(
     request: PageRequest,
     query: InsightsQuery,
     template: str,
     context: dict[str, object],
     *,
     tab: Tab,
+    status: int = 200,
 ) -> HttpResponse:
-    tabs = (FIGURES, TOOLS) if query.mine else (FIGURES, OUTCOMES, TOOLS)
+    """Render a page of Insights, or the part of it that htmx requested."""
+    tabs = (FIGURES, TOOLS, USE) if query.mine else (FIGURES, OUTCOMES, TOOLS, USE, QUOTAS)
     whole = {**context, "asked": query, "periods": PERIODS, "tabs": tabs, "tab": tab.name}
     page = f"insights/{template}" + ("#found" if request.htmx else "")
-    return render_page(request, page, whole, frame=query.frame)
+    return render_page(request, page, whole, frame=query.frame, status=status)

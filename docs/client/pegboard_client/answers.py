@@ -397,6 +397,7 @@ class Call(TypedDict):
     note: NotRequired[str]
     expires_at: NotRequired[str]
     flow: NotRequired[Flow]
+    notice: NotRequired[str]
 
 
 class Step(TypedDict):

@@ -13,6 +13,7 @@ from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
+from discovery.insights.integration_use import list_people_using
 from marketplace.integrations.integration_details import Details, integration_details
 from marketplace.integrations.integration_list import (
     IntegrationFilters,
@@ -29,6 +30,7 @@ SHOWN = [
     ("waiting", _("Needs approval")),
     ("off", _("Off")),
     ("update", _("Update available")),
+    ("unused", _("Unused for 30 days")),
 ]
 KINDS = [("", _("All kinds")), *Integration.Kind.choices]
 
@@ -85,6 +87,8 @@ def show(
     """Render the page of an integration, with the errors of a form on it."""
     details = details_or_404(slug, request)
     context = {"details": details, "integration": details.integration, **more}
+    if not part or not request.htmx:
+        context["people_using"] = list_people_using(details.integration.pk)
     context["callback_address"] = request.build_absolute_uri(reverse("account-callback"))
     template = "integrations/integration.html" + (part if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request), status=status)

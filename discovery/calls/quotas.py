@@ -1,0 +1,195 @@
+"""Quotas on calls: which apply to a call, how much of them is used, and refusing beyond the hard
+limit.
+
+The statement that reads the tool names the quotas. With some, their rows are locked until the call
+is stored, so that concurrent calls count each other, and one statement counts for all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from acl.audit.recorder import record
+from acl.platform.clock import database_now
+from acl.rights.caller import Caller
+from catalog.models import Capability
+from discovery.calls.approval_queue import TooManyWaitingError
+from discovery.models import Call, Quota
+
+MOST_QUOTAS = 500
+_NOT_COUNTED = ("rejected", "expired", "cancelled")
+_NAMED = ("user", "group", "capability")
+
+
+class QuotaExceededError(TooManyWaitingError):
+    """A quota of the call is used up. `seconds` are left of the day."""
+
+    def __init__(self, quota: Quota, used: int, seconds: int) -> None:
+        Exception.__init__(
+            self,
+            f"The quota “{quota.text}” is used up ({used:,} today). Nothing has been run. It "
+            "begins anew at 00:00 UTC.",
+        )
+        self.seconds = seconds
+
+
+class QuotaRefusedError(Exception):
+    """A quota cannot be set; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUse:
+    """A quota with what is used of it today; of each person's quota, by whom it is used most."""
+
+    quota: Quota
+    used: int
+
+    @property
+    def is_near(self) -> bool:
+        """Return True from the soft limit on."""
+        return self.used >= self.quota.notice_at
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if the hard limit is reached."""
+        return self.quota.hard is not None and self.used >= self.quota.hard
+
+
+def check_quotas(call: Call, keys: Sequence[int]) -> str:
+    """Lock the quotas, and return a notice for those near their end, or "".
+
+    Raises QuotaExceededError for one that is used up. The locks last until the call is stored.
+    """
+    locked = Quota.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=keys)
+    quotas = list(locked.select_related(*_NAMED).order_by("pk"))
+    notices = []
+    for use in count_use(quotas, user_id=call.user_id):
+        quota, used = use.quota, use.used
+        if use.is_over:
+            raise QuotaExceededError(quota, used, seconds_left(database_now()))
+        after = used + 1 if quota.measure == Quota.Measure.CALLS else used
+        if after >= quota.notice_at:
+            notices.append(f"{after:,} used today of the quota “{quota.text}”.")
+    return " ".join(notices)
+
+
+def count_use(quotas: Sequence[Quota], *, user_id: int | None) -> list[QuotaUse]:
+    """Count what is used of the quotas today, in one statement.
+
+    Of each person's quota: by `user_id`, or by the person who uses it most.
+    """
+    if not quotas:
+        return []
+    parts: list[str] = []
+    values: list[Any] = []
+    for quota in quotas:
+        where, about = _conditions(quota, user_id)
+        amount = _AMOUNTS[quota.measure]
+        most = quota.each_person and user_id is None
+        counted = (
+            _MOST.format(amount=amount, where=where)
+            if most
+            else (
+                f"SELECT {amount} AS used FROM discovery_call c WHERE {where}"  # noqa: S608 - our own
+            )
+        )
+        parts.append(f"({counted})")
+        values += about
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(parts)}", values)
+        used = cursor.fetchone()
+    return [QuotaUse(quota, int(one or 0)) for quota, one in zip(quotas, used, strict=True)]
+
+
+_AMOUNTS: dict[str, str] = {
+    Quota.Measure.CALLS: "count(*)",
+    Quota.Measure.TOKENS: "COALESCE(sum(c.tokens_arguments + c.tokens_result), 0)",
+}
+_MOST = """
+SELECT max(used) FROM (
+  SELECT {amount} AS used FROM discovery_call c WHERE {where} GROUP BY c.user_id) each
+"""
+_TODAY = (
+    "c.created_at >= date_trunc('day', statement_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+    " AND c.state <> ALL (%s)"
+)
+
+
+def _conditions(quota: Quota, user_id: int | None) -> tuple[str, list[Any]]:
+    """Return the conditions on a quota's calls; only its own columns, so that an index fits."""
+    parts = [_TODAY]
+    values: list[Any] = [list(_NOT_COUNTED)]
+    person = user_id if quota.each_person else quota.user_id
+    about = {"user_id": person, "group_id": quota.group_id, "capability_id": quota.capability_id}
+    for column, value in about.items():
+        if value is not None:
+            parts.append(f"c.{column} = %s")
+            values.append(value)
+    return " AND ".join(parts), values
+
+
+def list_quotas() -> QuerySet[Quota]:
+    """Return all quotas with the rows that they name."""
+    return Quota.objects.select_related(*_NAMED)
+
+
+def own_quotas(caller: Caller) -> list[QuotaUse]:
+    """Return the use of the quotas that hold for the caller as a person, whatever the tool."""
+    own = Q(user=caller.user_id) | Q(each_person=True)
+    here = Q(group=None) | Q(group__in=caller.group_ids)
+    found = list_quotas().filter(own, here, capability=None)[:MOST_QUOTAS]
+    return count_use(list(found), user_id=caller.user_id)
+
+
+def seconds_left(now: datetime) -> int:
+    """Return the seconds until the day ends in UTC, at least one."""
+    now = now.astimezone(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return max(1, -int((now - midnight).total_seconds()))
+
+
+@transaction.atomic
+def set_quota(
+    *,
+    by: User | None,
+    measure: str,
+    soft: int | None,
+    hard: int | None,
+    user: User | None = None,
+    group: Group | None = None,
+    capability: Capability | None = None,
+    each_person: bool = False,
+) -> Quota:
+    """Set a quota, in place of one with the same subject and measure. Raises QuotaRefusedError."""
+    if soft is None and hard is None:
+        raise QuotaRefusedError("Give a soft or a hard limit.")
+    if soft is not None and hard is not None and soft > hard:
+        raise QuotaRefusedError("The soft limit must not be above the hard one.")
+    if user is not None and each_person:
+        raise QuotaRefusedError("A quota is for one person or for each, not for both.")
+    quota, is_new = Quota.objects.update_or_create(
+        user=user,
+        group=group,
+        capability=capability,
+        each_person=each_person,
+        measure=measure,
+        defaults={"soft": soft, "hard": hard},
+    )
+    if is_new and Quota.objects.count() > MOST_QUOTAS:
+        raise QuotaRefusedError(f"There are {MOST_QUOTAS} quotas already. Delete one first.")
+    limits = {"soft": soft, "hard": hard}
+    record(by=by, action="quota.set", target=quota.text, details=limits)
+    return quota
+
+
+@transaction.atomic
+def delete_quota(*, by: User | None, quota: Quota) -> None:
+    """Delete a quota."""
+    target = quota.text
+    quota.delete()
+    record(by=by, action="quota.deleted", target=target)

@@ -1,0 +1,274 @@
+"""The log of calls: whose calls it lists to whom, filters, pages and columns."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from catalog.models import Capability
+from discovery.calls.call_log import Cursor, WrongCursorError
+from discovery.calls.result_parts import list_parts
+from discovery.models import Call, CallPolicy
+from tests.access.people import People, invite
+from tests.api.conftest import client_with, new_key
+from tests.factories import UserFactory, take_away, waiting_call
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def root(people: People) -> User:
+    return UserFactory.create(username="root", is_staff=True, groups=[people.finance])
+
+
+def session_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def call_of(
+    user: User, capability: Capability, *, days: float = 0, state: str = "completed", **more: Any
+) -> Call:
+    """Make a call that ended some days ago."""
+    call = waiting_call(user, user.groups.get(), capability, "x")
+    at = timezone.now() - timedelta(days=days)
+    row = {"needs_approval": False, "created_at": at, "started_at": at, "ended_at": at, **more}
+    Call.objects.filter(pk=call.pk).update(state=state, **row)
+    return Call.objects.get(pk=call.pk)
+
+
+def listed(client: Client, **query: Any) -> list[str]:
+    answer = client.get("/api/v1/calls", query)
+    assert answer.status_code == 200, answer.content
+    return [call["id"] for call in answer.json()["calls"]]
+
+
+def shown(client: Client, query: str = "") -> list[str]:
+    page = client.get(f"/calls/{query}")
+    assert page.status_code == 200
+    return [str(call.pk) for call, _ in page.context["rows"]]
+
+
+def test_each_person_sees_their_own_calls_and_admins_all(people: People, root: User) -> None:
+    alices, bobs, charlies = (
+        str(call_of(user, tool).pk)
+        for user, tool in (
+            (people.alice, people.send), (people.bob, people.send), (people.charlie, people.pay),
+        )
+    )  # fmt: skip
+    everyone = [charlies, bobs, alices]
+
+    assert shown(session_of(people.alice)) == listed(session_of(people.alice)) == [alices]
+    assert shown(session_of(people.bob)) == [bobs]
+    assert shown(session_of(root)) == everyone
+    assert shown(session_of(root), "?whose=own") == listed(session_of(root)) == []
+    assert listed(session_of(root), whose="everyone") == everyone
+    assert session_of(people.alice).get("/api/v1/calls?whose=everyone").status_code == 403
+    assert shown(session_of(people.alice), "?whose=everyone&user=bob") == []
+
+
+def test_key_lists_by_its_scope_and_only_tools_of_its_groups(people: People) -> None:
+    sent, lost = call_of(people.alice, people.send), call_of(people.bob, people.delete_page)
+    call_of(people.charlie, people.pay)
+    admin = client_with(new_key(people.support, "admin", acts_for_users=False))
+    backend = client_with(new_key(people.support, "execute"))
+
+    own = set(listed(backend))
+    named = listed(admin)
+    refused = admin.get("/api/v1/calls?whose=own"), backend.get("/api/v1/calls?whose=everyone")
+
+    assert own == {str(sent.pk), str(lost.pk)}
+    assert named == [str(sent.pk)]
+    assert listed(admin, tool="wiki__") == listed(admin, group="finance") == []
+    assert [answer.status_code for answer in refused] == [403, 403]
+    assert client_with(new_key(people.support, "select")).get("/api/v1/calls").status_code == 403
+
+
+def test_filters_find_what_they_name(people: People, root: User) -> None:
+    failed = call_of(people.alice, people.send, days=3, state="failed", reason="tool_error")
+    old = call_of(people.alice, people.send, days=9, state="failed")
+    other = call_of(people.bob, people.search, days=3, key_prefix="pb_abc")
+    client, week = session_of(root), f"{timezone.now() - timedelta(days=7):%Y-%m-%d}"
+
+    last_week = f"?user=alice&state=failed&since={week}"
+
+    assert shown(client, last_week) == [str(failed.pk)]
+    assert shown(client, "?user=alice&state=failed") == [str(failed.pk), str(old.pk)]
+    assert shown(client, "?tool=gmail__search") == [str(other.pk)]
+    assert shown(client, "?integration=gmail&key=pb_a") == [str(other.pk)]
+    assert shown(client, "?integration=wiki") == shown(client, "?group=finance") == []
+    assert shown(client, f"?until={week}") == [str(old.pk)]
+    everyone = {"whose": "everyone"}
+    assert listed(client, **everyone, reason="tool_error") == [str(failed.pk)]
+    assert listed(client, **everyone, since=(timezone.now() - timedelta(days=5)).isoformat()) == [
+        str(each.pk) for each in sorted((failed, other), key=lambda one: one.created_at)[::-1]
+    ]
+
+
+def test_wrong_filters_are_named(people: People, root: User) -> None:
+    client = session_of(root)
+    wrong = {
+        "state": "nowhere", "turn": "x", "since": "yesterday", "limit": "0", "before": "1",
+        "color": "red", "user": "a" * 151,
+    }  # fmt: skip
+
+    fields = [
+        client.get("/api/v1/calls", {name: value}).json()["field"] for name, value in wrong.items()
+    ]
+
+    assert fields == [*wrong]
+    assert "Enter a date" in client.get("/calls/?since=x").content.decode()
+    assert client.get("/calls/export.csv?since=x").status_code == 404
+    for text in ("", "-", "1", f"1-{'g' * 32}", f"{'9' * 30}-{'0' * 32}"):
+        with pytest.raises(WrongCursorError):
+            Cursor.parse(text)
+
+
+def test_pages_have_every_call_once_even_of_one_moment(people: People, root: User) -> None:
+    at = timezone.now()
+    calls = [call_of(people.alice, people.send, created_at=at) for _ in range(7)]
+    client, whole = session_of(root), []
+    before = ""
+    while True:
+        answer = client.get(
+            "/api/v1/calls", {"whose": "everyone", "limit": "3", "before": before}
+        ).json()
+        whole.append([one["id"] for one in answer["calls"]])
+        if answer["older"] is None:
+            break
+        before = answer["older"]
+
+    back = client.get(
+        "/api/v1/calls", {"whose": "everyone", "limit": 3, "after": answer["newer"]}
+    ).json()
+
+    assert [len(page) for page in whole] == [3, 3, 1]
+    assert sorted(one for page in whole for one in page) == sorted(str(call.pk) for call in calls)
+    assert [one["id"] for one in back["calls"]] == whole[1]
+    assert client.get("/api/v1/calls", {"before": before, "after": before}).status_code == 400
+
+
+def test_number_of_statements_does_not_grow(people: People, root: User) -> None:
+    counts: dict[str, list[int]] = {"/calls/": [], "/api/v1/calls?whose=everyone": []}
+    client = session_of(root)
+    for more in (2, 18):
+        for _ in range(more):
+            call_of(people.alice, people.send)
+        for path, numbers in counts.items():
+            client.get(path)
+            with CaptureQueriesContext(connection) as statements:
+                client.get(path)
+            numbers.append(len(statements))
+
+    for numbers in counts.values():
+        assert numbers[0] == numbers[1] <= 10
+
+
+def test_call_shows_arguments_and_result_to_its_user_alone(people: People, root: User) -> None:
+    answer = '{"content": [{"type": "text", "text": "sent to bob"}]}'
+    call = call_of(people.alice, people.send, way="server", result_json=answer)
+    path = f"/calls/{call.pk}/"
+
+    mine = session_of(people.alice).get(path).content.decode()
+    admins = session_of(root).get(path).content.decode()
+    bobs = session_of(people.bob).get(path)
+    take_away(people.gmail, people.support)
+    lost = session_of(people.alice).get(path).content.decode()
+
+    assert "sent to bob" in mine
+    assert "Arguments" in mine
+    assert "gmail__send_email" in admins
+    assert "sent to bob" not in admins
+    assert bobs.status_code == 404
+    assert "gmail__send_email" in lost
+    assert "sent to bob" not in lost
+    assert people.send.display_name not in lost
+
+
+def test_csv_has_a_line_for_each_matching_call(people: People, root: User) -> None:
+    call_of(people.alice, people.send, state="failed", key_name="=1+1")
+    call_of(people.bob, people.send)
+
+    answer = session_of(root).get("/calls/export.csv?user=alice")
+    rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+    bobs = b"".join(session_of(people.bob).get("/calls/export.csv")).decode()
+
+    assert [(row["user"], row["tool"], row["state"], row["key_name"]) for row in rows] == [
+        ("alice", "gmail__send_email", "failed", "'=1+1")
+    ]
+    assert "alice" not in bobs
+    assert "bob" in bobs
+
+
+def test_log_follows_live_on_its_first_page_only(people: People) -> None:
+    client, call = session_of(people.alice), call_of(people.alice, people.send)
+
+    still, live, older = (
+        client.get(f"/calls/{query}").content.decode()
+        for query in ("", "?live=1", f"?live=1&before={Cursor.of(call)}")
+    )
+
+    assert ["every 3s" in page for page in (still, live, older)] == [False, True, False]
+
+
+def test_everyones_log_is_read_by_its_index(people: People) -> None:
+    call_of(people.alice, people.send)
+    newest = Call.objects.order_by("-created_at", "-pk")[:51]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = newest.explain()
+
+    assert "discovery_call_log" in plan
+    assert "Sort" not in plan
+
+
+def test_answer_is_shown_by_its_types() -> None:
+    pixel = "iVBORw0KGgo="
+    rows = [{"name": "a", "size": 1}, {"name": "b", "size": None}]
+    result = {
+        "structured": {"files": rows},
+        "content": [
+            {"type": "text", "text": json.dumps({"files": rows})},
+            {"type": "text", "text": "Two files"},
+            {"type": "text", "text": '{"deep": {"er": 1}}'},
+            {"type": "image", "mimeType": "image/png", "data": pixel},
+            {"type": "image", "mimeType": "image/svg+xml", "data": pixel},
+            {"type": "image", "mimeType": "image/png", "data": "<script>"},
+            {"type": "resource", "resource": {"text": "inside"}},
+            {"type": "audio"},
+        ],
+    }  # fmt: skip
+
+    parts = list_parts(result)
+
+    assert [part.kind for part in parts] == [
+        "table", "text", "json", "image", "other", "other", "text", "other",
+    ]  # fmt: skip
+    assert (parts[0].columns, parts[0].rows) == (("name", "size"), (("a", "1"), ("b", "")))
+    assert parts[3].text == f"data:image/png;base64,{pixel}"
+    assert list_parts(None) == []
+
+
+def test_admin_sets_what_a_group_keeps(people: People, root: User) -> None:
+    client, path = session_of(root), f"/calls/policy/{people.support.pk}/"
+
+    saved = client.post(path, {"content": "2", "days": "7"})
+    wrong = client.post(path, {"content": "2", "days": "0"})
+    rows = client.get("/calls/policy/?q=supp").context["rows"]
+
+    assert (saved.status_code, wrong.status_code) == (302, 422)
+    assert CallPolicy.objects.get().days == 7
+    assert [group for group, _ in rows] == [people.support]
+    assert session_of(people.alice).get("/calls/policy/").status_code == 404
