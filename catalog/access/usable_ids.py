@@ -37,12 +37,12 @@ shown AS MATERIALIZED (
 ),
 provider AS (
   SELECT i.slug, {obstacle_sql(integration="i", user="%(user)s::bigint")} AS obstacle,
-         i.failing_since
+         i.failing_since, i.failures
   FROM catalog_integration i WHERE i.id IN (SELECT integration_id FROM shown)
 )
 SELECT ARRAY(SELECT id FROM shown), ARRAY(SELECT id FROM shown WHERE asks_first),
        ARRAY(SELECT id FROM shown WHERE NOT runs_here),
-       (SELECT jsonb_object_agg(slug, jsonb_build_array(obstacle, failing_since))
+       (SELECT jsonb_object_agg(slug, jsonb_build_array(obstacle, failing_since, failures))
         FROM provider WHERE obstacle > 0),
        {for_staff_sql("%(user)s::bigint")}, COALESCE(({VERSION_SQL}), '')
 """  # noqa: S608 - constants only
@@ -56,22 +56,24 @@ class Usable:
     ids: frozenset[int]
     asks_first: frozenset[int]
     described: frozenset[int]
-    # Of the integrations that provide them, by slug: the obstacle, and since when it fails.
-    obstacles: Mapping[str, tuple[Obstacle, datetime | None]]
+    # Of the integrations that provide them, by slug: the obstacle, since when it fails, how often.
+    obstacles: Mapping[str, tuple[Obstacle, datetime | None, int]]
     for_staff: bool
     version: str
 
     def readiness_of(self, pk: int, integration: str) -> ToolReadiness:
         """Return the readiness of a usable capability."""
-        obstacle, since = self.obstacles.get(integration, (Obstacle.NONE, None))
+        obstacle, since, failures = self.obstacles.get(integration, (Obstacle.NONE, None, 0))
         asks_first, runs_here = pk in self.asks_first, pk not in self.described
-        return ToolReadiness(asks_first, obstacle, runs_here, since, for_staff=self.for_staff)
+        return ToolReadiness(
+            asks_first, obstacle, runs_here, since, failures, for_staff=self.for_staff
+        )
 
     @property
     def disconnected(self) -> frozenset[str]:
         """Return the slugs of disconnected integrations."""
         found = self.obstacles.items()
-        return frozenset(slug for slug, (what, _) in found if what is Obstacle.NOT_CONNECTED)
+        return frozenset(slug for slug, (what, *_) in found if what is Obstacle.NOT_CONNECTED)
 
 
 def usable_ids(caller: Caller) -> Usable:
@@ -90,8 +92,10 @@ def usable_ids(caller: Caller) -> Usable:
     )
 
 
-def _obstacle(number: int, since: str | None) -> tuple[Obstacle, datetime | None]:
-    return Obstacle(number), datetime.fromisoformat(since) if since else None
+def _obstacle(
+    number: int, since: str | None, failures: int
+) -> tuple[Obstacle, datetime | None, int]:
+    return Obstacle(number), datetime.fromisoformat(since) if since else None, failures
 
 
 def catalog_version() -> str:

@@ -52,6 +52,7 @@ class Neighbour:
     obstacle: int
     runs_here: bool
     failing_since: datetime | None
+    failures: int
     for_staff: bool
     type: str
     weight: float

@@ -130,6 +130,12 @@ class Integration(models.Model):
         help_text="Code of the last problem.",
     )
     failing_since = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveIntegerField(
+        default=0,
+        db_default=0,  # for the previous version, as above
+        editable=False,
+        help_text="Failed checks and calls in a row.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

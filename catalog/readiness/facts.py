@@ -11,7 +11,7 @@ from catalog.readiness.obstacles import Obstacle, obstacle_sql
 from catalog.readiness.readiness import Readiness, ToolReadiness
 
 # Names of the columns, in order.
-COLUMNS = ("asks_first", "obstacle", "runs_here", "failing_since", "for_staff")
+COLUMNS = ("asks_first", "obstacle", "runs_here", "failing_since", "failures", "for_staff")
 # The mode of a row `c` in statements that show few of the usable rows: a set, not a join.
 MODE_OF_ROW = "(CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 1) THEN 1 ELSE 2 END)"
 _own_tools: list[str] = []
@@ -30,7 +30,7 @@ def facts_sql(
     return (
         f"{asks_first} AS asks_first, CASE WHEN {capability}.available THEN {obstacle}"
         f" ELSE {int(Obstacle.NOT_AVAILABLE)} END AS obstacle, {runs_here} AS runs_here,"
-        f" {integration}.failing_since, {for_staff_sql(user)} AS for_staff"
+        f" {integration}.failing_since, {integration}.failures, {for_staff_sql(user)} AS for_staff"
     )
 
 
@@ -59,6 +59,7 @@ def make_readiness(
     obstacle: int,
     runs_here: bool,
     failing_since: datetime | None,
+    failures: int,
     for_staff: bool,
 ) -> ToolReadiness:
     """Return the readiness from the values of the columns."""
@@ -67,6 +68,7 @@ def make_readiness(
         Obstacle(obstacle),
         bool(runs_here),
         failing_since,
+        failures,
         for_staff=bool(for_staff),
     )
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, override
 from acl.rights.approvers import WhoApproves
 from catalog.readiness.obstacles import Obstacle
 
+SEVERAL = 2
 _A_MINUTE = timedelta(minutes=1)
 
 
@@ -44,6 +45,7 @@ class ToolReadiness:
     obstacle: Obstacle = Obstacle.NONE
     runs_here: bool = True  # False: the application that asked carries out the call
     failing_since: datetime | None = None
+    failures: int = 0  # failed checks and calls in a row
     approver: WhoApproves = WhoApproves.ADMIN
     for_staff: bool = False  # the caller may open the admin pages
 
@@ -117,7 +119,12 @@ class ToolReadiness:
     def _failing(self) -> str:
         if not (age := self._failing_for):
             return _("Its server is failing.")
-        return _("Its server has been failing for %(time)s.") % {"time": age}
+        if self.failures < SEVERAL:
+            return _("Its server has been failing for %(time)s.") % {"time": age}
+        return _("Its server has been failing for %(time)s, %(count)s times in a row.") % {
+            "time": age,
+            "count": self.failures,
+        }
 
     @property
     def _failing_for(self) -> str:

@@ -46,6 +46,7 @@ class Candidate(NamedTuple):
     obstacle: int
     runs_here: bool
     failing_since: datetime | None
+    failures: int
     for_staff: bool
     cosines: list[float | None]
     words: list[float]

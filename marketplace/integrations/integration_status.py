@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import SEVERAL
 from marketplace.models import Installation
 
 # The integration of the starter collection whose tools Pegboard answers.
@@ -94,7 +95,10 @@ def _since(integration: Integration) -> str:
     if since is None or timezone.now() - since < timedelta(minutes=1):
         return ""
     age = timesince(since, depth=1)
-    return " " + _("Failing for %(time)s.") % {"time": age}
+    if integration.failures < SEVERAL:
+        return " " + _("Failing for %(time)s.") % {"time": age}
+    found = {"time": age, "count": integration.failures}
+    return " " + _("Failing for %(time)s, %(count)s times in a row.") % found
 
 
 def _unobstructed(integration: Integration) -> IntegrationStatus:

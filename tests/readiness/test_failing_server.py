@@ -1,8 +1,10 @@
 """Death and return of a real server: every surface follows within one probe."""
 
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller import Caller
@@ -74,7 +76,7 @@ def test_a_twin_takes_the_place_of_a_failing_server_until_it_is_back(settings: S
             _probe(main, twin)
             before = _best(caller), _states(caller, main)
         _probe(main, twin)
-        since = main.failing_since
+        since, failures = main.failing_since, main.failures
         during = _best(caller), _states(caller, main)
         _probe(main, twin)
         with fine_server(port=_port(main_address)):
@@ -86,7 +88,31 @@ def test_a_twin_takes_the_place_of_a_failing_server_until_it_is_back(settings: S
     assert during[0].alternatives == ("main__add",)
     assert since is not None
     assert (after[0].full_name, after[1]) == ("main__add", {Readiness.READY})
-    assert (main.failing_since, main.problem) == (None, "")
+    assert (main.failing_since, main.failures, main.problem) == (None, 0, "")
+    assert failures == 1
+
+
+def test_sentence_says_since_when_and_how_often(settings: Settings) -> None:
+    settings.PEGBOARD_APPROVE = "propose"
+    group = GroupFactory.create()
+    caller = Caller(UserFactory.create(groups=[group]).pk, group.pk)
+    with fine_server() as address:
+        [main] = _serve(settings, {"main": address})
+    give(main, group)
+    tool = CapabilityFactory.create(integration=main, action="add")
+    for _ in range(3):
+        _probe(main)
+    Integration.objects.update(failing_since=timezone.now() - timedelta(minutes=4, seconds=9))
+
+    mine = find_my_tool(caller=caller, full_name=tool.full_name)
+    listed = usable_ids(caller).readiness_of(tool.pk, main.slug)
+    [selected] = select_capabilities(Asked("main__add", caller)).selected
+
+    assert mine is not None
+    assert {one.sentence for one in (mine.readiness, listed, selected.readiness)} == {
+        "Its server has been failing for 4\xa0minutes, 3 times in a row."
+    }
+    assert selected.readiness.mark.endswith("failing for 4 minutes")
 
 
 def test_a_failing_tool_without_a_twin_comes_last_and_says_so(settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """Health history of servers: bounded, with the latest state on the integration."""
 
 from django.db import transaction
-from django.db.models import Value
+from django.db.models import F, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -44,5 +44,6 @@ def record_health(
         health_checked_at=now,
         problem=problem.reason if problem else "",
         failing_since=Coalesce("failing_since", Value(now)) if problem else None,
+        failures=F("failures") + 1 if problem else 0,
     )
     return check

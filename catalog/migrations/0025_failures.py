@@ -1,0 +1,20 @@
+"""How often in a row an integration's server has failed."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("catalog", "0024_cells")]
+
+    operations = [
+        migrations.AddField(
+            model_name="integration",
+            name="failures",
+            field=models.PositiveIntegerField(
+                db_default=0,
+                default=0,
+                editable=False,
+                help_text="Failed checks and calls in a row.",
+            ),
+        ),
+    ]
