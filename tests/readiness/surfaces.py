@@ -11,6 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.urls import reverse
 
 from catalog.access.grant_matrix import MatrixWindow, access_matrix
 from catalog.access.integration_readiness import ADMIN_LABELS
@@ -303,7 +304,11 @@ def by_tool_page(world: World) -> Said:
 
 
 def by_playground(world: World) -> Said:
-    return _badges(world.client.get("/", {"message": _all_names(world), "max_tools": "50"}).text)
+    return _badges(
+        world.client.get(
+            reverse("playground"), {"message": _all_names(world), "max_tools": "50"}
+        ).text
+    )
 
 
 def _badges(page: str) -> Said:
