@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0024_cells")]
+    dependencies = [("catalog", "0025_api_document")]
 
     operations = [
         migrations.AddField(
