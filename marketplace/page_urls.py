@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from marketplace.additions import addition_pages
 from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
 from marketplace.listings import listing_pages, palette
 from marketplace.sources import source_pages
@@ -14,6 +15,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace/listings/<slug:slug>/", listing_pages.listing, name="listing"),
     path(
         "marketplace/listings/<slug:slug>/install/", install_pages.install, name="listing-install"
+    ),
+    path(
+        "marketplace/listings/<slug:slug>/operations/",
+        install_pages.operations,
+        name="listing-operations",
     ),
     path(
         "marketplace/listings/<slug:slug>/review/",
@@ -48,6 +54,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         progress_pages.cancel,
         name="installation-cancel",
     ),
+    path("marketplace/add/", addition_pages.add_anything, name="add-anything"),
+    path("marketplace/add/<uuid:public_id>/", addition_pages.addition, name="addition"),
     path("marketplace/sources/", source_pages.sources, name="sources"),
     path("marketplace/add-source/", source_pages.add, name="source-add"),
     path(_SOURCE, source_pages.source, name="source"),

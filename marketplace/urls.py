@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
+from marketplace.additions import addition_api
 from marketplace.installs.api import installation_api, installation_steps
 from marketplace.integrations.api import confirmation_api, network_api, review_api
 from marketplace.listings import listing_api
@@ -67,6 +68,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         review_api.RejectView.as_view(),
         name="api-review-reject",
     ),
+    path("additions", addition_api.AdditionsView.as_view(), name="api-additions"),
+    path("additions/<uuid:pk>", addition_api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:slug>", source_api.SourceView.as_view(), name="api-source"),
     path(

@@ -1,5 +1,6 @@
 """Tool definitions in any of the usual shapes, and files with a plain list of them."""
 
+from dataclasses import replace
 from typing import Any
 
 from catalog.formats.categories import resolve_category
@@ -81,7 +82,7 @@ def read_tool(
     entry = _unwrap_function(entry)
     action = action_name(entry)
     annotations = entry.mapping("annotations")
-    return tool_descriptor(
+    tool = tool_descriptor(
         entry,
         integration=integration.slug,
         action=action,
@@ -91,6 +92,11 @@ def read_tool(
         display_name=entry.name("title"),
         source_ref={**integration.source_ref, "file": entry.document.file, "tool": action},
     )
+    if integration.kind != "openapi" and "http" in tool.annotations:
+        # Only a document that Pegboard has read says how an operation is sent.
+        kept = {key: one for key, one in tool.annotations.items() if key != "http"}
+        tool = replace(tool, annotations=kept)
+    return tool
 
 
 def tool_descriptor(

@@ -8,7 +8,7 @@ from acl.models import ChainColumns
 
 
 class ServerProposal(ChainColumns):
-    """An address for an admin to install or reject.
+    """An address, or something else that was pasted, for an admin to add or reject.
 
     Nothing is sent to it before, and it holds no secret.
     """
@@ -19,7 +19,13 @@ class ServerProposal(ChainColumns):
         REJECTED = "rejected"
 
     name = models.CharField(max_length=100)
-    endpoint = models.CharField(max_length=500)
+    endpoint = models.CharField(max_length=500, blank=True)
+    wanted = models.TextField(
+        blank=True,
+        default="",
+        db_default="",  # during an upgrade, the previous version still inserts rows
+        help_text="What was pasted, if it is no address: a package, a command, a configuration.",
+    )
     reason = models.CharField(max_length=500, blank=True)
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, models.CASCADE, related_name="+")
@@ -33,7 +39,7 @@ class ServerProposal(ChainColumns):
         ordering = ["created_at", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["group", "endpoint"],
+                fields=["group", "endpoint", "wanted"],
                 condition=Q(state="open"),
                 name="one_open_proposal_each",
             )

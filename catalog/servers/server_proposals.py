@@ -21,7 +21,7 @@ from catalog.models import ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
 
 MOST_OPEN = 20
-LONGEST = {"name": 100, "endpoint": 500, "reason": 500}
+LONGEST = {"name": 100, "endpoint": 500, "wanted": 2_000, "reason": 500}
 # Longer than ordinary words.
 _LONG_WORD = re.compile(r"[\w-]{20,}+")
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[A-Za-z]")
@@ -42,27 +42,35 @@ class AnsweredError(Exception):
 
 
 @transaction.atomic
-def propose_server(*, caller: Caller, name: str, endpoint: str, reason: str = "") -> ServerProposal:
-    """Store a proposal, once per group and address.
+def propose_server(
+    *, caller: Caller, name: str, endpoint: str = "", wanted: str = "", reason: str = ""
+) -> ServerProposal:
+    """Store a proposal, once per group and address. Without an address, `wanted` is what was
+    pasted.
 
     Raises ProposalRefusedError for secrets or too many proposals, and EndpointNotAllowedError.
     """
     name, reason = clean_name(name).text, clean_name(reason).text
-    for argument, value in (("name", name), ("endpoint", endpoint), ("reason", reason)):
+    given = {"name": name, "endpoint": endpoint, "wanted": wanted, "reason": reason}
+    for argument, value in given.items():
         _check(argument, value)
-    check_address(endpoint, AllowedHosts.from_settings())
+    if endpoint or not wanted:
+        check_address(endpoint, AllowedHosts.from_settings())
     # Locked, so that nobody exceeds MOST_OPEN by proposing concurrently.
     by = User.objects.select_for_update().get(pk=caller.user_id)
     open_ones = ServerProposal.objects.filter(state=State.OPEN)
-    same = open_ones.filter(group=caller.group_id, endpoint=endpoint).first()
+    same = open_ones.filter(group=caller.group_id, endpoint=endpoint, wanted=wanted).first()
     if same is not None:
         return same
     if open_ones.filter(user=by).count() >= MOST_OPEN:
         raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
-    record(by=by, action="server.propose", target=name, details={"endpoint": endpoint})
+    record(
+        by=by, action="server.propose", target=name, details={"endpoint": endpoint or wanted[:200]}
+    )
     return ServerProposal.objects.create(
         name=name,
         endpoint=endpoint,
+        wanted=wanted,
         reason=reason,
         user=by,
         group_id=caller.group_id,

@@ -61,7 +61,7 @@ def sync_integrations() -> None:
 
 @shared_task(name=CHECK_INTEGRATIONS)  # type: ignore[untyped-decorator]
 def check_integrations() -> None:
-    """Check all HTTP servers and the failing programs; idle programs are not started.
+    """Check all HTTP servers and failing programs and APIs; idle programs are not started.
 
     Of idle programs it is checked that they may be started, so that nobody is offered their tools
     in vain.
@@ -74,7 +74,8 @@ def check_integrations() -> None:
             check_launch(idle)
         except ServerProblemError as problem:
             record_health(idle, problem)
-    looked_at = in_use.filter(Q(transport__in=("http", "sse")) | failing & Q(transport="stdio"))
+    if_failing = Q(transport__in=("stdio", "openapi"))
+    looked_at = in_use.filter(Q(transport__in=("http", "sse")) | failing & if_failing)
     keys = looked_at.order_by("pk").values_list("pk", flat=True)
     send_each(CHECK_INTEGRATION, ([key] for key in keys))
 

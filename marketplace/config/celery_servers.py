@@ -14,6 +14,7 @@ PACKAGES = [
     "marketplace.installs",
     "marketplace.notifications",
     "marketplace.sources",
+    "marketplace.additions",
     "marketplace.operate.audit_anchor",
 ]
 app.autodiscover_tasks(PACKAGES)

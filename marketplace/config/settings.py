@@ -311,6 +311,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-installations": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_INSTALLATIONS),
     "sweep-sources": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SOURCES),
     "notify": _every(10, task_names.NOTIFY),
+    "sweep-additions": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ADDITIONS),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
     "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),

@@ -3,6 +3,7 @@
 __all__ = [
     "api",
     "command_confirmation",
+    "install_preparation",
     "install_requests",
     "install_state",
     "integration_management",

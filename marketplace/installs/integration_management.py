@@ -110,7 +110,10 @@ def pending_update(integration: Integration) -> Update | None:
     files = [one.get("files") for one in (descriptor.source_ref, integration.source_ref)]
     if descriptor.version == integration.version and files[0] == files[1]:
         return None
-    descriptor = replace(descriptor, slug=integration.slug)
+    # An update keeps the operations of an API that were chosen.
+    chosen = integration.source_ref.get("chosen")
+    source_ref = {**descriptor.source_ref, **({"chosen": chosen} if chosen else {})}
+    descriptor = replace(descriptor, slug=integration.slug, source_ref=source_ref)
     if descriptor.transport == "stdio" and not to_confirm(descriptor).is_pinned:
         return None
     return Update(listing, descriptor)

@@ -4,6 +4,7 @@ __all__ = [
     "listing_api",
     "listing_details",
     "listing_help",
+    "listing_operations",
     "listing_pages",
     "listing_reviews",
     "listing_scanner",

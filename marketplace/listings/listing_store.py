@@ -15,7 +15,11 @@ from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.search_index import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
 
-_TITLES = {"starter": "Starter collection", "import": "Loaded by a command"}
+_TITLES = {
+    "starter": "Starter collection",
+    "import": "Loaded by a command",
+    "added": "Added by an admin",
+}
 
 
 @dataclass(slots=True)

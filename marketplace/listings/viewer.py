@@ -17,7 +17,7 @@ from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
 from marketplace.models import Listing, Source
 
-_ADMIN_ONLY_KINDS = (Source.Kind.MCP_JSON, Source.Kind.IMPORT)
+_ADMIN_ONLY_KINDS = (Source.Kind.MCP_JSON, Source.Kind.IMPORT, Source.Kind.BY_HAND)
 # The condition of `visible_listings` for raw SQL, where `l` is the listing.
 PASSED = "l.review IN ('clear', 'approved')"
 VISIBLE = f"""

@@ -1,5 +1,6 @@
 """Models of the marketplace."""
 
+from marketplace.models.addition import Addition
 from marketplace.models.audit_anchor import AuditAnchor
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
@@ -8,6 +9,7 @@ from marketplace.models.notification import NotificationChannel, NotificationDel
 from marketplace.models.source import Source
 
 __all__ = [
+    "Addition",
     "AuditAnchor",
     "Installation",
     "InstallationEvent",

@@ -20,6 +20,7 @@ class Source(JobRow):
         PLUGINS = "plugins", _("Plugin marketplace")
         MCP_JSON = "mcp_json", _("Client configuration (mcpServers)")
         IMPORT = "import", _("Loaded by a command")
+        BY_HAND = "added", _("Added by an admin")
 
     # What a person adds; the others are there by themselves.
     ADDED = (Kind.REGISTRY, Kind.DOCKER, Kind.SKILLS, Kind.PLUGINS, Kind.MCP_JSON)

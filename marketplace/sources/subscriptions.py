@@ -110,7 +110,7 @@ def change_source(*, by: User, source: Source, enabled: bool, schedule_hours: in
 @transaction.atomic
 def request_refresh(*, by: User, source: Source) -> bool:
     """Queue a reading. Return False if one is under way already."""
-    if source.kind == Source.Kind.IMPORT:
+    if source.kind in (Source.Kind.IMPORT, Source.Kind.BY_HAND):
         raise NotRefreshableError
     resting = Source.objects.filter(pk=source.pk).exclude(state__in=Source.UNDER_WAY)
     waits = {

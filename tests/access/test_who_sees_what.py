@@ -98,6 +98,7 @@ OTHERS |= {  # tests/installing/test_api.py
         )
     ),
 }
+OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
 OTHERS |= {"api-meta"}  # the same for everyone
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")

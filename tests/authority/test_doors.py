@@ -49,7 +49,13 @@ from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.models import Call
-from marketplace.models import Installation, Listing, NotificationDelivery, Source
+from marketplace.models import (
+    Addition,
+    Installation,
+    Listing,
+    NotificationDelivery,
+    Source,
+)
 from marketplace.sources.catalog_import import import_loaded
 from marketplace.sources.kinds.source_kinds import READERS
 from tests.authority.doors import Doors, recorded
@@ -123,6 +129,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # Addresses that people gave for themselves, and admins for groups; here there is mail only.
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
+    # An address that an admin pasted. It gets no secret, and nothing is installed.
+    "servers.look_at_addition": (Addition, SOURCES),
+    "servers.sweep_additions": (None, SOURCES),
     # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
     # The operator configures remote embeddings; here the model is local.
@@ -182,6 +191,9 @@ COMMANDS = {
     "demo_week": "asks our own API",
     "evaluate": "reads a file",
     "select": "reads our own tables",
+    "add": "writes our own tables, and waits for a worker",
+    "apply": "writes our own tables",
+    "export": "reads our own tables",
     "train_encoder": "reads files",
     "backup": "starts Postgres's own programs",
     "restore": "starts Postgres's own programs",
@@ -268,7 +280,7 @@ def aim_at_what_is_imported(world: World) -> None:
         use(row, world)
     earlier = database_now() - timedelta(minutes=2)
     OAuthSignIn.objects.update(created_at=earlier)
-    for model in (Call, Source, Installation):
+    for model in (Call, Source, Installation, Addition):
         model.objects.update(sent_at=earlier)
 
 
@@ -372,7 +384,7 @@ def test_every_format_source_and_command_is_listed() -> None:
 
     assert formats == set(SAMPLE_OF)
     assert set(READERS) == set(SOURCE_OF)
-    assert set(Source.Kind.values) - set(SOURCE_OF) == {Source.Kind.IMPORT}
+    assert set(Source.Kind.values) - set(SOURCE_OF) == {Source.Kind.IMPORT, Source.Kind.BY_HAND}
     assert commands == set(COMMANDS)
 
 

@@ -52,6 +52,8 @@ ASKED_FOR = {
     "GET v0.1/servers": DISCOVER,
     "GET api/v1/listings": (*DISCOVER, *ADMIN),
     "POST api/v1/listings": ADMIN,
+    "POST api/v1/additions": ADMIN,
+    "GET api/v1/additions/": ADMIN,
     "GET api/v1/access/explain": (*DISCOVER, *ADMIN),
     "GET api/v1/access/reach": (*DISCOVER, *ADMIN),
     "GET api/v1/access/holders": ADMIN,

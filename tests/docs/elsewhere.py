@@ -37,6 +37,11 @@ ELSEWHERE = (
         "::test_roles_and_database_are_made_and_making_them_again_changes_nothing",
     ),
     Elsewhere(
+        r"\.venv/bin/python manage\.py add .*",
+        "it needs an admin and a launcher",
+        "tests/openapi/test_adding.py::test_command_says_what_it_is_and_installs_it",
+    ),
+    Elsewhere(
         r"make (check|test|lint)",
         "it runs this test",
         "tests/docs/test_papers.py::test_commands_exist",

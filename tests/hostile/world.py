@@ -23,6 +23,7 @@ from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Invitation, Space
 from catalog.graph.relations import relate
 from catalog.models import (
+    ApiDocument,
     Capability,
     CatalogVersion,
     Edge,
@@ -37,8 +38,14 @@ from catalog.models import (
 from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
 from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
+from marketplace.listings.listing_store import built_in_source
 from marketplace.listings.search_index import describe_missing
-from marketplace.models import Installation, NotificationChannel, Source
+from marketplace.models import (
+    Addition,
+    Installation,
+    NotificationChannel,
+    Source,
+)
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -193,6 +200,7 @@ def _fill_the_other_tables(world: World) -> None:
         "call_pk": waiting_call(alice, mulberry, world.send, "quince").pk,
         "installation": _installing("mulberry-new"),
         "proposal_pk": _proposed(alice, mulberry, "mulberry"),
+        "addition": _added(),
         "invitation": raw,
         "invitation_pk": invitation.pk,
         "channel_pk": _channel(owner=alice),
@@ -215,6 +223,23 @@ def _fill_the_shop(world: World) -> None:
     describe_missing()
     told = {"name": "quince", "description": "Quince of mulberry."}
     store_definitions(integration=world.mail, tools=[told], by=None, complete=False)
+
+
+def _added() -> str:
+    """Create an API that an admin has added, and an address to look at; return the latter's id."""
+    document = ApiDocument.of("{}", address="https://mulberry.sources.example/api.json")
+    document.outline = [["quince", "GET", "/mulberry", "Quinces of mulberry", ["mulberry"]]]
+    document.save()
+    source = built_in_source("added")
+    ListingFactory.create(
+        slug="mulberry-api", title="Quince of mulberry's API", kind="openapi", source=source,
+        transport="openapi", endpoint="https://mulberry.sources.example",
+        details={"document": str(document.public_id)},
+    )  # fmt: skip
+    row = Addition.objects.create(
+        name="mulberry", what="address", address=document.address, document=None
+    )
+    return str(row.public_id)
 
 
 def _proposed(user: User, group: Group, about: str) -> int:

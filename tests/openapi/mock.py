@@ -1,4 +1,4 @@
-"""A local API that answers as its document says, and remembers what it was asked."""
+"""A local API with the answers of its document. It remembers its requests."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class Asked:
 
 @dataclass
 class Answer:
-    """An answer other than the one that the document describes."""
+    """An answer beside those of the document."""
 
     status: int = 200
     body: bytes = b"{}"

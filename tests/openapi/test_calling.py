@@ -173,6 +173,21 @@ def test_secret_is_sent_where_the_scheme_says(scheme: JSONObject, sent: tuple[st
         assert one.headers[place] == f"{text}s3cret"
 
 
+def test_sign_in_that_is_not_known_is_a_problem_and_sends_nothing(api: MockApi) -> None:
+    api_of = read_api(api.raw, file="api", address=api.url)
+    sending = api_of.operations[0].tool["annotations"]["http"]
+
+    async def run() -> None:
+        session = ApiSession(ApiServer(api.url, {}, SECRETS), allowed=LOOPBACK)
+        await session.open()
+        await session.call("list_books", {}, sending=sending)
+
+    with pytest.raises(ServerProblemError) as problem:
+        asyncio.run(run())
+    assert problem.value.reason is Reason.SIGN_IN_NEEDED
+    assert api.asked == []
+
+
 def test_error_of_the_api_is_the_tools_error(api: MockApi) -> None:
     api.answers = [Answer(422, b'{"message": "No such shelf."}')]
 

@@ -1,4 +1,4 @@
-"""From a document to calls: an API's operations are tools like those of any server."""
+"""Installed documents: an API's operations are tools like those of any server."""
 
 import json
 from dataclasses import replace

@@ -151,6 +151,14 @@ def test_effects_come_from_method_and_words() -> None:
     assert effects["list_books"].confidence >= 0.8
 
 
+def test_only_a_document_says_how_a_tool_is_sent() -> None:
+    tool = {"name": "x", "description": "Y.", "annotations": {"http": {"method": "GET"}}}
+
+    [read] = load_value({"tools": [tool]}, file="tools.json").capabilities
+
+    assert read.annotations == {}
+
+
 def test_reading_by_post_is_no_write_for_its_method_alone() -> None:
     document = library()
     document["paths"] = {

@@ -3,7 +3,8 @@
 It includes a long German name that cannot break and a text in Arabic.
 """
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,16 +24,26 @@ from acl.oauth.registration import register_client
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
 from catalog.embedding.stored_models import register_configured_model
+from catalog.formats.openapi.openapi_format import read_api
 from catalog.lifecycle.runtime_state import retire
-from catalog.models import Capability, Integration, Rule, RuntimeCapability, ServerProposal
+from catalog.models import (
+    ApiDocument,
+    Capability,
+    Integration,
+    Rule,
+    RuntimeCapability,
+    ServerProposal,
+)
 from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
 from discovery.models import Call
+from marketplace.additions.stored_additions import store_server
 from marketplace.listings.listing_store import store_listings
 from marketplace.listings.search_index import describe_missing
 from marketplace.models import (
+    Addition,
     Installation,
     InstallationEvent,
     NotificationChannel,
@@ -50,6 +61,7 @@ from tests.factories import (
     lay_down,
     waiting_call,
 )
+from tests.openapi.documents import library
 
 LONG = "Rechtsschutzversicherungsgesellschaftsbeitragsrückerstattungsantragsformular"
 ARABIC = "يرسل رسالة بريد إلكتروني إلى شخص ما ويحفظ نسخة منها"
@@ -331,6 +343,31 @@ def _calls(world: World) -> None:
     world.things["answered_call_pk"] = answered.pk
 
 
+def _added(world: World) -> None:
+    """Create an API with many operations, added by an admin, and an address that is nothing."""
+    text = json.dumps(library())
+    api = read_api(library(), file="pasted")
+    document = ApiDocument.of(text)
+    document.outline = [
+        [f"{one.name}_{number}", one.method, one.path, one.summary, [*one.tags, f"tag {number}"]]
+        for number in range(12)
+        for one in api.operations
+    ]
+    document.save()
+    more = {"document": str(document.public_id)}
+    row = Addition(name="library", what="api", by=world.root, message="An API with 60 operations.")
+    store_server(
+        row,
+        replace(api.integration, slug="library", source_ref={**api.integration.source_ref, **more}),
+    )
+    row.save()
+    wrong = Addition.objects.create(
+        what="address", address=f"https://maps.example/{LONG}", by=world.root, state="failed",
+        message="The address could not be reached or did not respond in time.",
+    )  # fmt: skip
+    world.things |= {"added": row.public_id, "not_added": wrong.public_id}
+
+
 def _shop(world: World, installed: Integration) -> None:
     """Create the starter collection, sources in several states, and running installations."""
     store_listings(starter_listings(), source="starter")
@@ -359,6 +396,7 @@ def _shop(world: World, installed: Integration) -> None:
         "source": "registry",
         "installed": "code-hosting",
     }
+    _added(world)
     caller = {"user": world.alice, "group": world.support}
     ServerProposal.objects.create(
         name="Trains", endpoint="https://trains.example/mcp", reason="To plan a journey.", **caller

@@ -31,6 +31,8 @@ SWEEP_SOURCES: Final = TaskName("servers.sweep_sources")
 
 NOTIFY: Final = TaskName("servers.notify")
 DELIVER_NOTIFICATION: Final = TaskName("servers.deliver_notification")
+LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
+SWEEP_ADDITIONS: Final = TaskName("servers.sweep_additions")
 
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 

@@ -22,7 +22,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 
 @dataclass(frozen=True, slots=True)
 class ApiDocument:
-    """A document in the form of version 3; `version` is the one that it was written in."""
+    """A document in the form of version 3, with the version of its text."""
 
     value: JSONObject
     version: str

@@ -40,7 +40,7 @@ _UNDECLARED_SCHEME: JSONObject = {
 
 @dataclass(slots=True)
 class Credentials:
-    """The parts of a request that come from secrets. They never appear in a repr."""
+    """Parts of a request made from secrets. They never appear in a repr."""
 
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     query: dict[str, str] = field(default_factory=dict, repr=False)
@@ -110,13 +110,17 @@ def credentials_for(
 
     An empty alternative sends nothing: it is the last to be taken. Raises CredentialsMissingError.
     """
-    for one in sorted(alternatives, key=lambda one: not one):
+    known = usable_security(alternatives, schemes)
+    if alternatives and not known:
+        # A changed document was approved whose sign-in the installed version does not have.
+        raise CredentialsMissingError(sorted({name for one in alternatives for name in one}))
+    for one in sorted(known, key=lambda one: not one):
         needed = secrets_of(one, schemes)
         if all(name in values for name in needed):
             return _build(one, schemes, values)
     if not alternatives:
         return Credentials()
-    raise CredentialsMissingError(secrets_of(alternatives[0], schemes))
+    raise CredentialsMissingError(secrets_of(known[0], schemes))
 
 
 def encoded_secrets(schemes: Mapping[str, JSONObject], values: Mapping[str, str]) -> list[str]:

@@ -46,7 +46,7 @@ class HttpServer:
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """An HTTP API that an OpenAPI document describes. Its secrets never appear in a repr.
+    """An HTTP API with an OpenAPI document. Its secrets never appear in a repr.
 
     `document` is the document's text, or else `document_url` its address. Calls need neither.
     """

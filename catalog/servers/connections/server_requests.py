@@ -14,7 +14,7 @@ from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import ApiServer, Server
+from catalog.servers.client.targets import ApiServer, HttpServer, Server
 from catalog.servers.connections.connection_params import (
     build_server,
     needs_personal_access,
@@ -171,6 +171,11 @@ def probe_server(integration: Integration) -> Tools:
     """Start or connect to a server outside the pool, list its tools, and close it."""
     server = with_document(build_server(integration), integration)
     return connection_loop.run(lambda pool: pool.probe(server))
+
+
+def probe_address(url: str) -> Tools:
+    """Connect to an address without any secret, list its tools, and close the connection."""
+    return connection_loop.run(lambda pool: pool.probe(HttpServer(url)))
 
 
 def close_connection(integration: Integration) -> None:

@@ -13,6 +13,8 @@ from acl.http.api_views import AdminView
 from acl.http.refusals import refusals_as_problems
 from acl.http.request_callers import installation_admin
 from acl.models import Space
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.openapi.api_choice import ApiChoice
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.api.installation_requests import (
@@ -28,6 +30,7 @@ from marketplace.installs.api.installation_requests import (
 )
 from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.installs.install_preparation import proposed_hosts_of
+from marketplace.listings.listing_operations import with_choice
 from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation, Listing, ListingVersion
 
@@ -70,7 +73,7 @@ class InstallationsView(AdminView):
         with refusals_as_problems(REFUSALS):
             installation = install_requests.start_install(
                 by=installation_admin(request),
-                descriptor=integration_management.descriptor_of_listing(*_listing(wanted)),
+                descriptor=_descriptor(wanted),
                 groups=_groups(wanted["groups"]),
                 spaces=_spaces(wanted["spaces"]),
                 secrets=wanted["secrets"],
@@ -179,6 +182,15 @@ class EventsView(AdminView):
             "events": installation.events.filter(pk__gt=after).order_by("pk")[:MOST_EVENTS],
         }
         return Response(bodies.EventsSerializer(progress).data)
+
+
+def _descriptor(wanted: dict[str, Any]) -> IntegrationDescriptor:
+    """Return the listing's descriptor, with the operations that are wanted of an API."""
+    listing, version = _listing(wanted)
+    descriptor = integration_management.descriptor_of_listing(listing, version)
+    if descriptor.transport != "openapi":
+        return descriptor
+    return with_choice(descriptor, ApiChoice.from_json(wanted.get("operations")))
 
 
 def _listing(wanted: dict[str, Any]) -> tuple[Listing, str]:

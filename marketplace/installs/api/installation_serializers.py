@@ -4,7 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from acl.http.strict_serializer import Flag, StrictSerializer, Text
+from acl.http.strict_serializer import Flag, Number, StrictSerializer, Text
+from catalog.formats.openapi.api_choice import FIRST_LIMIT, LONGEST
+from catalog.formats.openapi.api_choice import MOST as MOST_CHOSEN
 from catalog.servers.cell.allowed_hosts import MOST_CHARACTERS, MOST_HOSTS
 from marketplace.listings.listing_serializers import ListingReviewSerializer
 from marketplace.models import Installation, InstallationEvent
@@ -26,6 +28,15 @@ class WhichSerializer(StrictSerializer):
     version = Text(max_length=80, required=False, default="")
 
 
+class OperationsSerializer(StrictSerializer):
+    """A choice among the operations of an API. By default the first hundred."""
+
+    tags = serializers.ListField(child=Text(max_length=60), max_length=MOST, default=list)
+    words = Text(max_length=LONGEST, required=False, default="", allow_blank=True)
+    names = serializers.ListField(child=Text(max_length=100), max_length=MOST_CHOSEN, default=list)
+    limit = Number(min_value=1, max_value=MOST_CHOSEN, default=FIRST_LIMIT)
+
+
 class StartSerializer(WhichSerializer):
     """A new installation: the listing, who gets it, and its secrets."""
 
@@ -44,6 +55,9 @@ class StartSerializer(WhichSerializer):
     )
     whole_network = Flag(
         default=False, help_text="Whether its program may reach the machine's whole network."
+    )
+    operations = OperationsSerializer(
+        required=False, help_text="Of an API: which of its operations are installed."
     )
     confirmed = Text(
         required=False,

@@ -7,13 +7,14 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group
 from django.http import Http404, HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.models import Space
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, posted
+from catalog.formats.openapi.api_choice import LONGEST, MOST
 from catalog.servers.cell.allowed_hosts import NotAHostError, parse_hosts
 from catalog.servers.cell.cell_report import read_report
 from catalog.servers.client.launch_rules import CommandNotAllowedError
@@ -37,9 +38,14 @@ from marketplace.installs.install_requests import (
     start_install,
 )
 from marketplace.listings.listing_details import listing_details
+from marketplace.listings.listing_operations import (
+    OperationChoice,
+    choose_operations,
+    with_choice,
+)
 from marketplace.listings.listing_reviews import review_of
-from marketplace.listings.viewer import Viewer
-from marketplace.models import Installation
+from marketplace.listings.viewer import Viewer, visible_listings
+from marketplace.models import Installation, Listing
 
 MAX_PLACEHOLDERS = 20
 LONGEST_SECRET = 8_000
@@ -64,6 +70,8 @@ class InstallForm(forms.Form):
     )
     confirmed = forms.CharField(required=False, max_length=64)
     hosts = forms.CharField(required=False, max_length=10_000)
+    words = forms.CharField(required=False, max_length=LONGEST)
+    limit = forms.IntegerField(required=False, min_value=1, max_value=MOST)
     whole_network = forms.CharField(required=False, max_length=2)
 
     def __init__(self, *args: Any, prepared: Prepared, **kwargs: Any) -> None:
@@ -134,7 +142,9 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
     sent = request.method == "POST" and "find" not in request.POST
     if sent and form.is_valid():
         try:
-            return redirect("installation", _begin(request, prepared, form).public_id)
+            return redirect(
+                "installation", _begin(request, details.listing, prepared, form).public_id
+            )
         except NameTakenError as other:
             form.add_error(None, str(other))
         except AlreadyInstalledError:
@@ -151,6 +161,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         "prepared": prepared,
         "form": form,
         "cells": read_report(),
+        "operations": choose_sent(details.listing, request.POST),
         "receivers": _receivers(request.POST),
     }
     page = "installs/install.html"
@@ -166,6 +177,29 @@ def receivers(request: PageRequest) -> HttpResponse:
     return render_page(request, "installs/_receivers.html", context, frame=frame_of(request))
 
 
+@admins_only
+@require_GET
+def operations(request: PageRequest, slug: str) -> HttpResponse:
+    """Render the operations of an API that a choice means."""
+    listing = get_object_or_404(visible_listings(Viewer(is_admin=True)), slug=slug)
+    chosen = choose_sent(listing, request.GET)
+    if chosen is None:
+        raise Http404
+    context = {"operations": chosen, "listing": listing}
+    return render_page(request, "installs/_operations.html", context, frame=frame_of(request))
+
+
+def choose_sent(listing: Listing, sent: QueryDict) -> OperationChoice | None:
+    """Return the operations that a form's values choose; None for a listing that is no API."""
+    limit = sent.get("limit", "")
+    return choose_operations(
+        listing,
+        tags=[tag[:60] for tag in sent.getlist("tags")[:100]],
+        words=sent.get("words", "").replace("\x00", "")[:LONGEST],
+        limit=int(limit) if limit.isdecimal() and len(limit) < 6 else 0,
+    )
+
+
 def _receivers(sent: QueryDict) -> Receivers:
     selected = {
         name: [int(pk) for pk in sent.getlist(name) if pk.isdecimal() and len(pk) < 12]
@@ -174,11 +208,14 @@ def _receivers(sent: QueryDict) -> Receivers:
     return find_receivers(words=sent.get("group_q", "")[:150], **selected)
 
 
-def _begin(request: PageRequest, prepared: Prepared, form: InstallForm) -> Installation:
+def _begin(
+    request: PageRequest, listing: Listing, prepared: Prepared, form: InstallForm
+) -> Installation:
     data = form.cleaned_data
+    chosen = choose_sent(listing, request.POST)
     return start_install(
         by=request.user,
-        descriptor=prepared.descriptor,
+        descriptor=with_choice(prepared.descriptor, chosen.choice if chosen else None),
         groups=data["groups"],
         spaces=data["spaces"],
         secrets=form.secrets(),

@@ -1,0 +1,176 @@
+"""The worker's look at what was pasted: a document is read, an address is asked what it is."""
+
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.files import RefusedError, decode
+from catalog.formats.names import slug_for
+from catalog.formats.openapi.api_document import LIMITS, looks_like_document, parse_document
+from catalog.formats.openapi.openapi_format import ReadApi, read_api
+from catalog.formats.tools_list import normalize_tools
+from catalog.models import ApiDocument, Integration
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.server_requests import probe_address
+from catalog.servers.net.guarded_requests import Bounds, fetch
+from catalog.servers.net.outgoing_errors import OutgoingError
+from marketplace.additions.stored_additions import store_server
+from marketplace.models import Addition, Installation, Listing
+
+State, What = Addition.State, Addition.What
+MOST_ATTEMPTS = 3
+KEPT_DAYS = 30
+STEP_SECONDS = 120
+_DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=30)
+_ACCEPT = {"accept": "application/json, application/yaml, text/yaml, */*;q=0.5"}
+_WITHOUT_TOOLS = (
+    "An MCP server that needs a sign-in. Its tools are listed once its secrets are set or an "
+    "account is connected."
+)
+
+
+def look_at(pk: int) -> None:
+    """Look at an addition. Problems are recorded in its row."""
+    row = _claim(pk)
+    if row is None:
+        return
+    try:
+        if row.document is not None:
+            _read_document(row, row.document, row.document.text)
+        else:
+            _ask_address(row)
+    except RefusedError as refused:
+        _fail(row, "refused", f"The document {refused.reason}.")
+    except ServerProblemError as problem:
+        _fail(row, problem.reason, f"{problem}\n{problem.detail}".strip())
+    except OutgoingError as problem:
+        _fail(row, problem.code, str(problem))
+    row.save()
+
+
+def overdue_additions() -> QuerySet[Addition]:
+    """Return additions whose task or worker was lost."""
+    return Addition.objects.filter(Q(state=State.LOOKING) & overdue(at_least=STEP_SECONDS))
+
+
+def forget_old_additions() -> None:
+    """Delete additions after KEPT_DAYS, and documents that no listing or integration names."""
+    before = Now() - timedelta(days=KEPT_DAYS)
+    Addition.objects.filter(created_at__lt=before).delete()
+    old = ApiDocument.objects.filter(created_at__lt=before)
+    if not old.exists():
+        return
+    named = {
+        *Listing.objects.values_list("details__document", flat=True),
+        *Integration.objects.values_list("source_ref__document", flat=True),
+        # A rollback goes back to the document of an earlier installation.
+        *Installation.objects.values_list("descriptor__source_ref__document", flat=True),
+    }
+    old.exclude(public_id__in=[one for one in named if one]).delete()
+
+
+def _claim(pk: int) -> Addition | None:
+    with transaction.atomic():
+        rows = Addition.objects.filter(pk=pk, state=State.LOOKING)
+        row = lock_unless_taken(rows.select_related("document", "by"))
+        if row is None:
+            return None
+        if row.attempts >= MOST_ATTEMPTS:
+            _fail(row, GAVE_UP, GAVE_UP_MESSAGE)
+            row.save()
+            return None
+        rows.update(attempts=F("attempts") + 1, sent_at=Now())
+        row.attempts += 1
+    return row
+
+
+def _ask_address(row: Addition) -> None:
+    """Fetch the address without secrets; what is no document may be an MCP server."""
+    found = fetch(row.address, headers=_ACCEPT, bounds=_DOCUMENT)
+    text = ""
+    if found.status == 200:
+        try:
+            text = decode(found.body)
+        except RefusedError:
+            text = ""
+    if looks_like_document(text):
+        document = ApiDocument.of(text, address=row.address, by=row.by)
+        document.save()
+        row.what, row.document = What.API, document
+        _read_document(row, document, text)
+        return
+    _probe_server(row)
+
+
+def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
+    api = read_api(
+        parse_document(text),
+        file=document.address or "pasted",
+        slug=slug_for(row.name) if row.name else "",
+        came_from=document.address,
+        address=row.api_address,
+    )
+    document.outline = [
+        [one.name, one.method, one.path, one.summary, list(one.tags)] for one in api.operations
+    ]
+    document.save(update_fields=["outline"])
+    row.message = _describe(api)
+    row.name = row.name or api.integration.title[:100]
+    store_server(row, _with_document(api.integration, document))
+    if row.state == State.READY and row.document is None:
+        row.document = document
+
+
+def _with_document(
+    integration: IntegrationDescriptor, document: ApiDocument
+) -> IntegrationDescriptor:
+    more = {"document": str(document.public_id), "files": document.digest}
+    return replace(integration, source_ref={**integration.source_ref, **more})
+
+
+def _describe(api: ReadApi) -> str:
+    count, left = len(api.operations), len(api.defects)
+    dialect = api.integration.source_ref["dialect"]
+    words = f"An API with {count:,} operations (OpenAPI {dialect})."
+    if left:
+        reasons = "; ".join(f"{one.field} {one.reason}" for one in api.defects[:3])
+        words = f"{words} Left out: {left:,} ({reasons}{' …' if left > 3 else ''})."
+    return words
+
+
+def _probe_server(row: Addition) -> None:
+    host = urlsplit(row.address).hostname or "server"
+    title = row.name or host.removeprefix("www.").removeprefix("mcp.").removeprefix("api.")
+    descriptor = IntegrationDescriptor(
+        slug=slug_for(title),
+        kind="mcp",
+        title=title[:200],
+        transport="http",
+        endpoint=row.address,
+        source_ref={"format": "added"},
+    )
+    row.what = What.SERVER
+    try:
+        tools = probe_address(row.address)
+    except ServerProblemError as problem:
+        if problem.reason != Reason.SIGN_IN_NEEDED:
+            raise
+        row.message = _WITHOUT_TOOLS
+        store_server(row, descriptor)
+        return
+    loaded = normalize_tools(tools.tools, integration=descriptor)
+    row.message = f"An MCP server with {len(tools.tools):,} tools."
+    store_server(row, descriptor, loaded.capabilities)
+
+
+def _fail(row: Addition, reason: str, message: str) -> None:
+    row.state, row.reason, row.message = State.FAILED, reason[:32], message
+
+
+__all__ = ["forget_old_additions", "look_at", "overdue_additions"]

@@ -1,0 +1,169 @@
+"""Recognition of what was pasted: pure, so that the web may do it. Nothing is contacted."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.files import RefusedError, parse_json
+from catalog.formats.loader import load_value
+from catalog.formats.names import slug_for
+from catalog.formats.openapi.api_document import looks_like_document
+from catalog.formats.package_names import NotAPackageError, parse_package
+from catalog.registration.integration_identity import parse_docker_image
+
+LONGEST_TEXT = 2_000  # of anything but a document
+LONGEST_DOCUMENT = 5_000_000
+LONGEST_CONFIGURATION = 100_000
+_ADDRESS = re.compile(r"https?://\S{1,490}", re.IGNORECASE)
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:==[\w.]{1,40}|@[\w.-]{1,40})?")
+_SCOPED = re.compile(r"@[a-z0-9][\w.-]{0,99}/[\w.-]{1,100}(?:@[\w.-]{1,40})?")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=.{0,500}", re.DOTALL)
+_LAUNCHERS = ("uvx", "npx", "docker", "podman", "python", "python3", "node", "bunx", "pipx", "uv")
+_INSTALLERS = {"pip": "uvx", "pip3": "uvx", "npm": "npx", "pnpm": "npx", "yarn": "npx"}
+_INDEXES = {"pypi": "uvx", "npm": "npx"}
+
+
+class NotRecognisedError(Exception):
+    """It is nothing that can be added. The message says what can."""
+
+
+class WhichIndexError(NotRecognisedError):
+    """A bare package name, which PyPI and npm may both have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """Meaning of a pasted text: an address, a document, or servers that are known already."""
+
+    address: str = ""
+    document: str = ""
+    servers: tuple[IntegrationDescriptor, ...] = ()
+
+
+def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
+    """Return what a pasted text is. `index` says where a bare package name is meant."""
+    text = text.strip().replace("\x00", "")
+    if looks_like_document(text):
+        if len(text) > LONGEST_DOCUMENT:
+            raise NotRecognisedError(_("The document is too long. Enter its address instead."))
+        return Recognised(document=text)
+    if text[:1] in ("{", "[", '"'):
+        return Recognised(servers=_read_configuration(text, name))
+    if len(text) > LONGEST_TEXT:
+        raise NotRecognisedError(_("This is too long for an address or a command."))
+    if _ADDRESS.fullmatch(text):
+        return Recognised(address=text)
+    return Recognised(servers=(_read_command(text, name, index),))
+
+
+def is_package(descriptor: IntegrationDescriptor) -> bool:
+    """Return True if its command starts a package of an index."""
+    try:
+        return parse_package(descriptor.command) is not None
+    except NotAPackageError:
+        return False
+
+
+def _read_configuration(text: str, name: str) -> tuple[IntegrationDescriptor, ...]:
+    """Read a client's JSON, or a server.json; without braces around it, too."""
+    if len(text) > LONGEST_CONFIGURATION:
+        raise NotRecognisedError(_("This is too long for a configuration."))
+    try:
+        value = parse_json(text if text[0] != '"' else f"{{{text.rstrip(',')}}}", max_depth=20)
+    except RefusedError as refused:
+        raise NotRecognisedError(_("It %(reason)s.") % {"reason": refused.reason}) from None
+    if isinstance(value, dict) and {"command", "url"} & value.keys() and "mcpServers" not in value:
+        value = {"mcpServers": {name or _name_of(value): value}}
+    return _load(value, name)
+
+
+def _read_command(text: str, name: str, index: str) -> IntegrationDescriptor:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if words[:1] == ["$"]:
+        words = words[1:]
+    if "--" in words and words[1:3] == ["mcp", "add"]:
+        # `claude mcp add name -- command`, and its like.
+        words = words[words.index("--") + 1 :]
+    variables: dict[str, str] = {}
+    while words and (variable := _VARIABLE.fullmatch(words[0])):
+        variables[variable.group(1)] = ""
+        words = words[1:]
+    words = _as_launch(words, index)
+    if not words or words[0].rpartition("/")[2] not in _LAUNCHERS:
+        raise NotRecognisedError(
+            _(
+                "Pegboard does not recognise this. Paste an address, a package name, a command "
+                "that begins with uvx, npx or docker run, a client's JSON, or an OpenAPI document."
+            )
+        )
+    entry = {"command": words[0], "args": words[1:], "env": variables | _docker_variables(words)}
+    [server] = _load({"mcpServers": {name or _name_of(entry): entry}}, name)
+    return server
+
+
+def _as_launch(words: list[str], index: str) -> list[str]:
+    """Return the command that starts a package, for the ways in which packages are named."""
+    if len(words) > 2 and words[0] in _INSTALLERS and words[1] in ("install", "i", "add"):
+        packages = [word for word in words[2:] if not word.startswith("-")]
+        return [_INSTALLERS[words[0]], *packages[:1]]
+    if len(words) != 1:
+        return words
+    where, colon, package = words[0].partition(":")
+    if colon and where in _INDEXES:
+        return [_INDEXES[where], package]
+    if _SCOPED.fullmatch(words[0]):
+        return ["npx", words[0]]
+    if "==" in words[0] and _PACKAGE.fullmatch(words[0]):
+        return ["uvx", words[0]]
+    if _PACKAGE.fullmatch(words[0]) and words[0] not in _LAUNCHERS:
+        if index in _INDEXES:
+            return [_INDEXES[index], words[0]]
+        raise WhichIndexError(_("Is this a package of PyPI or of npm?"))
+    return words
+
+
+def _docker_variables(words: Sequence[str]) -> dict[str, str]:
+    """Return the variables that `docker run -e NAME` passes on."""
+    if words[0].rpartition("/")[2] not in ("docker", "podman"):
+        return {}
+    named = [after for before, after in pairwise(words) if before in ("-e", "--env")]
+    return {one.partition("=")[0]: "" for one in named if one.partition("=")[0].isidentifier()}
+
+
+def _load(value: Any, name: str) -> tuple[IntegrationDescriptor, ...]:
+    """Read it by the formats of the catalogue, which keep no secret."""
+    loaded = load_value(value, file="pasted", integration=name or None)
+    servers = tuple(one for one in loaded.integrations if one.transport)
+    if not servers:
+        reasons = "; ".join(str(defect) for defect in loaded.defects[:3])
+        raise NotRecognisedError(_("There is no server in it. %(reasons)s") % {"reasons": reasons})
+    return servers
+
+
+def _name_of(entry: dict[str, Any]) -> str:
+    """Return a name for a server without one: that of its package, image, program or host."""
+    command = (str(entry.get("command") or ""), *map(str, entry.get("args") or ()))
+    if not command[0]:
+        host = str(entry.get("url") or "").partition("://")[2].partition("/")[0]
+        return slug_for(host or "server")
+    try:
+        package = parse_package(command)
+    except NotAPackageError:
+        package = None
+    image = parse_docker_image(command)
+    named = (
+        package.name
+        if package
+        else image
+        or next((word for word in reversed(command) if not word.startswith("-")), command[0])
+    )
+    return slug_for(named.rpartition("/")[2].partition(":")[0].removesuffix(".py") or "server")

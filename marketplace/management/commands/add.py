@@ -1,0 +1,133 @@
+"""`manage.py add WHAT`: add an address, a package, a command, a client's JSON or a document."""
+
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
+
+from catalog.formats.openapi.api_choice import FIRST_LIMIT, ApiChoice
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from marketplace.additions.addition_requests import add
+from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedError
+from marketplace.installs.install_preparation import prepare_install
+from marketplace.installs.install_requests import AlreadyInstalledError, start_install
+from marketplace.listings.listing_operations import choose_operations, with_choice
+from marketplace.models import Addition, Listing
+
+_SECONDS = 90
+
+
+class Command(BaseCommand):
+    help = (
+        "Recognise WHAT, and say what it is and needs. With --group it is installed for that "
+        "group. A worker must be running for addresses and documents, and for the installation."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("what", help="what to add; - or a file name reads it from there")
+        parser.add_argument("--by", default="", help="the admin who adds it; the first by default")
+        parser.add_argument("--name", default="", help="what it is called")
+        parser.add_argument("--index", choices=["pypi", "npm"], default="", help="of a package")
+        parser.add_argument("--address", default="", help="of the API, if its document says none")
+        parser.add_argument(
+            "--group", action="append", default=[], help="install it for this group"
+        )
+        parser.add_argument(
+            "--tag", action="append", default=[], help="operations of this tag only"
+        )
+        parser.add_argument("--words", default="", help="operations with these words only")
+        parser.add_argument("--limit", type=int, default=FIRST_LIMIT, help="at most so many")
+        parser.add_argument("--yes", action="store_true", help="confirm the shown command")
+
+    def handle(self, *args: Any, what: str, **options: Any) -> None:
+        by = _find_admin(options["by"])
+        try:
+            rows = add(
+                by=by,
+                text=_read(what),
+                name=options["name"],
+                index=options["index"],
+                api_address=options["address"],
+            )
+        except (NotRecognisedError, EndpointNotAllowedError) as refused:
+            raise CommandError(str(refused)) from None
+        for row in rows:
+            self._finish(by, _wait(row), options)
+
+    def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> None:
+        if row.state != Addition.State.READY:
+            raise CommandError(f"{row}: {row.message or 'No worker has looked at it yet.'}")
+        self.stdout.write(f"{row.listing}: {row.get_what_display()}. {row.message}")
+        listing = Listing.objects.get(slug=row.listing)
+        prepared = prepare_install(by=by, listing=listing)
+        if prepared is None or prepared.problem:
+            raise CommandError(prepared.problem if prepared else "It cannot be installed.")
+        target = prepared.descriptor.endpoint or " ".join(prepared.descriptor.command)
+        self.stdout.write(f"  It calls or starts: {target}")
+        for variable in prepared.variables:
+            needed = "needs" if variable.is_required else "takes"
+            self.stdout.write(f"  It {needed} {variable.name}. {variable.description}".rstrip())
+        chosen = choose_operations(
+            listing, tags=options["tag"], words=options["words"], limit=options["limit"]
+        )
+        if chosen is not None:
+            self.stdout.write(f"  Operations: {len(chosen.chosen)} of {chosen.total}.")
+        if not options["group"]:
+            self.stdout.write("  Install it with --group, or on the marketplace's pages.")
+            return
+        self._install(by, prepared, chosen.choice if chosen else None, options)
+
+    def _install(
+        self, by: User, prepared: Any, choice: ApiChoice | None, options: dict[str, Any]
+    ) -> None:
+        groups = list(Group.objects.filter(name__in=options["group"]))
+        if missing := set(options["group"]) - {group.name for group in groups}:
+            raise CommandError(f"There is no group {sorted(missing)[0]!r}.")
+        if prepared.digest and not options["yes"]:
+            raise CommandError("Confirm the command above with --yes.")
+        try:
+            installation = start_install(
+                by=by,
+                descriptor=with_choice(prepared.descriptor, choice),
+                groups=groups,
+                confirmed=prepared.digest or prepared.target_digest,
+            )
+        except AlreadyInstalledError as taken:
+            raise CommandError(f"It is installed already: {taken}") from None
+        self.stdout.write(f"  Installation {installation.public_id} has begun.")
+
+
+def _find_admin(name: str) -> User:
+    admins = User.objects.filter(is_staff=True, is_active=True)
+    wanted = Q(username=name) if name else Q(is_superuser=True)
+    admin = admins.filter(wanted).order_by("pk").first()
+    if admin is None:
+        raise CommandError("There is no such admin.")
+    return admin
+
+
+def _read(what: str) -> str:
+    """Return the text itself, or that of standard input or a file."""
+    if what == "-":
+        return sys.stdin.read(LONGEST_DOCUMENT + 1)
+    try:
+        path = Path(what)
+        if len(what) < 500 and "\n" not in what and path.is_file():
+            return path.read_text(errors="replace")[: LONGEST_DOCUMENT + 1]
+    except (OSError, ValueError):
+        pass
+    return what
+
+
+def _wait(row: Addition) -> Addition:
+    """Wait until a worker has looked at it."""
+    until = time.monotonic() + _SECONDS
+    while row.state == Addition.State.LOOKING and time.monotonic() < until:
+        time.sleep(0.5)
+        row.refresh_from_db()
+    return row
