@@ -18,6 +18,7 @@ TITLES = {
     "/tools/": ("Meine Tools", "Mis herramientas"),
     "/marketplace/": ("Marktplatz", "Marketplace"),
     "/approvals/": ("Genehmigungen", "Aprobaciones"),
+    "/calls/": ("Aufrufe", "Llamadas"),
     "/integrations/": ("Integrationen", "Integraciones"),
     "/access/": ("Zugriffsmatrix", "Matriz de acceso"),
     "/people/": ("Personen", "Personas"),
