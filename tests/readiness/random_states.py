@@ -27,7 +27,7 @@ TRUSTED = tuple(f"server-{number}" for number in range(0, 8, 3))
 class ToolState:
     """The chosen values of one tool, and of its integration."""
 
-    place: str  # server, stdio, skill, builtin
+    place: str  # server, stdio, api, skill, builtin
     effect: str
     sure: bool  # the words say so with enough confidence
     says_read_only: bool  # its server's annotation
@@ -55,7 +55,7 @@ class ToolState:
 
         connection = random.choice(["connected", "connected", "failing", "disconnected"])
         return cls(
-            place=random.choice(["server", "server", "stdio", "skill", "builtin"]),
+            place=random.choice(["server", "server", "stdio", "api", "skill", "builtin"]),
             effect=random.choice(["read", "read", "write", "delete", "unknown"]),
             sure=random.random() < 0.5,
             says_read_only=random.random() < 0.3,
@@ -79,7 +79,7 @@ class ToolState:
 
     @property
     def is_remote(self) -> bool:
-        return self.place in {"server", "stdio"}
+        return self.place in {"server", "stdio", "api"}
 
     def asks(self, policy: str) -> bool:
         """Return True if a person approves each call."""
@@ -125,7 +125,7 @@ class ToolState:
             return personal
         if self.problem == "not_allowed":
             return "needs_admin"
-        if self.place == "server" and self._lacks_account():
+        if self.place != "stdio" and self._lacks_account():
             return personal
         return "failing" if self.connection == "failing" else ""
 
@@ -153,9 +153,9 @@ def _store(number: int, state: ToolState, alice: User, other: User, group: Group
     owners = {"user": alice, "shared": None, "other": other}
     integration = IntegrationFactory.create(
         slug=f"server-{number}",
-        kind="mcp" if state.is_remote else "builtin",
-        transport={"server": "http", "stdio": "stdio"}.get(state.place, ""),
-        endpoint="https://tools.example/mcp" if state.place == "server" else "",
+        kind={"server": "mcp", "stdio": "mcp", "api": "openapi"}.get(state.place, "builtin"),
+        transport={"server": "http", "stdio": "stdio", "api": "openapi"}.get(state.place, ""),
+        endpoint="https://tools.example/mcp" if state.place in {"server", "api"} else "",
         connection=state.connection,
         problem=state.problem,
         failing_since=timezone.now() if state.connection == "failing" else None,

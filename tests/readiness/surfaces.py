@@ -403,7 +403,7 @@ SURFACES: dict[Callable[[World], Said], str] = {
     by_discover: "offered",
     by_playground: "offered",
     by_prompt_of_everything: "marks",
-    by_list_servers: "remote",
+    by_list_servers: "servers",
     by_mcp: "listed",
     by_mcp_of_integrations: "served",
     by_matrix: "of nobody",

@@ -76,7 +76,7 @@ def _compare(world: World, states: list[ToolState], policy: str) -> None:
     connected = {n: one for n, one in usable.items() if states[n].connection != "disconnected"}
     offered = surfaces.without(NEEDING, usable)
     served = {n: one for n, one in usable.items() if runs_at_pegboard(world.rows[n])}
-    remote = {n: one for n, one in usable.items() if states[n].is_remote}
+    servers = {n: one for n, one in usable.items() if states[n].is_remote}
     # A prompt can mark that a tool asks first or is failing, and a verdict whether it works.
     marks = {
         n: brief(one, "asks first" if states[n].asks(policy) else "runs")
@@ -94,7 +94,7 @@ def _compare(world: World, states: list[ToolState], policy: str) -> None:
         "offered": offered,
         "listed": surfaces.without({*NEEDING, "failing"}, served),
         "served": served,
-        "remote": remote,
+        "servers": servers,
         "marks": marks,
         "verdicts": verdicts,
         "of nobody": of_nobody,
@@ -110,7 +110,7 @@ def _call(world: World, row: Capability, way: str) -> str:
     if way == "execute_tool over MCP":
         answer = call_by_mcp(world.key, "execute_tool", **arguments)
         return _status(answer.get("structuredContent"))
-    if way == "mcp__call_tool" and row.integration.kind == "mcp":
+    if way == "mcp__call_tool" and row.integration.transport:
         by_server = {"server_name": row.integration.slug, "tool_name": row.action, "arguments": {}}
         return _status(_post(world, "meta/mcp__call_tool", {"arguments": by_server}))
     if way == "execute_tool":
