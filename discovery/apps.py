@@ -12,6 +12,7 @@ class DiscoveryConfig(AppConfig):
         """Register this app's navigation entries, counts and lists with the pages of acl."""
         # Imported here, since models are available only once every app is loaded.
         from acl.pages.extensions import Place, extensions
+        from catalog.access.grant_suggestions import register_ranker
         from catalog.readiness.facts import register_own_tools
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.call_queries import acts_context
@@ -19,6 +20,7 @@ class DiscoveryConfig(AppConfig):
         from discovery.gateway.answers.dispatch import answer_call
         from discovery.metatools.all_metatools import META_TOOLS
         from discovery.pages.first_call import first_call
+        from discovery.select.unheld_tools import rank_unheld
 
         extensions.add_places(
             Place("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
@@ -29,6 +31,7 @@ class DiscoveryConfig(AppConfig):
         )
         register_answer(answer_call)
         register_own_tools([*META_TOOLS])
+        register_ranker(rank_unheld)
         extensions.count_waiting = waiting_by_place
         extensions.account_context = acts_context
         extensions.key_example = first_call

@@ -3,6 +3,7 @@
 __all__ = [
     "api",
     "explanation",
+    "grant_suggestions",
     "grants",
     "grounds",
     "group_availability",

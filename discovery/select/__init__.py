@@ -12,5 +12,6 @@ __all__ = [
     "selection_metrics",
     "selector",
     "small_talk",
+    "unheld_tools",
     "why_not",
 ]

@@ -45,6 +45,14 @@ def find_candidates(query: CandidateQuery) -> Candidates:
     return _candidates(row_reader(columns), rows)
 
 
+def find_unheld(query: CandidateQuery) -> Candidates:
+    """Find the best candidates among what the caller may not use. Only admins may see them."""
+    shape = (query.vector_count, len(query.words), False, 0)
+    statement = _statement(*shape, united=query.caller.is_united, unheld=True)
+    columns, rows = table_of(statement, query.parameters())
+    return _candidates(row_reader(columns), rows)
+
+
 def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
     usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
     found: list[Candidate] = []
@@ -80,7 +88,15 @@ def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidate
 
 
 @lru_cache(maxsize=32)
-def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, united: bool) -> str:
+def _statement(
+    vectors: int,
+    texts: int,
+    use_graph: bool,
+    experiences: int,
+    *,
+    united: bool,
+    unheld: bool = False,
+) -> str:
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
     near = _NEAR.format(
@@ -91,7 +107,7 @@ def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, u
     if experiences:
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
-        rights=rights_sql(TABLES, united=united),
+        rights=_unheld(united=united) if unheld else rights_sql(TABLES, united=united),
         model=MODEL,
         columns=columns_sql(vectors, texts),
         joined_rows=JOINED_ROWS,
@@ -105,6 +121,12 @@ def _statement(vectors: int, texts: int, use_graph: bool, experiences: int, *, u
         related=_RELATED if use_graph else "",
         joined=(memory.JOINED if experiences else "") + (_JOINED if use_graph else ""),
     )
+
+
+def _unheld(*, united: bool) -> str:
+    """Return the sets of rights; `usable` is all that works and that the caller may not use."""
+    held = rights_sql(TABLES, united=united).replace("usable AS MATER", "held AS MATER")
+    return f"{held}, {_OUTSIDE}"
 
 
 def _graph(vectors: int, texts: int) -> str:
@@ -123,6 +145,12 @@ def _smallest(distances: list[str]) -> str:
     return distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})"
 
 
+_OUTSIDE = """usable AS MATERIALIZED (
+  SELECT c.id, c.tokens, false AS always, 2 AS mode
+  FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
+  WHERE c.state = 'approved' AND c.available AND c.ai_access <> 'blocked'
+    AND i.state = 'approved' AND i.enabled AND c.id NOT IN (SELECT id FROM held)
+)"""
 _NEAR = """near AS (
   SELECT e.capability_id AS id, {distance} AS distance
   FROM catalog_embedding e

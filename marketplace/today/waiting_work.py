@@ -124,10 +124,8 @@ def reviews() -> Section:
         _others(proposals.count(), "proposals", _("Servers that assistants proposed")),
         _others(made.count(), "runtime-tools", _("Tools made at runtime")),
     )
-    rows += [row for row in others if row is not None]
-    return Section(
-        tuple(rows), found.count() + len(rows) - min(len(rows), MOST), reverse("integrations")
-    )
+    more = [row for row in others if row is not None]
+    return Section((*rows, *more), found.count() + len(more), reverse("integrations"))
 
 
 def _review(one: Integration) -> Row:

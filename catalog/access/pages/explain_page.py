@@ -27,9 +27,11 @@ from catalog.access.explanation import (
     list_holders,
     list_reach,
 )
+from catalog.access.grant_suggestions import Fix, find_fix
 from catalog.access.group_overview import build_tree, find_targets, walk_tree
 from catalog.access.my_tools import find_my_tool
 from catalog.access.pages.access_forms import ExplainForm, SearchForm
+from catalog.access.pages.change_text import sentence, write_changes
 from catalog.models import Capability
 from catalog.readiness.mend_links import MendLink
 
@@ -92,6 +94,8 @@ def explain_page(request: PageRequest) -> HttpResponse:
         "told": told,
         "mend": _mend_for_reader(request, who, told) if told else None,
         "rungs": rungs_of(told) if told else (),
+        "fix": _fix(who, name, told) if told else None,
+        "back": request.get_full_path(),
         "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
         "nobody": bool(data.get("user")) and who.person is None,
         "nothing": bool(name) and who.caller is not None and told is None,
@@ -193,6 +197,17 @@ def _mend_for_reader(
 ) -> MendLink | None:
     is_own = who.person is not None and who.person.pk == request.user.pk
     return told.mend if is_own else told.mend_by_admin
+
+
+def _fix(who: ExplainSubject, name: str, told: Explanation) -> tuple[Fix, str, str] | None:
+    """Return the smallest change that gives the tool, as a sentence and as lines of a form."""
+    capability = Capability.objects.select_related("integration").filter(full_name=name).first()
+    if who.person is None or who.caller is None or capability is None:
+        return None
+    fix = find_fix(person=who.person, caller=who.caller, capability=capability, told=told)
+    if fix is None:
+        return None
+    return fix, "; ".join(map(sentence, fix.changes)), write_changes(fix.changes)
 
 
 def _resolve_subject(form: ExplainForm) -> ExplainSubject:

@@ -11,6 +11,7 @@ from acl.models import AccessRequest
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, part_of, posted, render_access
 from acl.rights.access_requests import RequestAnswered, decline_request
+from catalog.access.grant_suggestions import suggest_grants
 from catalog.access.grants import grant_requested
 from catalog.access.group_overview import find_targets
 from catalog.access.pages.access_forms import AnswerForm, GrantForm, SearchForm
@@ -70,6 +71,7 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
         "problem": problem,
         "found": find_targets(words),
         "words": words,
+        "suggestions": suggest_grants(asked) if asked.state == AccessRequest.State.OPEN else (),
     }
     status = 409 if problem else 422 if form.errors or no.errors else 200
     return render_access(request, "answer.html", context, tab="requests", status=status)
