@@ -111,7 +111,7 @@ def test_other_languages_find_nearly_as_much_as_english(
     assert found["en"] >= 95
     assert min(found.values()) >= 75
     # The six of the aim: within 12 points of English. One message is 2.5 points.
-    assert all(found[each] >= found["en"] - 15 for each in ("de", "es", "fr", "pt", "ja", "zh"))
+    assert all(found[each] >= found["en"] - 12 for each in ("de", "es", "fr", "pt", "ja", "zh"))
 
 
 @needs_package
