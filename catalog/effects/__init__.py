@@ -1,3 +1,3 @@
 """Effects: what a tool does to the world, worked out from its definition, with the evidence."""
 
-__all__ = ["assessment", "classifier", "verbs"]
+__all__ = ["assessment", "classifier", "foreign_verbs", "verbs"]

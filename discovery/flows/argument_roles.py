@@ -22,13 +22,33 @@ _ID = word_set(
 )
 _CONTENT = word_set(
     """
-    annotation answer bio body caption comment content data description detail details document
+    annotation answer bio body caption comment content data description detail details
     explanation feedback html instruction markdown message note notes payload prompt question
     reason remark reply review summary text transcript
     """
 )
 _LABEL = word_set("color colour headline heading label labels subject tag tags title topic")
 _NAME = word_set("name nickname")
+# Whatever stands before them: where something is, or who it is for.
+_LOCATING = word_set(
+    """
+    account address assignee author bcc cc channel chat contact customer destination device
+    directory domain email endpoint file folder group host invitee link member owner path person
+    phone receiver recipient room sender server site target team thread to uri url user
+    username webhook
+    """
+)
+# Counts and measures; other whole numbers may be the keys of something.
+_QUANTITY = word_set(
+    """
+    age amount balance budget capacity copy cost count depth distance height lat latitude length
+    level lng lon longitude max maximum min minimum percent percentage points position price
+    progress quantity rate rating score size speed step sum temperature threshold total value
+    version volume weight width x y zoom
+    """
+)
+# Keys are seldom smaller where a name does not tell.
+_LEAST_KEY = 100_000
 # Of something new, they only say where it is; of something that exists, where it goes.
 _PLACE = word_set("location place venue")
 _TIMING = word_set(
@@ -50,6 +70,12 @@ _DECISIVE = word_set(
     scope script secret sql statement token visibility
     """
 )
+# Of a few choices, these open something up, so that the user must have named the chosen one.
+_OPENING = word_set("access permission permissions role scope visibility")
+_CLOSED = word_set(
+    "guest limited member none only private r read reader reading readonly restricted view viewer"
+)
+_LONGEST_OPTION = 30
 _FORMATS = word_set("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
 _CREATING = word_set("add append book create generate insert make new open post register schedule")
 
@@ -63,6 +89,11 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d
 _DOMAIN = re.compile(
     r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,18}\b(?:/[^\s<>\"']{0,2000})?", re.IGNORECASE
 )
+_SPELLED_DOT = re.compile(
+    r"(?<=\w)(?:\s{0,2}[\[({]\s?(?:dot|\.)\s?[\])}]\s{0,2}|\s{1,2}dot\s{1,2}|\s{1,2}\.\s{1,2})(?=\w)",
+    re.IGNORECASE,
+)
+_SPELLED_AT = re.compile(r"(?<=\w)\s{0,2}[\[({]\s?(?:at|@)\s?[\])}]\s{0,2}(?=\w)", re.IGNORECASE)
 # Endings of files: no domains, though some of them are top-level domains as well.
 _FILES = word_set(
     "csv doc docx gif html htm jpeg jpg js json log md pdf png ppt pptx py rtf svg tar toml ts txt "
@@ -171,29 +202,43 @@ def _role(
 ) -> tuple[Role, str]:
     words = split_words(name)
     last = singular(words[-1]) if words else ""
-    if isinstance(value, bool) or any("enum" in one or "const" in one for one in shapes):
+    if isinstance(value, bool):
         return "option", ""
+    if any("enum" in one or "const" in one for one in shapes):
+        opens = {*words, last} & _OPENING and not set(split_words(str(value))) <= _CLOSED
+        return ("target" if opens else "option"), ""
     if any(one.get("format") in _FORMATS for one in shapes):
         return "target", ""
     if last in _ID and (len(words) == 1 or last != "key" or len(str(value)) < _SHORT_TEXT):
         noun = singular(words[-2]) if len(words) > 1 else ""
         return "id", noun
     if isinstance(value, int | float):
-        return ("timing" if set(words) & _TIMING else "amount"), ""
+        return _role_of_number(words, last, value)
     return _role_of_text(words, last, str(value), creates=creates), ""
+
+
+def _role_of_number(words: list[str], last: str, value: Any) -> tuple[Role, str]:
+    known = {*words, last}
+    if known & _QUANTITY or known & _TIMING or isinstance(value, float):
+        return ("amount" if known & _QUANTITY or not known & _TIMING else "timing"), ""
+    if last in _LOCATING or (abs(value) >= _LEAST_KEY and last not in _OPTION):
+        return "id", last
+    # `guests` and `nights` count; a single `issue` or `room` is one of several.
+    counts = not words or words[-1] != last or last in _OPTION
+    return ("amount", "") if counts else ("id", last)
 
 
 def _role_of_text(words: list[str], last: str, text: str, *, creates: bool) -> Role:
     known = {*words, last}
-    if known & _DECISIVE:
+    if known & _DECISIVE or last in _LOCATING:
         return "target"
     if is_address(text):
         return "target"
     if last in _CONTENT or (words and words[0] in _CONTENT and last not in _NAME):
         return "content"
-    if _DATE.fullmatch(text.strip()) or (known & _TIMING and not known & _NAME):
+    if _DATE.fullmatch(text.strip()) or (known & _TIMING and _may_be_time(last, text)):
         return "timing"
-    if last in _OPTION:
+    if last in _OPTION and _may_be_option(text):
         return "option"
     if last in _LABEL:
         return "label"
@@ -205,6 +250,19 @@ def _role_of_text(words: list[str], last: str, text: str, *, creates: bool) -> R
     return "target" if short else "content"
 
 
+def _may_be_time(last: str, text: str) -> bool:
+    """Return False for `end_user: mallory`, whose name only begins like a time's."""
+    return last in _TIMING or (last not in _NAME and any(letter.isdigit() for letter in text))
+
+
+def _may_be_option(text: str) -> bool:
+    """Return False for the key of something, such as `order: A-99`."""
+    plain = re.sub(r"[\s_/-]", "", text)
+    return len(text) <= _LONGEST_OPTION and (
+        plain.isalpha() or (plain.isdecimal() and len(plain) < 4)
+    )
+
+
 def is_address(text: str) -> bool:
     """Return True if the whole text is an address, URL, account or handle."""
     text = text.strip()
@@ -214,7 +272,8 @@ def is_address(text: str) -> bool:
 
 
 def destinations_in(text: str) -> list[str]:
-    """Return the addresses, links and accounts inside a text."""
+    """Return the addresses, links and accounts inside a text, also where dots are spelled out."""
+    text = _SPELLED_DOT.sub(".", _SPELLED_AT.sub("@", text))
     found = [match for one in (_EMAIL, _URL, _IBAN, _WALLET) for match in one.findall(text)]
     found += [one for one in _PHONE.findall(text) if len(compact(one)) > 8 and not _has_date(one)]
     found += [one for one in _DOMAIN.findall(text) if one.rpartition(".")[2].lower() not in _FILES]

@@ -17,7 +17,7 @@ from discovery.flows.argument_roles import (
     destinations_in,
     parts_of,
 )
-from discovery.flows.tool_facts import ToolFacts
+from discovery.flows.tool_facts import ToolFacts, word_set
 from discovery.flows.turn_readings import Reading, TurnReadings, hash_of
 from discovery.flows.value_forms import normalize, sentences_of, whole_of, words_of
 
@@ -29,8 +29,18 @@ Cause = Literal[
 _DECIDES: frozenset[Source] = frozenset(
     {"user", "admin", "trusted_tool", "named_record", "this_turn"}
 )
-# So many words of its own may be sent along: a greeting, "Refund". Longer texts may carry anything.
-_FREE_WORDS = 3
+# So many words of its own may be sent along, all of them of those that say nothing: a word of any
+# other kind may be a secret, in letters or figures that nobody recognises.
+_FREE_WORDS = 12
+_SAYS_NOTHING = word_set("""
+    a about all also am an and are as at be been best bye can could dear did do does for from fyi
+    good greetings had has have he hello her here hey hi him his i if in is it its just kind let
+    me my no not of ok okay on or our please re refund regards she sincerely so thank thanks that
+    the their them there they this to us was we were will wishes with would yes you your
+    das der die ein eine freundlichen gruß grüße guten hallo ich ist liebe lieber mit tag und viele
+    à bonjour cordialement est et je la le les merci un une
+    atentamente el es gracias hola las los saludos un una y
+    """)
 _SHOWN = 80
 
 
@@ -121,7 +131,7 @@ def _tool_of(turn: TurnReadings, granted: object) -> str:
 
 def _traced(path: str, value: str, turn: TurnReadings) -> Origin:
     """Return the origin of a value that the user did not write: strangers' text comes first."""
-    holding = [reading for reading in turn.readings if reading.contains(value)]
+    holding = turn.holding(value)
     foreign = next((one for one in holding if not one.clean), None)
     first = foreign or next(iter(holding), None)
     if first is None:
@@ -147,10 +157,9 @@ def _unasked_for(
     """Ask for what the message does not ask for, once a text was read that may have."""
     if not turn.has_text:
         return None
-    asked = turn.words.asks_to_end if tool.ends_something else turn.words.asks_to_act
-    if asked:
+    if turn.words.actions.covers(tool):
         return None
-    what = "to delete, cancel or end anything" if tool.ends_something else "to change anything"
+    what = "to delete, cancel or end anything" if tool.ends_something else f"for {tool.name}"
     return Verdict(
         asks=True,
         cause="not_asked_for",
@@ -170,6 +179,9 @@ def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) 
         for one in labels
     )
     if origins and all(origin.decides for origin in origins):
+        return None
+    texts = [one for one in found if one.role == "content"]
+    if texts and not origins and _is_own_text(texts, turn):
         return None
     return Verdict(
         asks=True,
@@ -202,7 +214,7 @@ def _judge_content(
 
 
 def _foreign_holder(value: str, turn: TurnReadings) -> Reading | None:
-    return next((one for one in turn.readings if not one.clean and one.contains(value)), None)
+    return next((one for one in turn.holding(value) if not one.clean), None)
 
 
 def _passed_on(one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
@@ -247,13 +259,10 @@ def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -
 
 
 def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
-    """Return True if the text is the user's, apart from a few words that nothing private has."""
+    """Return True if the text is the user's, apart from a greeting and the like."""
     words = [word for one in content for word in words_of(normalize(str(one.value)))]
     unknown = turn.words.unsaid(words)
-    private = [reading for reading in turn.readings if reading.private]
-    return len(unknown) <= _FREE_WORDS and not any(
-        reading.has(word) for reading in private for word in unknown
-    )
+    return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
 
 
 def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]) -> Verdict:

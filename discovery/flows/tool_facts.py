@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from catalog.effects.verbs import Verb, find_verb
@@ -17,6 +18,7 @@ def word_set(text: str) -> frozenset[str]:
 _EMPTY = word_set(
     "a all and api at by for from get in id ids list my new of on or search the to with"
 )
+_MOST_PROPERTIES = 100
 # They take something away, end it, or shut somebody out, whatever else their effect is called.
 _ENDING = word_set("""
     archive ban block cancel close deactivate disable discard disconnect drop end kick kill leave
@@ -81,6 +83,13 @@ class ToolFacts:
 def nouns_of(name: str) -> frozenset[str]:
     """Return the nouns of a name, in the singular."""
     return frozenset(singular(word) for word in split_words(name) if word not in _EMPTY)
+
+
+def property_words(schema: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the words of a schema's first properties."""
+    properties = (schema or {}).get("properties")
+    names = islice(properties, _MOST_PROPERTIES) if isinstance(properties, Mapping) else ()
+    return frozenset(word for name in names for word in split_words(str(name)))
 
 
 def singular(word: str) -> str:

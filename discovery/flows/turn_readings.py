@@ -70,16 +70,34 @@ class Reading:
 
     def contains(self, value: object) -> bool:
         """Return True if the value, in any of its spellings, occurs in the answer."""
-        return any(self._contains(one) for one in spellings_of(value))
+        return self.holds(Sought.of(value))
 
-    def _contains(self, text: str) -> bool:
-        if not text:
-            return False
-        whole = (text, *addresses_in(text)[:1], compact(text), *dates_in(text)[:1])
-        if any(self.has(one) for one in whole if one):
-            return True
-        words = words_of(text)
-        return len(words) > 1 and all(self.has(word) for word in words)
+    def holds(self, sought: "Sought") -> bool:
+        """Return True if one of the sought spellings occurs in the answer."""
+        return any(map(self.has_hash, sought.whole)) or any(
+            all(map(self.has_hash, words)) for words in sought.words
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Hashes of a value's spellings: computed once, and looked for in every answer."""
+
+    whole: tuple[int, ...]
+    # Of each spelling with several words, which may stand apart.
+    words: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, value: object) -> "Sought":
+        """Return what to look for."""
+        whole: dict[int, None] = {}
+        apart = []
+        for text in filter(None, spellings_of(value)):
+            found = (text, *addresses_in(text)[:1], compact(text), *dates_in(text)[:1])
+            whole |= dict.fromkeys(hash_of(one) for one in found if one)
+            if len(words := words_of(text)) > 1:
+                apart.append(tuple(map(hash_of, words)))
+        return cls(tuple(whole), tuple(apart))
 
 
 def hash_of(token: str) -> int:
@@ -128,7 +146,12 @@ class TurnReadings:
 
     def find(self, value: object) -> Reading | None:
         """Return the first reading in which the value occurs."""
-        return next((reading for reading in self.readings if reading.contains(value)), None)
+        return next(iter(self.holding(value)), None)
+
+    def holding(self, value: object) -> list[Reading]:
+        """Return the readings in which the value occurs."""
+        sought = Sought.of(value)
+        return [reading for reading in self.readings if reading.holds(sought)]
 
     def granted(self, value: str, nouns: Iterable[str], tool: ToolFacts) -> Granted | None:
         """Return why an id may decide, or None; two records of one name decide nothing."""

@@ -4,15 +4,10 @@ import re
 from collections.abc import Iterable, Set
 from functools import cached_property
 
-from catalog.effects.verbs import find_verb
-from discovery.flows.tool_facts import is_ending, singular, word_set
+from discovery.flows.asked_actions import AskedActions
+from discovery.flows.tool_facts import singular, word_set
 from discovery.flows.value_forms import bare, compact, dates_in, normalize, words_of
 
-# What people say for sending and changing that no tool is named after.
-_ASKING = word_set("""
-    adjust answer arrange compose correct design dm draft draw email fix forward give hand inform
-    let mail make message note plan put remind reply text tell transfer turn wire
-    """)
 # A number says which one it is only beside one of these; elsewhere it is a day, a time, a price.
 _COUNTING = word_set("id ids no nr number num nummer ref reference")
 _SHORT_ID = 5
@@ -20,6 +15,8 @@ _LONGEST_WORD_RUN = 40
 # An address goes on beside these, and is another one then.
 _JOINED_BEFORE = re.compile(r"[\w@%+\-]$|\w[./:]$")
 _JOINED_AFTER = re.compile(r"[\w@%+\-]|[./:?#=&]\w")
+# These scripts write no blanks around words, and no address of Latin letters goes on in them.
+_BLANKLESS = re.compile("[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARKS = re.compile(r"[@/:.\\]")
 
 
@@ -39,22 +36,9 @@ class UserWords:
         return frozenset(self._words)
 
     @cached_property
-    def asks_to_act(self) -> bool:
-        """Return True if a word of the message asks to change or send something.
-
-        Also True where no verb is recognised at all: the language may be unknown.
-        """
-        verbs = [verb for word in self._vocabulary if (verb := find_verb(word))]
-        return (
-            not verbs
-            or bool(self._vocabulary & _ASKING)
-            or any(verb.effect != "read" for verb in verbs)
-        )
-
-    @cached_property
-    def asks_to_end(self) -> bool:
-        """Return True if a word of the message asks to delete, cancel or shut out."""
-        return any(is_ending(word) for word in self._vocabulary)
+    def actions(self) -> AskedActions:
+        """Return what the message asks for."""
+        return AskedActions(self._text)
 
     def trusts(self, value: str) -> bool:
         """Return True if an admin trusts the value, or all addresses of its domain ("@x.org")."""
@@ -98,7 +82,8 @@ class UserWords:
         at = self._text.find(text)
         while at >= 0:
             end = at + len(text)
-            before, after = self._text[max(0, at - 2) : at], self._text[end : end + 2]
+            before = _without_scripts(self._text[max(0, at - 2) : at])
+            after = _without_scripts(self._text[end : end + 2])
             if not (_JOINED_BEFORE.search(before) or _JOINED_AFTER.match(after)):
                 return True
             at = self._text.find(text, at + 1)
@@ -123,3 +108,7 @@ class UserWords:
             if joined == wanted:
                 return True
         return False
+
+
+def _without_scripts(text: str) -> str:
+    return text if text.isascii() else _BLANKLESS.sub(" ", text)
