@@ -12,6 +12,7 @@ from discovery.api.learning_api import LearningView
 from discovery.api.metatool_api import MetaToolsView, MetaToolView
 from discovery.api.plan_api import PlanView
 from discovery.api.quota_api import QuotasView, QuotaView
+from discovery.api.risk_api import RisksView
 from discovery.api.select_api import SelectView
 from discovery.api.tool_use_api import ToolUseView
 from discovery.api.turn_api import OutcomeView, ResultsView, StartView, TurnView
@@ -28,6 +29,7 @@ urlpatterns = [
     path("outcomes/alerts", AlertsView.as_view(), name="api-outcome-alerts"),
     path("figures", FiguresView.as_view(), name="api-figures"),
     path("figures/tools", ToolUseView.as_view(), name="api-figures-tools"),
+    path("risks", RisksView.as_view(), name="api-risks"),
     path("learning", LearningView.as_view(), name="api-learning"),
     path("meta", MetaToolsView.as_view(), name="api-meta"),
     path("meta/<str:name>", MetaToolView.as_view(), name="api-meta-tool"),

@@ -31,6 +31,7 @@ TABS = (
     Tab("explain", "access-explain", _("Explain")),
     Tab("requests", "access-requests", _("Requests")),
     Tab("notifications", "access-notifications", _("Notifications")),
+    Tab("risk", "access-risk", _("Risk")),
 )
 
 

@@ -208,6 +208,13 @@ usable AS MATERIALIZED (
   FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id FROM usable) answer
 )
 """
+# Many members, each in a group and a space: one answer for each row of `each`, which stands before.
+_OF_MEMBERS = """
+usable AS MATERIALIZED (
+  SELECT each.group_id, each.user_id, each.space_id, answer.id, answer.mode
+  FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id, mode FROM usable) answer
+)
+"""
 # An answer's digest stands among its rows, so that each group is asked once.
 _DIGEST_ROW = " UNION ALL SELECT NULL, NULL, NULL, NULL, digest FROM rights_digest"
 # The digests of all groups, and the rules of the space.
@@ -228,6 +235,7 @@ _ONE = {
     "space": "%(space)s::bigint",
 }
 _EACH = {"user": "%(user)s::bigint", "group": "each.group_id", "space": "each.space_id"}
+_MEMBER = {**_EACH, "user": "each.user_id"}
 # Without a space nothing limits the groups: no group has the id 0.
 _OF_THE_SPACE = {
     "user": "%(user)s::bigint",
@@ -308,6 +316,17 @@ def reachable_sql(tables: RightsTables) -> str:
     names["decided"] = _DECIDED.format(**names)
     answer = f"{_RULES.rstrip()},{_VERDICTS}".format(**_EACH, **names)
     return _IN_ANY_SPACE.format(answer=answer, rule=tables.rule)
+
+
+def members_sql(tables: RightsTables) -> str:
+    """Return the expressions that end in `usable (group_id, user_id, space_id, id, mode)`.
+
+    One answer for each row of `each (group_id, user_id, space_id)`, about the ids in `asked`; both
+    stand before. For admins who compare groups; never to use a tool.
+    """
+    names = _parts(tables) | {"named": "", "usable_at_all": USABLE_AT_ALL}
+    names["decided"] = _DECIDED_AMONG.format(**names)
+    return _OF_MEMBERS.format(answer=f"{_RULES.rstrip()},{_VERDICTS}".format(**_MEMBER, **names))
 
 
 def _parts(tables: RightsTables) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 __all__ = [
     "api",
+    "change_preview",
     "explanation",
+    "flow_exposure",
     "grant_suggestions",
     "grants",
     "grounds",

@@ -13,6 +13,7 @@ __all__ = [
     "metatool_serializers",
     "plan_api",
     "quota_api",
+    "risk_api",
     "select_api",
     "tool_use_api",
     "turn_api",

@@ -8,5 +8,6 @@ __all__ = [
     "integration_use",
     "lost_searches",
     "pages",
+    "risk_report",
     "tool_use",
 ]

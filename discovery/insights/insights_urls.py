@@ -1,8 +1,8 @@
-"""URLs of Insights."""
+"""URLs of Insights, and of Risk, a page of Access about what was called."""
 
 from django.urls import path
 
-from discovery.insights.pages import downloads, insights_pages, use_pages
+from discovery.insights.pages import downloads, insights_pages, risk_page, use_pages
 
 urlpatterns = [
     path("insights/", insights_pages.figures, name="insights"),
@@ -12,4 +12,6 @@ urlpatterns = [
     path("insights/quotas/", use_pages.quotas, name="insights-quotas"),
     path("insights/quotas/<int:pk>/delete/", use_pages.remove_quota, name="insights-quota-remove"),
     path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
+    path("access/risk/", risk_page.risk, name="access-risk"),
+    path("access/risk/csv/<slug:name>/", risk_page.download, name="access-risk-csv"),
 ]

@@ -37,6 +37,7 @@ ASKED_FOR = {
     "POST api/v1/capabilities": REGISTER,
     "PUT api/v1/capabilities/": REGISTER,
     "DELETE api/v1/capabilities/": REGISTER,
+    "GET api/v1/risks": ADMIN,
     "GET api/v1/runtime-capabilities": REGISTER,
     "GET api/v1/runtime-capabilities/": (*REGISTER, *ADMIN),
     "POST api/v1/runtime-capabilities/": ADMIN,

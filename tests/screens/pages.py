@@ -142,6 +142,7 @@ _ADMIN = [
     Screen("access-request", "/access/requests/{request_pk}/"),
     Screen("access-notifications", "/access/notifications/"),
     Screen("access-notification-channel", "/access/notifications/{group_channel_pk}/"),
+    Screen("access-risk", "/access/risk/"),
     Screen("access-undo", "/access/changes/undo/", status=422),
     Screen("people", "/people/"),
     Screen("people-nobody", "/people/?q=nobody+like+that"),

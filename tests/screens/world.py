@@ -30,6 +30,7 @@ from catalog.models import (
     ApiDocument,
     Capability,
     Integration,
+    OutgoingHost,
     Rule,
     RuntimeCapability,
     ServerProposal,
@@ -124,6 +125,7 @@ def build() -> World:
     _made_at_runtime(world)
     _assistants(world)
     _notifications(world)
+    _risks()
     return world
 
 
@@ -366,6 +368,30 @@ def _added(world: World) -> None:
         message="The address could not be reached or did not respond in time.",
     )  # fmt: skip
     world.things |= {"added": row.public_id, "not_added": wrong.public_id}
+
+
+def _risks() -> None:
+    """Add a group that holds all three, hosts, a call that the guard asked about, and a change."""
+    flags = {
+        "gmail__send_mail": ["reaches_outside"],
+        "gmail__search_mail": ["reads_private_data", "returns_foreign_text"],
+        "slack__read_a_channel": ["returns_foreign_text"],
+        "slack__post_a_message": ["reaches_outside"],
+    }
+    for name, own in flags.items():
+        Capability.objects.filter(full_name=name).update(effect_flags=own)
+    program = IntegrationFactory.create(
+        slug="files", title=LONG, transport="stdio", command=["uvx", "files@1.0"], network="all"
+    )
+    for host, allowed in (("api.github.com", True), (f"{LONG[:60].lower()}.example:8443", False)):
+        OutgoingHost.objects.create(
+            integration=program, host=host, allowed=allowed, times=1204, last_at=timezone.now()
+        )
+    Call.objects.filter(state=Call.State.REJECTED).update(
+        flow={"mode": "ask", "verdict": "asks", "cause": "private_outside"}
+    )
+    differs = {"changed": ["search_mail"], "new": [f"tool_{number}" for number in range(12)]}
+    record(by=None, action="definition.differs", target="gmail", details=differs)
 
 
 def _shop(world: World, installed: Integration) -> None:
