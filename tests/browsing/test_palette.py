@@ -67,9 +67,9 @@ def test_by_keyboard_alone(
     page.get_by_role("link", name="Request access").focus()
     page.keyboard.press("Control+k")
     expect(field).to_be_focused()
-    expect(page.get_by_role("option", name="Playground")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("option", name="Today")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("option", name="My tools")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("option", name="Playground")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="Request access")).to_be_focused()
 
