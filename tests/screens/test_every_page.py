@@ -170,7 +170,8 @@ class _Anything(dict[str, str]):
     """A mapping with a value for each name, in the form that its route takes."""
 
     def __missing__(self, name: str) -> str:
-        if name in {"answered_call_pk", "call_pk", "running", "failed", "done"}:
+        calls, additions = {"answered_call_pk", "call_pk"}, {"added", "not_added"}
+        if name in {*calls, *additions, "running", "failed", "done"}:
             return "00000000-0000-4000-8000-000000000001"
         return "1" if name.endswith("_pk") else "any"
 
