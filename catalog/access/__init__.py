@@ -14,6 +14,7 @@ __all__ = [
     "my_tools",
     "pages",
     "rules",
+    "server_access",
     "tool_readiness",
     "usable_ids",
 ]

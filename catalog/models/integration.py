@@ -110,6 +110,14 @@ class Integration(models.Model):
         blank=True,
         help_text="Hosts that its program may reach, as api.example.com or *.example.com:8443.",
     )
+    announces = ArrayField(
+        models.CharField(max_length=24),
+        default=list,
+        db_default=[],
+        blank=True,
+        editable=False,
+        help_text="What its server announced beside tools at its last check, such as resources.",
+    )
     enabled = models.BooleanField(default=True)
     state = models.CharField(
         max_length=12, choices=ReviewState.choices, default=ReviewState.APPROVED

@@ -29,8 +29,9 @@ log = structlog.get_logger(__name__)
 class Listener:
     """Takes calls from the queue and starts each in a thread that does not wait for its server."""
 
-    def __init__(self, work: Callable[[UUID], None] = start_call) -> None:
+    def __init__(self, work: Callable[[UUID], None] = start_call, queue: str = QUEUE) -> None:
         self._work = work
+        self._queue = queue
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="calls", daemon=True)
 
@@ -54,7 +55,7 @@ class Listener:
         with redis, ThreadPoolExecutor(_THREADS, thread_name_prefix="sending") as threads:
             while not self._over.is_set():
                 try:
-                    taken = redis.blpop([QUEUE], timeout=_LISTEN_SECONDS)
+                    taken = redis.blpop([self._queue], timeout=_LISTEN_SECONDS)
                 except (RedisError, OSError):
                     self._over.wait(_LISTEN_SECONDS)
                     continue

@@ -105,7 +105,8 @@ def end_call(
 _END = """
 UPDATE discovery_call SET state = %(to)s::text, ended_at = statement_timestamp(),
   reason = %(reason)s::text, message = %(message)s::text, result_json = %(result)s::text,
-  tokens_result = (length(%(result)s::text) + 3) / 4
+  tokens_result = (length(%(result)s::text) + 3) / 4,
+  dialogue = NULL
 WHERE id = %(pk)s::uuid AND state = %(state)s::text AND attempts = %(attempts)s::int
 RETURNING id
 """

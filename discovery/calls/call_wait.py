@@ -1,4 +1,4 @@
-"""Waiting for the end of a call: Redis signals it, Postgres confirms it.
+"""Waiting for the end of a call or a request: Redis signals it, Postgres confirms it.
 
 While Redis is down, Postgres is polled with backoff.
 """
@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -16,8 +17,9 @@ from redis.retry import Retry
 
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.redis_circuit import attempt, redis_circuit
-from discovery.models import Call
+from discovery.models import Call, ServerRequest
 
+Row = TypeVar("Row", Call, ServerRequest)
 # Postgres is read at least this often, since a signal may be lost.
 _LISTEN_SECONDS = 1.0
 _KEPT_SECONDS = 120
@@ -40,12 +42,12 @@ def notify_waiters(pk: UUID) -> None:
     attempt(push, default=None)
 
 
-def wait_for_end(call: Call, seconds: float) -> Call:
-    """Wait up to `seconds` for the call to end; return its latest state."""
+def wait_for_end(call: Row, seconds: float) -> Row:
+    """Wait up to `seconds` for the row to end; return its latest state."""
     if seconds <= 0:
         return call
     latest = _wait(call, min(seconds, _SHORT_POLL_SECONDS))
-    if latest.state in Call.ENDED or seconds <= _SHORT_POLL_SECONDS:
+    if latest.state in call.ENDED or seconds <= _SHORT_POLL_SECONDS:
         return latest
     if not _LONG_POLLS.acquire(blocking=False):
         return latest
@@ -73,13 +75,13 @@ def iterate_states(call: Call, seconds: float) -> Iterator[Call]:
             _LONG_POLLS.release()
 
 
-def _wait(call: Call, seconds: float) -> Call:
+def _wait(call: Row, seconds: float) -> Row:
     deadline, pause = time.monotonic() + seconds, _PAUSE
     while (left := deadline - time.monotonic()) > 0:
         listened_until = time.monotonic() + min(left, _LISTEN_SECONDS)
         heard = _listen(call.pk, min(left, _LISTEN_SECONDS))
-        call = _read(call.pk) or call
-        if call.state in Call.ENDED:
+        call = _read(call) or call
+        if call.state in call.ENDED:
             break
         # Woken early without an end: Redis is down, or the signal was stale.
         if heard or time.monotonic() < listened_until - _PAUSE:
@@ -88,9 +90,10 @@ def _wait(call: Call, seconds: float) -> Call:
     return call
 
 
-def _read(pk: UUID) -> Call | None:
-    statement = f"SELECT {columns_of(Call, 'c')} FROM discovery_call c WHERE c.id = %(pk)s::uuid"  # noqa: S608
-    return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
+def _read(call: Row) -> Row | None:
+    table = call._meta.db_table
+    statement = f"SELECT {columns_of(type(call), 'c')} FROM {table} c WHERE c.id = %(pk)s::uuid"  # noqa: S608
+    return next((made(type(call), row) for row in rows_of(statement, {"pk": call.pk})), None)
 
 
 def _listen(pk: UUID, seconds: float) -> bool:

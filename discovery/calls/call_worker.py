@@ -18,6 +18,7 @@ from acl.platform.database_retry import retry_on_lost_connection
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import Dialogue
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_call, record_call
@@ -89,12 +90,18 @@ def _send(call: Call) -> "Future[ToolResult] | None":
             seconds=settings.PEGBOARD_CALL_SECONDS,
             again=REPEATS_OF_READS if call.side_effect == "read" else 0,
             needs=getattr(capability, "needs", None),
+            dialogue=_dialogue_of(call),
         )
     except ServerProblemError as problem:
         _fail(call, record_call(integration, problem, user_id=_account_of(call)) or problem)
     except SecretUnavailableError as problem:
         end_call(call, State.FAILED, reason=problem.code, message=str(problem))
     return None
+
+
+def _dialogue_of(call: Call) -> Dialogue:
+    kept = call.dialogue or {}
+    return Dialogue(frozenset(kept.get("capabilities", ())), kept.get("answers", {}))
 
 
 def _account_of(call: Call) -> int | None:
@@ -140,13 +147,19 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
     # A server that refuses says why; other details are for operators only.
     own_words = problem.detail if problem.reason in _WITH_DETAIL else ""
     message = f"{problem}\n{own_words}".strip()
+    # An MCP client gets the server's own error.
+    text = _serialize_ascii({"error": problem.error}) if _has_error(call, problem) else ""
     may_have_been = problem.sent and problem.reason not in ANSWERED
     if may_have_been and call.side_effect != "read":
         end_call(
             call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}"
         )
     else:
-        end_call(call, State.FAILED, reason=problem.reason, message=message)
+        end_call(call, State.FAILED, reason=problem.reason, message=message, result_json=text)
+
+
+def _has_error(call: Call, problem: ServerProblemError) -> bool:
+    return call.dialogue is not None and problem.error is not None
 
 
 _TOOL_ERROR = gettext_noop("The tool reported an error; see its answer.")
@@ -163,6 +176,8 @@ _LEFT_OUT = "[Left out: the answer is larger than {:,} bytes.]"
 def serialize_result(result: ToolResult, *, most: int) -> str:
     """Serialize the answer in at most `most` bytes; what is cut or left out is marked as such."""
     whole = {"content": result.content, "structured": result.structured}
+    if result.required is not None:
+        whole["required"] = result.required
     stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
     text = _serialize_ascii(stored)
     if len(text) <= most:

@@ -88,8 +88,11 @@ def execute(
     turn_id: UUID | None = None,
     idempotency_key: str = "",
     wait_seconds: float | None = None,
+    dialogue: JSONObject | None = None,
 ) -> Execution:
     """Call one of the caller's capabilities and wait for its outcome, up to `wait_seconds`.
+
+    `dialogue` is what an MCP client can be asked, as `capabilities`, and its `answers`.
 
     Raises NotFoundError alike for unknown names and for other people's tools, NeedsApprovalError if
     the definition awaits review, ArgumentsRefusedError, TooManyWaitingError (QuotaExceededError is
@@ -98,6 +101,8 @@ def execute(
     capability = find_usable(caller=caller, full_name=full_name)
     arguments = _checked(capability, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
+    # Of a call that waits for a person, the client is gone when it is sent.
+    call.dialogue = dialogue if call.state == State.QUEUED else None
     call, is_new, notice = _store(call, caller, getattr(capability, "quotas", []))
     if call.state in Call.UNDER_WAY:
         seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds

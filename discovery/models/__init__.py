@@ -8,6 +8,7 @@ from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome
 from discovery.models.outcome_alert import OutcomeAlert
 from discovery.models.quota import Quota
+from discovery.models.server_request import ServerRequest
 from discovery.models.tool_example import ToolExample
 from discovery.models.turn import Turn
 
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "OutcomeAlert",
     "Quota",
+    "ServerRequest",
     "ToolExample",
     "TrustedValue",
     "Turn",

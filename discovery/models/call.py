@@ -128,6 +128,11 @@ class Call(ChainColumns, JobRow):
     content = models.PositiveSmallIntegerField(
         choices=Content.choices, default=Content.KEPT, db_default=Content.KEPT, editable=False
     )
+    dialogue = StoredJSONField(
+        null=True,
+        blank=True,
+        help_text="What an MCP client can be asked, and has answered, until the call ends.",
+    )
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

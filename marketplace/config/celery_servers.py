@@ -11,6 +11,7 @@ PACKAGES = [
     "catalog.servers",
     "catalog.servers.oauth",
     "discovery.calls",
+    "discovery.server_requests",
     "marketplace.installs",
     "marketplace.notifications",
     "marketplace.sources",

@@ -305,6 +305,7 @@ CELERY_BEAT_SCHEDULE = {
     "check-integrations": _every(PEGBOARD_CHECK_SECONDS, task_names.CHECK_INTEGRATIONS),
     "sync-integrations": _every(PEGBOARD_SYNC_SECONDS, task_names.SYNC_INTEGRATIONS),
     "sweep-calls": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CALLS),
+    "sweep-requests": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_REQUESTS),
     "renew-tokens": _every(60, task_names.RENEW_TOKENS),
     "sweep-sign-ins": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SIGN_INS),
     "sweep-revocations": _every(300, task_names.SWEEP_REVOCATIONS),

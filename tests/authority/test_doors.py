@@ -117,6 +117,7 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.sweep_sign_ins": (None, NOTHING),
     "servers.renew_tokens": (None, NOTHING),
     "servers.sweep_calls": (None, NOTHING),
+    "servers.sweep_requests": (None, NOTHING),
     # A token is revoked at the server that issued it, which an admin had confirmed.
     "servers.revoke_token": (OAuthRevocation, NOTHING),
     "servers.sweep_revocations": (None, NOTHING),

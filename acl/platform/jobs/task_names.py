@@ -20,6 +20,7 @@ RENEW_TOKENS: Final = TaskName("servers.renew_tokens")
 REVOKE_TOKEN: Final = TaskName("servers.revoke_token")
 SWEEP_REVOCATIONS: Final = TaskName("servers.sweep_revocations")
 
+SWEEP_REQUESTS: Final = TaskName("servers.sweep_requests")
 SWEEP_CALLS: Final = TaskName("servers.sweep_calls")  # calls have a queue of their own
 
 INSTALL: Final = TaskName("servers.install")

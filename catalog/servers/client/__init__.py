@@ -6,6 +6,7 @@ neither lines nor bodies nor time, so all limits are here. Used by workers only.
 
 __all__ = [
     "api_session",
+    "dialogue",
     "http_transport",
     "launch_rules",
     "mcp_session",

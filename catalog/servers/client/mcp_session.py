@@ -16,6 +16,7 @@ from mcp import MCPError
 from mcp.client import Client
 from pydantic import TypeAdapter
 
+from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
 from catalog.servers.client.sdk_errors import explain
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
@@ -25,7 +26,19 @@ from catalog.servers.client.targets import HttpServer, StdioServer
 from catalog.servers.client.traffic import Traffic
 from catalog.servers.net.address_check import AllowedHosts
 
+_ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
+# What a server may announce beside tools, and Pegboard passes on.
+FEATURES = ("resources", "prompts", "completions")
 _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+
+
+async def _refuse(context: object, params: object) -> types.ErrorData:
+    """Refuse a question in the middle of a call: the client is asked between its requests."""
+    return types.ErrorData(code=types.INVALID_REQUEST, message="The client cannot be asked now.")
+
+
+async def _refuse_roots(context: object) -> types.ErrorData:
+    return await _refuse(context, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +47,20 @@ class Tools:
 
     tools: list[dict[str, Any]]
     left_out: str = ""
+    announces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool call. Its content never appears in a repr."""
+    """The result of a tool call. Its content never appears in a repr.
+
+    `required` is what the server asks before it goes on, for a client that can answer.
+    """
 
     content: list[dict[str, Any]] = field(repr=False)
     structured: Any = field(default=None, repr=False)
     is_error: bool = False
+    required: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class Session:
@@ -55,8 +73,10 @@ class Session:
         limits: ServerLimits = DEFAULT_LIMITS,
         allowed: AllowedHosts | None = None,
         on_tools_changed: Callable[[], None] = lambda: None,
+        capabilities: frozenset[str] = frozenset(),
     ) -> None:
         self._server = server
+        self._capabilities = capabilities
         self._limits = limits
         self._allowed = allowed
         self._on_tools_changed = on_tools_changed
@@ -124,23 +144,31 @@ class Session:
         return self._limit_tools(found, endless=cursor is not None)
 
     async def call(
-        self, name: str, arguments: dict[str, Any], *, seconds: float | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float | None = None,
+        dialogue: Dialogue = SILENT,
     ) -> ToolResult:
         """Call a tool, once. If a problem has `sent`, the call may have been executed."""
         client = self._require_client()
-        request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=name, arguments=arguments)
-        )
+        params = {"name": name, "arguments": arguments, **dialogue.answers}
         try:
             with anyio.fail_after(seconds or self._limits.call_seconds):
+                request = types.CallToolRequest(
+                    params=types.CallToolRequestParams.model_validate(params, by_name=False)
+                )
                 # Not the SDK's `call_tool`: it validates results on the event loop, and a hostile
                 # schema could keep the validator, and every other connection, busy for ever.
                 result = await client.session.send_request(request, _CALL_RESULT)
         except Exception as problem:
             raise (await self._to_problem(problem)).after_sending() from None
-        # An InputRequiredResult asks the user a question, which nobody here can answer.
         if not isinstance(result, types.CallToolResult):
-            raise ServerProblemError(Reason.ASKS_BACK, sent=True)
+            if not dialogue.capabilities:  # there is nobody to ask
+                raise ServerProblemError(Reason.ASKS_BACK, sent=True)
+            required = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return ToolResult([], required=required)
         return ToolResult(
             [
                 block.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -149,6 +177,25 @@ class Session:
             result.structured_content,
             bool(result.is_error),
         )
+
+    async def request(
+        self, method: str, params: dict[str, Any], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Send a request that changes nothing, such as the reading of a resource."""
+        client = self._require_client()
+        request = types.Request[dict[str, Any], str](method=method, params=params)
+        try:
+            with anyio.fail_after(seconds or self._limits.call_seconds):
+                answer: dict[str, Any] = await client.session.send_request(request, _ANY_RESULT)
+                return answer
+        except Exception as problem:
+            raise await self._to_problem(problem) from None
+
+    @property
+    def announces(self) -> tuple[str, ...]:
+        """Return what the server announced beside tools."""
+        announced = self._require_client().server_capabilities
+        return tuple(name for name in FEATURES if getattr(announced, name) is not None)
 
     def _require_client(self) -> Client:
         if self._client is None or self._traffic.over.is_set():
@@ -169,10 +216,10 @@ class Session:
     def _limit_tools(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
         most = self._limits.tools
         if len(found) > most:
-            return Tools(found[:most], f"It has more than {most:,} tools; the others are left out.")
-        if endless:
-            return Tools(found, "Its list of tools does not end; what came first is kept.")
-        return Tools(found)
+            left_out = f"It has more than {most:,} tools; the others are left out."
+        else:
+            left_out = "Its list of tools does not end; what came first is kept." if endless else ""
+        return Tools(found[:most], left_out, self.announces)
 
     async def _run(self) -> None:
         problem: BaseException | None = None
@@ -210,6 +257,9 @@ class Session:
             streams,
             mode=mode,
             cache=None,  # lists are always read fresh
+            elicitation_callback=_refuse if "elicitation" in self._capabilities else None,
+            sampling_callback=_refuse if "sampling" in self._capabilities else None,
+            list_roots_callback=_refuse_roots if "roots" in self._capabilities else None,
             message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
         )

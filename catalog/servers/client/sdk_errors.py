@@ -3,6 +3,7 @@
 import mcp_types as types
 from mcp import MCPError
 
+from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.traffic import Traffic
 from catalog.servers.net.outgoing_errors import (
@@ -12,6 +13,7 @@ from catalog.servers.net.outgoing_errors import (
     OutgoingError,
 )
 
+_MOST_CHARACTERS = 2_000
 _OUTGOING = {
     EndpointNotAllowedError: Reason.NOT_ALLOWED,
     NotReachableError: Reason.NOT_REACHABLE,
@@ -51,7 +53,15 @@ def _explain_response(problem: MCPError) -> ServerProblemError:
         "Unexpected content type"
     ):
         return ServerProblemError(Reason.WRONG_ANSWER)
-    return ServerProblemError(Reason.REFUSED, problem.message)
+    return ServerProblemError(Reason.REFUSED, problem.message, error=_error_of(problem))
+
+
+def _error_of(problem: MCPError) -> JSONObject:
+    """Return the server's error, without data that is too large to pass on."""
+    error: JSONObject = {"code": problem.code, "message": problem.message[:_MOST_CHARACTERS]}
+    if problem.data is not None and len(repr(problem.data)) <= _MOST_CHARACTERS:
+        error["data"] = problem.data
+    return error
 
 
 def _flatten(problem: BaseException | None) -> list[BaseException]:

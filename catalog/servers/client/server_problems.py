@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from django.utils.translation import gettext_noop
 
+from catalog.formats.descriptors import JSONObject
 from catalog.formats.secret_redaction import redact_text
 from catalog.formats.text_cleanup import clean_text
 
@@ -109,17 +110,28 @@ _MOST_CHARACTERS = 500
 
 
 class ServerProblemError(Exception):
-    """A server could not be used. `sent` means that the call may have been executed."""
+    """A server could not be used. `sent` means that the call may have been executed.
 
-    def __init__(self, reason: Reason, detail: str = "", *, sent: bool = False) -> None:
+    `error` is the server's own JSON-RPC error, for clients that speak MCP.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        detail: str = "",
+        *,
+        sent: bool = False,
+        error: JSONObject | None = None,
+    ) -> None:
         super().__init__(WORDS[reason])
         self.reason = reason
         self.detail = _redact_detail(detail)
         self.sent = sent
+        self.error = error
 
     def after_sending(self) -> "ServerProblemError":
         """Return the same problem for a sent call, whose outcome is unknown."""
-        return ServerProblemError(self.reason, self.detail, sent=True)
+        return ServerProblemError(self.reason, self.detail, sent=True, error=self.error)
 
 
 def _redact_detail(detail: str) -> str:

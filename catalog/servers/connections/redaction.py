@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import ServerProblemError
 
@@ -20,15 +21,29 @@ class SecretRedactor:
 
     def redact_result(self, result: ToolResult) -> ToolResult:
         """Redact keys and values of a result."""
-        if not any(self._contains_secret(part) for part in (result.content, result.structured)):
+        parts = (result.content, result.structured, result.required)
+        if not any(self._contains_secret(part) for part in parts):
             return result
         return ToolResult(
-            self._redact(result.content), self._redact(result.structured), result.is_error
+            self._redact(result.content),
+            self._redact(result.structured),
+            result.is_error,
+            self._redact(result.required),
         )
 
     def redact_problem(self, problem: ServerProblemError) -> ServerProblemError:
         """Redact the detail of a problem."""
-        return ServerProblemError(problem.reason, self._redact(problem.detail), sent=problem.sent)
+        return ServerProblemError(
+            problem.reason,
+            self._redact(problem.detail),
+            sent=problem.sent,
+            error=self._redact(problem.error),
+        )
+
+    def redact_answer(self, answer: JSONObject) -> JSONObject:
+        """Redact keys and values of an answer to another request than a call."""
+        redacted: JSONObject = self._redact(answer) if self._contains_secret(answer) else answer
+        return redacted
 
     def _contains_secret(self, value: Any) -> bool:
         if not self._texts or value is None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import anyio
 
+from catalog.formats.descriptors import JSONObject
 from catalog.formats.openapi.api_operations import HTTP
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
+from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -25,7 +27,7 @@ from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.redaction import SecretRedactor
-from catalog.servers.connections.session_pool import NOT_FAILURES, ConnectionPool
+from catalog.servers.connections.session_pool import NOT_FAILURES, ConnectionPool, key_for
 from catalog.servers.oauth.scope_step_up import step_up
 from catalog.servers.oauth.tokens import expire_token
 from catalog.servers.secrets.sealed_values import values_for
@@ -65,6 +67,7 @@ def begin_call(
     seconds: float | None = None,
     again: int = 0,
     needs: CallNeeds | None = None,
+    dialogue: Dialogue = SILENT,
 ) -> Future[ToolResult]:
     """Send a call without waiting; the caller passes its outcome to `record_call`.
 
@@ -74,10 +77,8 @@ def begin_call(
     needs = needs or load_call_needs(integration, name)
     values = values_for(integration, user_id=user_id) if needs.secrets else {}
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
-    key, redactor = (
-        _key(integration, user_id),
-        SecretRedactor([*values.values(), *sent_tokens(server)]),
-    )
+    key = key_for(_key(integration, user_id), dialogue.capabilities)
+    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
     # Raises before anything is sent if the approved definition has changed.
     pin = needs.pin
     sending = _load_sending(integration, name) if isinstance(server, ApiServer) else None
@@ -88,7 +89,39 @@ def begin_call(
             if pin and sending is None:
                 await check_pin(pool, key, server, name, pin)
             return redactor.redact_result(
-                await _call_with_retry(pool, key, server, name, arguments, seconds, again, sending)
+                await _call_with_retry(
+                    pool, key, server, name, arguments, seconds, again, sending, dialogue
+                )
+            )
+        except ServerProblemError as problem:
+            raise redactor.redact_problem(problem) from None
+
+    return connection_loop.begin(ask)
+
+
+def begin_request(
+    integration: Integration,
+    method: str,
+    params: JSONObject,
+    *,
+    user_id: int | None = None,
+    seconds: float,
+    capabilities: frozenset[str] = frozenset(),
+) -> Future[JSONObject]:
+    """Send a request that changes nothing; the caller passes its outcome to `record_call`.
+
+    Raises, sending nothing, if a secret is missing or cannot be decrypted.
+    """
+    needs = load_call_needs(integration, "")
+    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
+    key = key_for(_key(integration, user_id), capabilities)
+    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
+
+    async def ask(pool: ConnectionPool) -> JSONObject:
+        try:
+            return redactor.redact_answer(
+                await pool.request(key, server, method, params, seconds=seconds)
             )
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None
@@ -105,6 +138,7 @@ async def _call_with_retry(
     seconds: float | None,
     again: int,
     sending: Mapping[str, Any] | None,
+    dialogue: Dialogue,
 ) -> ToolResult:
     """Call, and retry up to `again` times after transient problems."""
     seconds = seconds or DEFAULT_LIMITS.call_seconds
@@ -112,7 +146,9 @@ async def _call_with_retry(
     while True:
         left = deadline - anyio.current_time()
         try:
-            return await pool.call(key, server, name, arguments, seconds=left, sending=sending)
+            return await pool.call(
+                key, server, name, arguments, seconds=left, sending=sending, dialogue=dialogue
+            )
         except ServerProblemError as problem:
             out_of_time = anyio.current_time() + pause >= deadline
             if again <= 0 or out_of_time or problem.reason not in TRANSIENT:
@@ -164,6 +200,9 @@ def check_server(integration: Integration) -> Tools:
             record_health(integration, problem, milliseconds=_elapsed_ms(started))
         raise
     record_health(integration, milliseconds=_elapsed_ms(started), tools=len(tools.tools))
+    if integration.announces != list(tools.announces):
+        integration.announces = list(tools.announces)
+        integration.save(update_fields=["announces"])
     return tools
 
 
@@ -180,7 +219,7 @@ def probe_address(url: str) -> Tools:
 
 def close_connection(integration: Integration) -> None:
     """Close the shared connection after the integration was disabled, changed or removed."""
-    connection_loop.run(lambda pool: pool.close(_key(integration, None)))
+    connection_loop.run(lambda pool: pool.close_shared(_key(integration, None)))
 
 
 def close_all_but(integrations: Collection[int]) -> list[str]:

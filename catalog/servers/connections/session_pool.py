@@ -13,6 +13,7 @@ import anyio
 
 from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
+from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -26,6 +27,20 @@ AnySession = Session | ApiSession
 NOT_FAILURES = frozenset(
     {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
 )
+
+
+def key_for(key: str, capabilities: frozenset[str]) -> str:
+    """Return the key of a connection that announces a client's capabilities.
+
+    A server is told them once a connection, so clients that can be asked different things do not
+    share one.
+    """
+    return "/".join([key, *sorted(capabilities)])
+
+
+def capabilities_in(key: str) -> frozenset[str]:
+    """Return the capabilities that the connection of this key announces."""
+    return frozenset(key.split("/")[2:])
 
 
 class ConnectionPool:
@@ -57,15 +72,28 @@ class ConnectionPool:
         *,
         seconds: float | None = None,
         sending: Mapping[str, Any] | None = None,
+        dialogue: Dialogue = SILENT,
     ) -> ToolResult:
         """Call a tool, connecting first if needed. `sending` is how to send an API's operation."""
 
         def call(session: AnySession) -> Awaitable[ToolResult]:
             if isinstance(session, ApiSession):
                 return session.call(name, arguments, seconds=seconds, sending=sending)
-            return session.call(name, arguments, seconds=seconds)
+            return session.call(name, arguments, seconds=seconds, dialogue=dialogue)
 
         return await self._run_on(key, server, call)
+
+    async def request(
+        self, key: str, server: Server, method: str, params: dict[str, Any], *, seconds: float
+    ) -> dict[str, Any]:
+        """Send a request that changes nothing, connecting first if needed."""
+
+        def ask(session: AnySession) -> Awaitable[dict[str, Any]]:
+            if isinstance(session, ApiSession):  # an API has operations only
+                raise ServerProblemError(Reason.REFUSED)
+            return session.request(method, params, seconds=seconds)
+
+        return await self._run_on(key, server, ask)
 
     async def tools(self, key: str, server: Server) -> Tools:
         """List the tools, connecting first if needed."""
@@ -84,6 +112,12 @@ class ConnectionPool:
         """Close a connection and drop its failure history."""
         if entry := self._entries.pop(key, None):
             await entry.close()
+
+    async def close_shared(self, key: str) -> None:
+        """Close a connection, and those of it that announce capabilities of clients."""
+        for known in self.known_keys():
+            if known == key or known.startswith(f"{key}/"):
+                await self.close(known)
 
     async def close_all(self) -> None:
         """Close all connections concurrently."""
@@ -122,12 +156,15 @@ class ConnectionPool:
 
     def _new(self, key: str, server: Server) -> "_PoolEntry":
         def open_session() -> AnySession:
-            return self._session(server, lambda: self._changed(key))
+            return self._session(server, lambda: self._changed(key), capabilities_in(key))
 
         return _PoolEntry(server, self.policy, open_session)
 
     def _session(
-        self, server: Server, on_tools_changed: Callable[[], None] = lambda: None
+        self,
+        server: Server,
+        on_tools_changed: Callable[[], None] = lambda: None,
+        capabilities: frozenset[str] = frozenset(),
     ) -> AnySession:
         if isinstance(server, ApiServer):
             return ApiSession(server, limits=self._limits, allowed=self._allowed)
@@ -136,6 +173,7 @@ class ConnectionPool:
             limits=self._limits,
             allowed=self._allowed,
             on_tools_changed=on_tools_changed,
+            capabilities=capabilities,
         )
 
     async def _make_room(self) -> None:

@@ -1,19 +1,22 @@
 """MCP servers by address: the caller's whole catalogue, also in a space, or one integration."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Q
-from mcp_types import CallToolResult, Implementation, ListToolsResult, Tool
+from mcp_types import Implementation, ListToolsResult, Tool
 
 from acl.http.scopes import has_scope
 from acl.models import ApiKey
 from acl.rights.caller import Caller
 from acl.rights.caller_lookup import CallerMissing
 from catalog.models import Capability, Integration
+from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import last_found
 from discovery.gateway.mcp.mcp_tools import (
+    ToolAnswer,
     UnknownToolError,
     call_meta,
     call_tool,
@@ -27,6 +30,7 @@ from discovery.gateway.mcp.runnable_tools import (
     tools_of_integration,
 )
 from discovery.metatools.all_metatools import META_TOOLS
+from discovery.server_requests.request_forwarding import forward, passed_features
 
 # Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
 LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
@@ -46,8 +50,15 @@ class Endpoint(Protocol):
     def list_tools(self) -> ListToolsResult:
         """List the tools that the principal may call; the list must not be cached for others."""
 
-    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool, listed or not. Raises UnknownToolError."""
+    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
+        """Call a tool, listed or not. Raises UnknownToolError and ServerRefusedError."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Return what is offered beside tools: resources, prompts, completions."""
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        """Ask the server for one of these. Raises RequestFailedError."""
 
 
 class CatalogEndpoint:
@@ -75,12 +86,19 @@ class CatalogEndpoint:
             cache_scope="private",
         )
 
-    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
         if name in META_TOOLS:
-            return call_meta(self._principal, self._caller, name, arguments)
+            return call_meta(self._principal, self._caller, name, arguments, client)
         if not self._executes:
             raise UnknownToolError(name)
-        return call_tool(self._caller(), name, arguments)
+        return call_tool(self._caller(), name, arguments, client)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return ()  # the catalogue is of tools; each server's address has its resources and prompts
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        raise NotImplementedError(method)
 
     def _own_tools(self) -> tuple[list[Tool], bool]:
         """Return the caller's tools and whether those are all; none for a key without a person."""
@@ -116,21 +134,36 @@ class IntegrationEndpoint:
 
     def list_tools(self) -> ListToolsResult:
         rows = tools_of_integration(self._caller, self._integration.slug)
-        tools = [describe_tool(row, row.action) for row in rows]
+        tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
         if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
             tools.append(describe_meta_tool(_GET_CALL))
         tools = tools if has_scope(self._principal, _EXECUTE) else []
         return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
-    def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
         if not has_scope(self._principal, _EXECUTE):
             raise UnknownToolError(name)
         own = self._tools().filter(Q(action=name) | Q(full_name=name))
         if full_name := own.order_by("pk").values_list("full_name", flat=True).first():
-            return call_tool(self._caller, full_name, arguments)
+            return call_tool(self._caller, full_name, arguments, client)
         if name == _GET_CALL.name:
-            return call_meta(self._principal, lambda: self._caller, name, arguments)
+            return call_meta(self._principal, lambda: self._caller, name, arguments, client)
         raise UnknownToolError(name)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        if not has_scope(self._principal, _EXECUTE):
+            return ()
+        return passed_features(self._caller, self._integration)
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        return forward(
+            caller=self._caller,
+            integration=self._integration,
+            method=method,
+            params=params,
+            capabilities=client.capabilities,
+        )
 
     def _tools(self) -> Any:
         return runnable_tools(self._caller).filter(integration=self._integration)

@@ -17,10 +17,20 @@ from mcp.shared.inbound import (
 from mcp_types import (
     DEFAULT_NEGOTIATED_VERSION,
     SERVER_INFO_META_KEY,
+    CompleteResult,
+    CompletionsCapability,
     DiscoverResult,
     EmptyResult,
+    GetPromptResult,
     InitializeResult,
+    InputRequiredResult,
     JSONRPCRequest,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PromptsCapability,
+    ReadResourceResult,
+    ResourcesCapability,
     Result,
     ServerCapabilities,
     ToolsCapability,
@@ -32,11 +42,26 @@ from mcp_types.version import (
     LATEST_HANDSHAKE_VERSION,
     MODERN_PROTOCOL_VERSIONS,
 )
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from discovery.gateway.mcp.endpoints import Endpoint
+from discovery.gateway.mcp.client_side import ClientSide
+from discovery.gateway.mcp.endpoints import LIST_TTL_MS, Endpoint
 from discovery.gateway.mcp.mcp_tools import UnknownToolError
+from discovery.gateway.mcp.tool_results import ServerRefusedError
+from discovery.server_requests.passed_methods import PASSED
+from discovery.server_requests.request_forwarding import RequestFailedError
 
+# Of versions before 2026-07-28.
+RESOURCE_NOT_FOUND = -32002
+CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete"}
+_RESULTS: dict[str, TypeAdapter[Any]] = {
+    "resources/list": TypeAdapter(ListResourcesResult),
+    "resources/templates/list": TypeAdapter(ListResourceTemplatesResult),
+    "resources/read": TypeAdapter(ReadResourceResult),
+    "prompts/list": TypeAdapter(ListPromptsResult),
+    "prompts/get": TypeAdapter(GetPromptResult),
+    "completion/complete": TypeAdapter(CompleteResult),
+}
 Answer = tuple[int, dict[str, Any] | None]
 ACCEPTED, OK = 202, 200
 
@@ -85,6 +110,9 @@ class _Exchange:
             "tools/list": endpoint.list_tools,
             "tools/call": self._call_tool,
         }
+        for passed, (feature, _) in PASSED.items():
+            if passed == request.method and feature in endpoint.features:
+                self._methods[passed] = self._forward
 
     def answer(self) -> Answer:
         """Dispatch the method; return its result or an error."""
@@ -96,10 +124,13 @@ class _Exchange:
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
             return self._error_answer(INVALID_PARAMS, _first_error(wrong))
+        self._client = ClientSide.of(self._version, self._params)
         try:
             result = answering()
         except UnknownToolError as unknown:
             return self._error_answer(INVALID_PARAMS, str(unknown))
+        except (RequestFailedError, ServerRefusedError) as failed:
+            return self._error_answer(**self._translate(failed.error))
         return OK, {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
 
     def _serialize(self, result: Result) -> dict[str, Any]:
@@ -109,12 +140,12 @@ class _Exchange:
         written = serialize_server_result(self._request.method, self._version, dumped)
         if self._is_modern:
             info = self._endpoint.info.model_dump(exclude_none=True)
-            written["_meta"] = {SERVER_INFO_META_KEY: info}
+            written["_meta"] = {**(written.get("_meta") or {}), SERVER_INFO_META_KEY: info}
         return written
 
-    def _error_answer(self, code: int, reason: str) -> Answer:
+    def _error_answer(self, code: int, reason: str, data: Any = None) -> Answer:
         """Return an error; older versions send it with HTTP status 200."""
-        status, body = _error(self._request.id, code, reason)
+        status, body = _error(self._request.id, code, reason, data)
         return (status if self._is_modern else OK), body
 
     @property
@@ -126,7 +157,7 @@ class _Exchange:
         known = asked in HANDSHAKE_PROTOCOL_VERSIONS
         return InitializeResult(
             protocol_version=asked if known else LATEST_HANDSHAKE_VERSION,
-            capabilities=_capabilities(),
+            capabilities=self._capabilities(),
             server_info=self._endpoint.info,
             instructions=self._endpoint.instructions,
         )
@@ -134,17 +165,41 @@ class _Exchange:
     def _discover(self) -> DiscoverResult:
         return DiscoverResult(
             supported_versions=[*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)],
-            capabilities=_capabilities(),
+            capabilities=self._capabilities(),
             instructions=self._endpoint.instructions,
         )
 
     def _call_tool(self) -> Result:
         name, arguments = self._params["name"], self._params.get("arguments") or {}
-        return self._endpoint.call_tool(name, arguments)
+        return self._endpoint.call_tool(name, arguments, self._client)
 
+    def _forward(self) -> Result:
+        """Ask the server; lists and contents may be kept as long as ours."""
+        params = {name: value for name, value in self._params.items() if name != "_meta"}
+        result = self._endpoint.forward(self._request.method, params, self._client)
+        if result.get("resultType") == "input_required":
+            return InputRequiredResult.model_validate(result, by_name=False)
+        if self._is_modern and self._request.method in CACHEABLE:
+            result = {**result, "ttlMs": LIST_TTL_MS, "cacheScope": "private"}
+        typed: Result = _RESULTS[self._request.method].validate_python(result, by_name=False)
+        return typed
 
-def _capabilities() -> ServerCapabilities:
-    return ServerCapabilities(tools=ToolsCapability())
+    def _translate(self, error: dict[str, Any]) -> dict[str, Any]:
+        """Return the server's error in words of this version, which has no code of its own for a
+        missing resource."""
+        code = error["code"]
+        if self._is_modern and code == RESOURCE_NOT_FOUND:
+            code = INVALID_PARAMS
+        return {"code": code, "reason": error["message"], "data": error.get("data")}
+
+    def _capabilities(self) -> ServerCapabilities:
+        features = self._endpoint.features
+        return ServerCapabilities(
+            tools=ToolsCapability(),
+            resources=ResourcesCapability() if "resources" in features else None,
+            prompts=PromptsCapability() if "prompts" in features else None,
+            completions=CompletionsCapability() if "completions" in features else None,
+        )
 
 
 def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:

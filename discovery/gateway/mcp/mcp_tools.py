@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from acl.rights.caller import Caller
 from catalog.models import Capability
@@ -14,12 +14,14 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NeedsApprovalError, NotFoundError, execute
 from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import SEARCHES, remember_search
 from discovery.gateway.mcp.tool_results import refusal, result_of_answer, result_of_call
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
 
+ToolAnswer = CallToolResult | InputRequiredResult
 READINESS = "pegboard/readiness"  # in a tool's _meta
 
 
@@ -50,8 +52,11 @@ def describe_meta_tool(tool: MetaTool) -> Tool:
     )
 
 
-def describe_tool(row: Capability, name: str) -> Tool:
-    """Return a capability with its readiness as MCP lists it, under `name`."""
+def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> Tool:
+    """Return a capability with its readiness as MCP lists it, under `name`.
+
+    `own_schema` keeps what some providers of models refuse: the client adapts it for its own.
+    """
     readiness = row.readiness  # type: ignore[attr-defined]
     shown = ShownTool(
         name=name,
@@ -61,6 +66,9 @@ def describe_tool(row: Capability, name: str) -> Tool:
         side_effect=row.side_effect,
     )
     [rendered] = FORMATS["mcp"].render([shown])
+    own = row.input_schema
+    if own_schema and isinstance(own, dict) and own.get("type") == "object":
+        rendered["inputSchema"] = ReviewedSchema(own)
     output = row.output_schema
     if isinstance(output, dict) and output.get("type") == "object":
         rendered["outputSchema"] = ReviewedSchema(output)
@@ -68,7 +76,11 @@ def describe_tool(row: Capability, name: str) -> Tool:
 
 
 def call_meta(
-    principal: Any, caller: Callable[[], Caller], name: str, arguments: dict[str, Any]
+    principal: Any,
+    caller: Callable[[], Caller],
+    name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
 ) -> CallToolResult:
     """Call a meta-tool. Errors are returned as results, for the model to read."""
     if not may_call(principal, META_TOOLS[name]):
@@ -80,16 +92,22 @@ def call_meta(
         return refusal(str(refused))
     if name in SEARCHES:
         remember_search(principal, asked, answer)
-    return result_of_answer(answer)
+    return result_of_answer(answer, client)
 
 
-def call_tool(caller: Caller, full_name: str, arguments: dict[str, Any]) -> CallToolResult:
+def call_tool(
+    caller: Caller, full_name: str, arguments: dict[str, Any], client: ClientSide
+) -> ToolAnswer:
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
-    Raises UnknownToolError alike for unknown names and for other people's tools.
+    Raises UnknownToolError alike for unknown names and for other people's tools, and
+    ServerRefusedError.
     """
     try:
-        return result_of_call(execute(caller=caller, full_name=full_name, arguments=arguments))
+        done = execute(
+            caller=caller, full_name=full_name, arguments=arguments, dialogue=client.dialogue
+        )
+        return result_of_call(done, client)
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     except NotFoundError as unknown:

@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from mcp_types import CallToolResult, ContentBlock, TextContent
+from mcp_types import CallToolResult, ContentBlock, InputRequiredResult, TextContent
 from pydantic import TypeAdapter, ValidationError
 
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.call_view import Execution
+from discovery.gateway.mcp.client_side import ClientSide
 
 FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
-COMMON_BLOCKS = frozenset({"text", "image", "resource"})  # content types of every version
+BLOCKS = frozenset({"text", "image", "resource", "audio", "resource_link"})
 _BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
 FLOW = "pegboard/flow"  # in a result's _meta
 _CUT = "The rest was too long and is not passed on."
@@ -21,9 +22,17 @@ def refusal(reason: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=reason)], is_error=True)
 
 
-def result_of_answer(answer: JSONObject) -> CallToolResult:
+class ServerRefusedError(Exception):
+    """The server answered a call with an error: code, message and perhaps data."""
+
+    def __init__(self, error: JSONObject) -> None:
+        super().__init__(error["message"])
+        self.error = error
+
+
+def result_of_answer(answer: JSONObject, client: ClientSide) -> CallToolResult:
     """Return a meta-tool's answer, as text and structured; a called tool's content beside it."""
-    blocks, rest = _split_blocks(answer)
+    blocks, rest = _split_blocks(answer, client)
     return CallToolResult(
         content=[TextContent(text=write_json(rest, ensure_ascii=False)), *blocks],
         structured_content=rest,
@@ -31,17 +40,24 @@ def result_of_answer(answer: JSONObject) -> CallToolResult:
     )
 
 
-def result_of_call(done: Execution) -> CallToolResult:
-    """Return a tool's own result as its server gave it; otherwise why there is none (yet)."""
+def result_of_call(done: Execution, client: ClientSide) -> CallToolResult | InputRequiredResult:
+    """Return a tool's own result as its server gave it; otherwise why there is none (yet).
+
+    Raises ServerRefusedError with the server's own error.
+    """
     if done.status == "client_executes":
-        return result_of_answer(done.as_answer())
+        return result_of_answer(done.as_answer(), client)
     if done.content is not None:
         return CallToolResult(content=_noted([TextContent(text=done.content)], done))
     if done.result is None:
         return CallToolResult(
             content=[TextContent(text=_why_not(done))], is_error=True, _meta=_meta(done)
         )
-    blocks = _read_blocks(done.result.get("content"))
+    if required := done.result.get("required"):
+        return InputRequiredResult.model_validate(required, by_name=False)
+    if error := done.result.get("error"):
+        raise ServerRefusedError(error)
+    blocks = _read_blocks(done.result.get("content"), client)
     return CallToolResult(
         content=_noted(blocks or [TextContent(text=write_json(done.result))], done),
         structured_content=done.result.get("structured"),
@@ -67,23 +83,24 @@ def _noted(blocks: list[ContentBlock], done: Execution) -> list[ContentBlock]:
     return [*blocks, *(TextContent(text=note) for note in notes)]
 
 
-def _split_blocks(answer: JSONObject) -> tuple[list[ContentBlock], JSONObject]:
+def _split_blocks(answer: JSONObject, client: ClientSide) -> tuple[list[ContentBlock], JSONObject]:
     """Separate the content blocks of a called tool from the rest of the answer."""
     result = answer.get("result")
     if not isinstance(result, dict):
         return [], answer
-    blocks = _read_blocks(result.get("content"))
+    blocks = _read_blocks(result.get("content"), client)
     if blocks is None:
         return [], answer
     rest = {name: part for name, part in result.items() if name != "content"}
     return blocks, {**answer, "result": rest}
 
 
-def _read_blocks(content: Any) -> list[ContentBlock] | None:
-    """Return the content blocks, or None if some type is not known to every version."""
+def _read_blocks(content: Any, client: ClientSide) -> list[ContentBlock] | None:
+    """Return the content blocks, or None if the client's version does not know some type."""
     if not isinstance(content, list):
         return None
-    if any(block.get("type") not in COMMON_BLOCKS for block in content):
+    kinds = {block.get("type") for block in content}
+    if not kinds <= BLOCKS or not all(client.knows(kind) for kind in kinds):
         return None
     try:
         return _BLOCKS.validate_python(content)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.secret import TOKEN
-from discovery.models import Call
+from discovery.models import Call, ServerRequest
 from marketplace.models import Installation, NotificationDelivery
 
 _SECRET = re.compile(r"(?P<integration>\d{1,18})/(?P<user>\d{1,18}|all)/(?P<name>.{1,120})", re.S)
@@ -61,7 +61,8 @@ def _is_connected(integration: int) -> bool:
 
 
 def _is_called(integration: int, user: int) -> bool:
-    """Return True if a call of the person is under way, at a server that takes their secrets."""
+    """Return True if a call or request of theirs is under way, at a server that takes their
+    secrets."""
     calls = Call.objects.filter(
         user_id=user,
         user__is_active=True,
@@ -70,7 +71,15 @@ def _is_called(integration: int, user: int) -> bool:
         capability__integration__own_secrets=True,
         capability__integration__unconfirmed=False,
     )
-    return calls.exists()
+    requests = ServerRequest.objects.filter(
+        user_id=user,
+        user__is_active=True,
+        state__in=(ServerRequest.State.QUEUED, ServerRequest.State.RUNNING),
+        integration_id=integration,
+        integration__own_secrets=True,
+        integration__unconfirmed=False,
+    )
+    return calls.exists() or requests.exists()
 
 
 def _is_renewed(integration: int, user: int) -> bool:

