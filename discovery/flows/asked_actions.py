@@ -130,6 +130,8 @@ class AskedActions:
 
     def _is_wish(self) -> bool:
         """Return True for a message of unknown words that asks nothing."""
+        if not self._words:
+            return False
         if _WORDLESS.search(self._text) and (found := find_inside(self._text)):
             return any(effect != "read" for effect, _ in found)
         if _QUESTION_MARKS.search(self._text):

@@ -181,7 +181,7 @@ def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) 
     if origins and all(origin.decides for origin in origins):
         return None
     texts = [one for one in found if one.role == "content"]
-    if texts and not origins and _is_own_text(texts, turn):
+    if texts and not origins and _is_own_text(texts, turn) and _says_something(texts):
         return None
     return Verdict(
         asks=True,
@@ -263,6 +263,11 @@ def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
     words = [word for one in content for word in words_of(normalize(str(one.value)))]
     unknown = turn.words.unsaid(words)
     return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
+
+
+def _says_something(content: list[Argument]) -> bool:
+    """Return True if a text has more than a greeting: a greeting alone shows nobody's wish."""
+    return any(set(words_of(normalize(str(one.value)))) - _SAYS_NOTHING for one in content)
 
 
 def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]) -> Verdict:

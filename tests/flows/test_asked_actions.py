@@ -52,6 +52,10 @@ def test_question_covers_no_change(message: str) -> None:
     assert not covers(message, tool("reserve_table"))
 
 
+def test_empty_message_covers_nothing() -> None:
+    assert not covers("", tool("reserve_table"))
+
+
 def test_money_moves_only_if_the_message_speaks_of_money() -> None:
     pay, wire = tool("pay_member"), tool("send_funds_now", amount={}, to={})
     move = tool("transfer_file", path={})
