@@ -9,6 +9,7 @@ __all__ = [
     "member_lists",
     "oidc",
     "people",
+    "provisioning",
     "service_accounts",
     "sign_in_forms",
     "spaces",

@@ -95,6 +95,12 @@ def deletion_of(group: Group) -> GroupDeletion:
     )
 
 
+def is_group_name_taken(name: str, *, besides: Group | None = None) -> bool:
+    """Return True if another group has the name, in any case."""
+    others = Group.objects.exclude(pk=besides.pk) if besides else Group.objects.all()
+    return others.filter(name__iexact=" ".join(name.split())).exists()
+
+
 def _keys_of_it_alone(group: Group) -> Iterable[ApiKey]:
     others = ApiKey.objects.filter(groups__in=Group.objects.exclude(pk=group.pk))
     own = ApiKey.objects.filter(groups=group, revoked_at=None, all_groups=False)
@@ -124,7 +130,6 @@ def _checked(name: str, *, of: Group | None = None) -> str:
         check_plain_name(name)
     except ValidationError as problem:
         raise GroupRefused(str(problem.message)) from problem
-    others = Group.objects.exclude(pk=of.pk) if of else Group.objects.all()
-    if others.filter(name__iexact=name).exists():
+    if is_group_name_taken(name, besides=of):
         raise GroupRefused(_("There is already a group with this name."))
     return name

@@ -114,7 +114,7 @@ def plain_problem(status: int, *, detail: str = "", field: str = "") -> JsonResp
 
 def wants_problem(request: HttpRequest) -> bool:
     """Return True for programs, which get a problem document instead of an HTML page."""
-    return request.path.startswith(("/api/", "/v0.1/", "/mcp/")) or request.path == "/mcp"
+    return request.path.startswith(("/api/", "/v0.1/", "/mcp/", "/scim/")) or request.path == "/mcp"
 
 
 def _as_api_exception(error: Exception) -> exceptions.APIException | None:

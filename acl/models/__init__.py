@@ -13,6 +13,7 @@ from acl.models.registered_client import (
     RegisteredClient,
 )
 from acl.models.rule_bases import GroupGrantBase, RuleBase, UserGrantBase
+from acl.models.scim_record import ScimRecord
 from acl.models.service_account import ServiceAccount
 from acl.models.space import GroupPolicy, Space
 
@@ -31,6 +32,7 @@ __all__ = [
     "Look",
     "RegisteredClient",
     "RuleBase",
+    "ScimRecord",
     "ServiceAccount",
     "Space",
     "UserGrantBase",

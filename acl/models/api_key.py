@@ -19,6 +19,7 @@ class ApiKey(models.Model):
         DISCOVER = "discover"
         EXECUTE = "execute"
         REGISTER = "register"
+        SCIM = "scim"
         ADMIN = "admin"
 
     name = models.CharField(max_length=120)

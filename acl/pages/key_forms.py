@@ -48,6 +48,7 @@ SCOPES = [
     ("select", gettext_lazy("Select"), gettext_lazy("select tools for a message")),
     ("discover", gettext_lazy("Discover"), gettext_lazy("list and look up tools")),
     ("execute", gettext_lazy("Execute"), gettext_lazy("call tools")),
+    ("scim", gettext_lazy("SCIM"), gettext_lazy("provision people and groups")),
     ("admin", gettext_lazy("Admin"), gettext_lazy("manage the groups' keys and rights")),
 ]
 LIFETIMES = [

@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
+    path("scim/v2/", include("acl.scim.scim_urls")),
     path("v0.1/", include("marketplace.listings.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
     path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),

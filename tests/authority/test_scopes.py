@@ -24,6 +24,7 @@ from tests.factories import GroupFactory, UserFactory
 pytestmark = pytest.mark.django_db
 SELECT, DISCOVER, EXECUTE, ADMIN = ("select",), ("discover",), ("execute",), ("admin",)
 REGISTER = ("register",)
+SCIM = ("scim",)
 NOBODY: tuple[str, ...] = ()
 # The longest matching prefix decides.
 ASKED_FOR = {
@@ -50,6 +51,11 @@ ASKED_FOR = {
     "DELETE api/v1/graph/": ADMIN,
     "GET api/v1/learning": DISCOVER,
     "DELETE api/v1/learning": ADMIN,
+    "GET scim/v2/": SCIM,
+    "POST scim/v2/": SCIM,
+    "PUT scim/v2/": SCIM,
+    "PATCH scim/v2/": SCIM,
+    "DELETE scim/v2/": SCIM,
     "GET v0.1/servers": DISCOVER,
     "GET api/v1/listings": (*DISCOVER, *ADMIN),
     "POST api/v1/listings": ADMIN,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-SCOPES = {"select", "discover", "execute", "register", "admin"}
+SCOPES = {"select", "discover", "execute", "register", "scim", "admin"}
 
 # Expected outcomes of a request beside a status.
 SIGN_IN = "is sent to sign in"
@@ -165,7 +165,7 @@ _NO_KEY: Outcomes = {"anonymous": {401}, "revoked key": {401}, "expired key": {4
 META = Door(
     "how the meta-tools are described, for everyone who may ask anything",
     _NO_KEY
-    | {"admin key": {403}, "select key": {403}, "register key": {403}}
+    | {f"{one} key": {403} for one in ("admin", "select", "register", "scim")}
     | {who: {TOLD_NOTHING} for who in ("charlie", "bob", "foreign key")},
     "own key",
 )
@@ -176,6 +176,7 @@ MCP = Door(
         "admin key": {403},
         "select key": {403},
         "register key": {403},
+        "scim key": {403},
         "foreign key": {400},
         "charlie": {TOLD_NOTHING},
         "bob": {NOTHING_PRIVATE},
@@ -196,6 +197,11 @@ LISTINGS = Door(
 )
 CALLING = Door("a call for a user", _api({"execute"}), "own key", {"user": "{user}"})
 CHANGE = Door("a change by admin keys", _api({"admin"}), "own key", {"user": "{user}"})
+SCIM = Door(
+    "people and groups, for keys of admins alone; sessions count for nothing",
+    _api({"scim"}, bob={401}, charlie={401}) | {"scim key": {403}},
+    "own key",
+)
 RESET = Door("a change in one's own group by admin keys", _api({"admin"}), "own key")
 MAKING = Door(
     "making a capability for one's own group", _api({"register"}), "own key", {"user": "{user}"}
@@ -366,6 +372,9 @@ ROUTES = [
     Row("api/v1/people/<str:user>", INSTALLING, "GET PATCH", body={"active": False},
         fill={"user": "{user}"}),
     Row("api/v1/invitations", INSTALLING, "POST", body={"email": "a@b.example"}),
+    Row("scim/v2/", SCIM, "GET POST PUT PATCH DELETE", answers=403),
+    Row("scim/v2/<path:path>", SCIM, "GET POST PUT PATCH DELETE",
+        fill={"path": "Users/{user_pk}"}, answers=403),
     Row("v0.1/servers", LOOKUP),
     Row("v0.1/servers/<path:name>/versions", LOOKUP, fill=A_SERVER),
     Row("v0.1/servers/<path:name>/versions/<str:version>", LOOKUP,
