@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from acl.admin.admin_base import ReadOnlyAdmin
 from marketplace.models import (
+    Addition,
     AuditAnchor,
     Installation,
     InstallationEvent,
@@ -47,6 +48,14 @@ class ListingFileAdmin(ReadOnlyAdmin):
     list_select_related = ("listing",)
     search_fields = ("listing__slug", "path")
     exclude = ("content",)
+
+
+@admin.register(Addition)
+class AdditionAdmin(ReadOnlyAdmin):
+    list_display = ("name", "what", "address", "state", "reason", "by", "created_at")
+    list_filter = ("what", "state")
+    list_select_related = ("by",)
+    search_fields = ("name", "address", "listing", "by__username")
 
 
 @admin.register(Installation)

@@ -5,7 +5,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
-from acl.models import AccessRequest, AuditEntry, AuditHead, Invitation, Look
+from acl.models import AccessRequest, AuditEntry, AuditHead, Invitation, Look, ScimRecord
 
 
 @admin.register(AccessRequest)
@@ -54,3 +54,10 @@ class LookAdmin(ReadOnlyAdmin):
 class AuditHeadAdmin(ReadOnlyAdmin):
     list_display = ("number", "digest")
     search_fields = ("digest",)
+
+
+@admin.register(ScimRecord)
+class ScimRecordAdmin(ReadOnlyAdmin):
+    list_display = ("external_id", "user", "group", "modified_at", "deleted_at")
+    list_select_related = ("user", "group")
+    search_fields = ("external_id", "user__username", "group__name")

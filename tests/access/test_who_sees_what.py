@@ -98,6 +98,13 @@ OTHERS |= {  # tests/installing/test_api.py
         )
     ),
 }
+OTHERS |= {
+    "api-calls",  # one's own, and an admin key's groups': tests/pages/test_call_log.py
+    "api-call-policy",  # tests/calls/test_call_policy.py
+    "api-quotas",  # tests/calls/test_quotas.py
+    "api-quota",
+    "api-risks",  # for admins: tests/insights/test_risk.py
+}
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
 OTHERS |= {"api-meta"}  # the same for everyone

@@ -24,7 +24,7 @@ WISH = "I need to book meeting rooms"
 
 @pytest.fixture
 def rooms(db: None) -> Capability:
-    """A tool that books rooms, among others that do not, all granted to nobody."""
+    """Room booking, beside unrelated tools, all granted to nobody."""
     register_configured_model()
     office = IntegrationFactory.create(slug="office", title="Office", kind="builtin")
     made = CapabilityFactory.create(

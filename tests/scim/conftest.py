@@ -51,7 +51,7 @@ def key_of(owner: User, *scopes: str, acts_for_users: bool = True) -> str:
 
 
 class ScimClient(Client):
-    """A client that sends SCIM's media type and a key."""
+    """Client for SCIM, with its media type and a key."""
 
     def __init__(self, raw: str) -> None:
         super().__init__(headers={"Authorization": f"Bearer {raw}"})

@@ -175,6 +175,7 @@ REACHED_ELSEWHERE = {
     # Forms of Today that answer with the page: tests/pages/test_today_in_browser.py
     "today/calls/", "today/requests/", "today/integrations/",
     # Parts of pages, and non-pages.
+    "marketplace/listings/<slug:slug>/operations/",  # tests/openapi/test_in_browser.py
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",
     "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",
