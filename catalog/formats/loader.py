@@ -115,8 +115,11 @@ def _read_file(path: Path, root: Path, document: Document, *, sole: bool) -> Loa
     if path.suffix.lower() in (".yaml", ".yml"):
         text = read_text(path, root, limit=limits.file)
         # Manifests are short; the documents of APIs are not.
-        is_api = looks_like_document(text)
-        document.value = parse_document(text) if is_api else parse_yaml(text, limits=limits)
+        if looks_like_document(text):
+            document.value = parse_document(text)
+        else:
+            text = read_text(path, root, limit=limits.manifest)
+            document.value = parse_yaml(text, limits=limits)
     else:
         document.value = parse_json(
             read_text(path, root, limit=limits.file), max_depth=limits.json_depth

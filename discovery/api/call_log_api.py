@@ -152,6 +152,7 @@ class CallLogView(APIView):
             size=wanted["limit"],
             before=_cursor(wanted, "before"),
             after=_cursor(wanted, "after"),
+            own=not everyone,
         )
         places = {"newer": page.newer, "older": page.older}
         named = {name: place and str(place) for name, place in places.items()}

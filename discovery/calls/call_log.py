@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from acl.keys.key_lifecycle import KeyHolder
 from acl.platform.csv_lines import csv_lines
 from catalog.access.group_scope import capabilities_of
-from discovery.calls.call_queries import calls_of
+from discovery.calls.call_queries import blank_lost_names, calls_of
 from discovery.models import Call
 
 PAGE = 50
@@ -137,8 +137,21 @@ def page_of_calls(
     before: Cursor | None = None,
     after: Cursor | None = None,
     size: int = PAGE,
+    own: bool = False,
 ) -> CallPage:
-    """Return the newest calls, or those beside a cursor, in one statement."""
+    """Return the newest calls, or those beside a cursor, in one statement.
+
+    In one's `own` log, tools that one may no longer use have no names: a statement more a caller.
+    """
+    page = _page(calls, before=before, after=after, size=size)
+    if own:
+        blank_lost_names(page.calls)
+    return page
+
+
+def _page(
+    calls: QuerySet[Call], *, before: Cursor | None, after: Cursor | None, size: int
+) -> CallPage:
     calls = _with_names(calls)
     if after is not None:
         later = calls.filter(_beside(after, "gt")).order_by("created_at", "pk")
@@ -159,11 +172,11 @@ def count_calls(calls: QuerySet[Call]) -> int:
     return calls.order_by("-created_at", "-pk")[: MOST_COUNTED + 1].count()
 
 
-def stream_calls(calls: QuerySet[Call]) -> Iterator[Call]:
+def stream_calls(calls: QuerySet[Call], *, own: bool = False) -> Iterator[Call]:
     """Yield the newest MOST_EXPORTED calls in portions."""
     place: Cursor | None = None
     for _ in range(MOST_EXPORTED // AT_ONCE):
-        page = page_of_calls(calls, before=place, size=AT_ONCE)
+        page = page_of_calls(calls, before=place, size=AT_ONCE, own=own)
         yield from page.calls
         place = page.older
         if place is None:
@@ -184,9 +197,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def csv_of(calls: QuerySet[Call]) -> Iterator[str]:
+def csv_of(calls: QuerySet[Call], *, own: bool = False) -> Iterator[str]:
     """Yield a header line, then a CSV line for each call, newest first."""
-    return csv_lines(COLUMNS, map(_row, stream_calls(calls)))
+    return csv_lines(COLUMNS, map(_row, stream_calls(calls, own=own)))
 
 
 def _row(call: Call) -> tuple[Any, ...]:

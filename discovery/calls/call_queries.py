@@ -1,6 +1,6 @@
 """Queries of calls, and their cancellation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -122,16 +122,30 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
     newest = list(
         calls.select_related("group", "actor", "decided_by", "user").order_by("-created_at")[:50]
     )
-    usable: dict[int, Capability] = {}
-    for asked_by in {call.caller for call in newest}:  # one for each space
-        theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
-            pk__in=[call.capability_id for call in newest if call.caller == asked_by]
-        )
-        usable |= theirs.select_related("integration").in_bulk()
+    usable = _usable_capabilities(newest)
     for call in newest:
         call.capability = usable.get(call.capability_id or 0)
     readable = [call for call in newest if call.capability or call.reason in LEFT_QUEUE]
     return [_without_lost_name(call) for call in readable]
+
+
+def blank_lost_names(calls: Sequence[Call]) -> None:
+    """Blank the names of tools that the calls' own users may no longer use."""
+    usable = _usable_capabilities(calls)
+    for call in calls:
+        if call.capability_id not in usable:
+            call.full_name = ""
+
+
+def _usable_capabilities(calls: Sequence[Call]) -> dict[int, Capability]:
+    """Return the calls' tools that their users may still use, by one statement a caller."""
+    usable: dict[int, Capability] = {}
+    for asked_by in {call.caller for call in calls}:  # one for each space
+        theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
+            pk__in=[call.capability_id for call in calls if call.caller == asked_by]
+        )
+        usable |= theirs.select_related("integration").in_bulk()
+    return usable
 
 
 def list_acts_of_others(*, user: User) -> list[Call]:

@@ -27,7 +27,7 @@ from discovery.calls.call_log import (
     milliseconds_of,
     page_of_calls,
 )
-from discovery.calls.call_queries import find_call
+from discovery.calls.call_queries import blank_lost_names, find_call
 from discovery.models import Call
 from discovery.pages.call_outcome import outcome_of
 
@@ -85,7 +85,7 @@ def calls(request: PageRequest) -> HttpResponse:
     wanted = form.filters()
     matching = filter_calls(log_of(request.user, everyone=everyone), wanted)
     before, after = form.place()
-    page = page_of_calls(matching, before=before, after=after)
+    page = page_of_calls(matching, before=before, after=after, own=not everyone)
     count = count_calls(matching)
     live = request.GET.get("live") == "1" and not (before or after)
     context = {
@@ -112,8 +112,10 @@ def download(request: PageRequest) -> StreamingHttpResponse:
     wanted = form.filters()
     if form.errors:
         raise Http404  # the page shows the error and offers no such link
-    matching = filter_calls(log_of(request.user, everyone=_of_everyone(request)), wanted)
-    response = StreamingHttpResponse(csv_of(matching), content_type="text/csv; charset=utf-8")
+    everyone = _of_everyone(request)
+    matching = filter_calls(log_of(request.user, everyone=everyone), wanted)
+    lines = csv_of(matching, own=not everyone)
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     name = f"pegboard-calls-{datetime.now(UTC):%Y-%m-%d}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"
@@ -160,6 +162,7 @@ def _find_listed(request: PageRequest, pk: UUID) -> Call | None:
         )
         if (found := named.first()) is not None:
             if not request.user.is_staff:
+                blank_lost_names([found])
                 found.capability = None
             found.arguments_json, found.result_json, found.message, found.flow = "{}", "", "", {}
             return found

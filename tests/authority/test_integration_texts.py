@@ -144,6 +144,10 @@ def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> 
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
+        "marketplace/configuration/policy_step.py",
+        "_apply_tool",
+    ): "access and effects of a tool, and no text",
+    (
         "catalog/registration/category_assignment.py",
         "assign_categories",
     ): "a category of our own list",
@@ -165,6 +169,10 @@ WRITERS = {
         "catalog/registration/catalog_rebuild.py",
         "_rebuild",
     ): "columns that are worked out, and no text",
+    (
+        "discovery/calls/call_queries.py",
+        "blank_lost_names",
+    ): "names of calls that are shown, and stores nothing",
     (
         "discovery/calls/call_queries.py",
         "_without_lost_name",

@@ -139,6 +139,7 @@ OTHERS = {
     "catalog/servers/oauth/sign_in.py json.loads": OWN,
     "catalog/embedding/shipped_model.py json.loads": "a file of the distribution",
     "catalog/embedding/model_conversion.py json.loads": OWN,
+    "catalog/embedding/multilingual_model.py json.loads": OWN,
     "catalog/servers/secrets/envelope.py json.loads": OWN,
     "catalog/lookups/listing_cache.py json.loads": OWN,
     "catalog/access/usable_ids.py json.loads": "a jsonb value of our statement, read as text",

@@ -56,9 +56,8 @@ def worker(
     for package in PACKAGES:
         import_module(f"{package}.tasks")
     with own_connections():
-        for module in (call_listener, call_state):
-            monkeypatch.setattr(module, "QUEUE", "calls of the first minute")
-        calls = call_listener.Listener()
+        monkeypatch.setattr(call_state, "QUEUE", "calls of the first minute")
+        calls = call_listener.Listener(queue="calls of the first minute")
         calls.start()
         before = current_app.conf.broker_url, current_app.conf.broker_transport_options
         _use("memory://", {})

@@ -93,9 +93,8 @@ def _worker(
     settings.PEGBOARD_CALL_WAIT_SECONDS = 1
     redis_circuit.close()
     with own_connections(lambda: ConnectionPool(limits=QUICK)):
-        for module in (call_listener, call_state):
-            monkeypatch.setattr(module, "QUEUE", "calls of a client")
-        listener = call_listener.Listener()
+        monkeypatch.setattr(call_state, "QUEUE", "calls of a client")
+        listener = call_listener.Listener(queue="calls of a client")
         listener.start()
         yield
         listener.stop()

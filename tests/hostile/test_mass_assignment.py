@@ -80,11 +80,16 @@ TAKEN_ON_PURPOSE = {
 }
 # A turn's timings always differ.
 NEVER_THE_SAME = {"discovery_turn"}
+# A new call has a random id. This form reads fields by the tool's schema only.
+MAKES_A_CALL = {"tools/<slug:full_name>/try/": {"discovery_call"}}
 WRITES = [
     (row, method)
     for row in EVERY
     for method in ("POST", "PUT", "PATCH")
-    if row.door.is_api and method in row.methods.split()
+    if row.door.is_api
+    and method in row.methods.split()
+    # Bodies of SCIM follow its own schemas, which ignore other fields (RFC 7644, 3.3): tests/scim
+    and not row.route.startswith("scim/")
 ]
 
 
@@ -187,7 +192,8 @@ def test_form_with_more_fields_stores_what_it_would_without(
                 usual, _ = left_by(client, form, {})
                 with_more, status = left_by(client, form, extra)
 
-                tables = differing(usual, with_more) - NEVER_THE_SAME
+                chance = NEVER_THE_SAME | MAKES_A_CALL.get(row.route, set())
+                tables = differing(usual, with_more) - chance
                 told = f"{row.route} {form.action} by {who}: {status} {form.names}"
                 assert tables == set(), told
 

@@ -192,7 +192,7 @@ def test_call_shows_arguments_and_result_to_its_user_alone(people: People, root:
     assert "gmail__send_email" in admins
     assert "sent to bob" not in admins
     assert bobs.status_code == 404
-    assert "gmail__send_email" in lost
+    assert "gmail__send_email" not in lost
     assert "sent to bob" not in lost
     assert people.send.display_name not in lost
 

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 import re
 import secrets as random
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from acl.platform.strict_json import write_json
+from acl.platform.strict_json import parse_json, write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.openapi.api_operations import FIELDS, PAGES
 from catalog.formats.openapi.api_security import Credentials
@@ -107,7 +106,7 @@ def shape_answer(
     failed = status >= 300
     if "json" in plain or (not plain and body[:1] in (b"{", b"[")):
         try:
-            value = json.loads(body) if body else None
+            value = parse_json(body.decode()) if body else None
         except (ValueError, RecursionError):
             return _shape_text(status, body, failed=failed)
         return shape_json(status, value, fields=() if failed else fields)
@@ -143,7 +142,7 @@ def shape_json(
 def parse_answer(body: bytes) -> Any:
     """Return a JSON answer as a value; another one as its text."""
     try:
-        return json.loads(body)
+        return parse_json(body.decode())
     except (ValueError, RecursionError):
         return body.decode(errors="replace")
 
