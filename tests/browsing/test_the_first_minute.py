@@ -186,7 +186,11 @@ def a_message_chooses_it(page: Page) -> None:
 def backend_of(group: Group) -> Client:
     """Run the chat backend: it selects and executes for members of the group."""
     _, raw = create_key(
-        by=None, name="chat", group=group, scopes=["select", "execute"], acts_for_users=True
+        by=None,
+        name="chat",
+        group=group,
+        scopes=["select", "discover", "execute"],
+        acts_for_users=True,
     )
     return Client(headers={"Authorization": f"Bearer {raw}"})
 
