@@ -1,4 +1,4 @@
-"""How often in a row an integration's server has failed."""
+"""Number of consecutive failures of an integration's server."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""What admins add by hand, and the source of listings that it becomes."""
+"""Additions: servers and documents pasted by admins, and the source of their listings."""
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
