@@ -99,13 +99,12 @@ audit: venv
 	  exit 1; \
 	done
 
-# The catalogue of a language, begun or brought up to date, and compiled: make messages LOCALE=de.
-# Needs GNU gettext (xgettext, msgmerge, msgfmt).
+# The catalogue of a language, begun or brought up to date: make messages LOCALE=de. Set-up and tests compile it.
+# Needs GNU gettext (xgettext, msgmerge).
 LOCALE ?= de
 messages: install-tests
 	$(BIN)/python manage.py makemessages --locale $(LOCALE) --no-location --no-obsolete --no-wrap \
 	  $(foreach place,.venv .pegboard tests docs static,--ignore "$(place)/*")
-	$(BIN)/python manage.py compilemessages --locale $(LOCALE) --ignore ".venv/*"
 
 # Every page with the starter collection, in both themes and three widths, and a sheet of them.
 OUT ?= .pegboard/screenshots

@@ -15,12 +15,14 @@ from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 
 SUPERUSER = "DATABASE_SUPERUSER_URL"
 
 
 def start_missing() -> None:
     """Start what the environment does not name, in a temporary data folder."""
+    compile_catalogues(CATALOGUES)
     if {"DATABASE_URL", "REDIS_URL", "PEGBOARD_DATA_DIR"} <= os.environ.keys():
         _take_own_part_of_redis()
         return

@@ -11,9 +11,9 @@ ENGLISH = ("en", "English")
 def available_languages(catalogues: Path) -> list[tuple[str, str]]:
     """Return (code, name in that language), English first.
 
-    A compiled catalogue `<locale>/LC_MESSAGES/django.mo` is all that a language needs.
+    A catalogue `<locale>/LC_MESSAGES/django.po` is all that a language needs.
     """
-    found = sorted(path.parts[-3] for path in catalogues.glob("*/LC_MESSAGES/django.mo"))
+    found = sorted(path.parts[-3] for path in catalogues.glob("*/LC_MESSAGES/django.po"))
     return [ENGLISH, *((code, _own_name(code)) for code in map(to_language, found))]
 
 

@@ -5,13 +5,13 @@ from gettext import GNUTranslations
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from marketplace.operate.embedded.text_catalogues import CATALOGUES
 from tests.factories import GroupFactory, UserFactory
 
-CATALOGUES = sorted(Path(settings.LOCALE_PATHS[0]).glob("*/LC_MESSAGES/django.mo"))
+SOURCES = sorted(CATALOGUES.glob("*/LC_MESSAGES/django.po"))
 # A value such as %(name)s, {number} or %%, or an element of HTML.
 _KEPT = re.compile(r"%\(\w+\)(?:\.\d+)?[sdrf]|%%|%d|\{\w+\}|</?[a-z]+")
 TITLES = {
@@ -29,13 +29,13 @@ TITLES = {
 
 
 def messages_of(catalogue: Path) -> list[tuple[str, str]]:
-    with catalogue.open("rb") as file:
+    with catalogue.with_suffix(".mo").open("rb") as file:
         found = GNUTranslations(file)._catalog  # type: ignore[attr-defined]
     pairs = [(key[0] if isinstance(key, tuple) else key, text) for key, text in found.items()]
     return [(key, text) for key, text in pairs if key]
 
 
-@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("catalogue", SOURCES, ids=lambda path: path.parts[-3])
 def test_translations_keep_values_and_markup(catalogue: Path) -> None:
     changed = [
         (key, text)
@@ -46,9 +46,9 @@ def test_translations_keep_values_and_markup(catalogue: Path) -> None:
     assert changed == []
 
 
-@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("catalogue", SOURCES, ids=lambda path: path.parts[-3])
 def test_catalogues_leave_nothing_in_english(catalogue: Path) -> None:
-    source = catalogue.with_suffix(".po").read_text()
+    source = catalogue.read_text()
 
     assert 'msgstr ""\n\n' not in source
     assert "#, fuzzy" not in source

@@ -1,6 +1,7 @@
 """A second language is a catalogue file: pages follow the reader, programs read English."""
 
-import struct
+import os
+from gettext import GNUTranslations
 from pathlib import Path
 
 import pytest
@@ -13,51 +14,63 @@ from acl.platform.stored_texts import translate_stored
 from acl.rights.precedence import NO, PROPOSE, SPACE
 from catalog.access.rule_conflicts import RuleInWords, find_conflicts
 from marketplace.config.languages import available_languages
+from marketplace.operate.embedded.text_catalogues import compile_catalogues
 from tests.translation.stored_messages import find_messages
 
 PAGE, API = "/sign-in/", "/api/v1/capabilities"
 
 
+TEXTS = {
+    "": "Content-Type: text/plain; charset=UTF-8",
+    "Sign in": "Jetzt anmelden",
+    SPACE.wins: "der nähere Raum gilt",
+    "It mentions %(first)s, a tool of %(second)s.": "Von %(second)s: %(first)s.",
+    "The archive %(first)s.": "Das Archiv %(first)s.",
+    "is encrypted": "ist verschlüsselt",
+}
+
+
 @pytest.fixture
 def german(tmp_path: Path) -> Path:
     """A folder of catalogues with a German one."""
-    folder = tmp_path / "de" / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    (folder / "django.mo").write_bytes(
-        _catalogue(
-            {
-                "Sign in": "Jetzt anmelden",
-                SPACE.wins: "der nähere Raum gilt",
-                "It mentions %(first)s, a tool of %(second)s.": "Von %(second)s: %(first)s.",
-                "The archive %(first)s.": "Das Archiv %(first)s.",
-                "is encrypted": "ist verschlüsselt",
-            }
-        )
-    )
+    write_catalogue(tmp_path, TEXTS)
+    compile_catalogues(tmp_path)
     return tmp_path
 
 
-def _catalogue(messages: dict[str, str]) -> bytes:
-    """Return a compiled catalogue, in the format that the GNU gettext manual describes."""
-    pairs = sorted({"": "Content-Type: text/plain; charset=UTF-8\n", **messages}.items())
-    keys = [key.encode() for key, _ in pairs]
-    texts = [text.encode() for _, text in pairs]
-    head, at = 28, 28 + 16 * len(pairs)
-    tables = []
-    for strings in (keys, texts):
-        for string in strings:
-            tables.append(struct.pack("<II", len(string), at))
-            at += len(string) + 1
-    counts = struct.pack("<7I", 0x950412DE, 0, len(pairs), head, head + 8 * len(pairs), 0, at)
-    return counts + b"".join(tables) + b"".join(s + b"\0" for s in keys + texts)
+def write_catalogue(catalogues: Path, texts: dict[str, str]) -> Path:
+    folder = catalogues / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "django.po"
+    source.write_text("\n\n".join(f'msgid "{key}"\nmsgstr "{text}"' for key, text in texts.items()))
+    return source
 
 
-def test_a_compiled_catalogue_is_all_that_a_language_needs(german: Path) -> None:
+def sign_in_in(catalogue: Path) -> str:
+    with catalogue.with_suffix(".mo").open("rb") as file:
+        return GNUTranslations(file).gettext("Sign in")
+
+
+def test_a_catalogue_is_all_that_a_language_needs(german: Path) -> None:
     assert available_languages(german) == [("en", "English"), ("de", "Deutsch")]
 
 
 def test_without_catalogues_there_is_english(tmp_path: Path) -> None:
     assert available_languages(tmp_path / "none") == [("en", "English")]
+
+
+def test_a_catalogue_is_compiled_again_once_it_is_newer(german: Path) -> None:
+    source = write_catalogue(german, TEXTS | {"Sign in": "Anmelden"})
+    old = source.with_suffix(".mo").stat().st_mtime_ns
+
+    os.utime(source, ns=(old - 1, old - 1))
+    compile_catalogues(german)
+    before = sign_in_in(source)
+    os.utime(source, ns=(old + 1, old + 1))
+    compile_catalogues(german)
+
+    assert (before, sign_in_in(source)) == ("Jetzt anmelden", "Anmelden")
+    assert sorted(path.name for path in source.parent.iterdir()) == ["django.mo", "django.po"]
 
 
 def test_a_catalogue_translates(german: Path) -> None:

@@ -21,6 +21,7 @@ from marketplace.operate.embedded.first_setup import (
     fill_empty_catalogue,
 )
 from marketplace.operate.embedded.supervisor import Supervisor
+from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 
@@ -57,6 +58,7 @@ def _prepare_files(supervisor: Supervisor) -> None:
         supervisor.say(f"Note: the chosen embedding model is not available. {problem}")
     elif settings.PEGBOARD_EMBEDDER == "sentence-transformers":
         prepare_float32_model(root, trained=trained)
+    compile_catalogues(CATALOGUES)
     with supervisor.step("Static files"):
         collect_static_files(Path(settings.PEGBOARD_DATA_DIR) / "static.stamp")
 

@@ -10,4 +10,5 @@ __all__ = [
     "key_cover",
     "pegboard_programs",
     "supervisor",
+    "text_catalogues",
 ]
