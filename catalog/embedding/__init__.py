@@ -6,6 +6,7 @@ __all__ = [
     "embedding_jobs",
     "embedding_text",
     "model_conversion",
+    "model_provenance",
     "multilingual_embedder",
     "multilingual_model",
     "onnx_embedder",

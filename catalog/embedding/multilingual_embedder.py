@@ -5,19 +5,18 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
 
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
-from catalog.embedding.multilingual_model import (
-    MAP_FILE,
-    LanguageMap,
-    MultilingualEncoder,
-    has_record,
-    read_map,
-)
 from catalog.embedding.multilingual_package import PACKAGE
+
+# `multilingual_model` is imported where it is used: it loads ONNX and ONNX Runtime, which the
+# process that talks to strangers never needs.
+if TYPE_CHECKING:
+    from catalog.embedding.multilingual_model import LanguageMap, MultilingualEncoder
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +26,9 @@ class MultilingualEmbedder:
 
     dimension = 384
 
-    def __init__(self, encoder: MultilingualEncoder, to_target: LanguageMap, version: str) -> None:
+    def __init__(
+        self, encoder: "MultilingualEncoder", to_target: "LanguageMap", version: str
+    ) -> None:
         self._encoder, self._map = encoder, to_target
         # For caches only: the same text has another vector by the target itself.
         self.name = f"{to_target.target}-languages-{version}"
@@ -49,6 +50,8 @@ def multilingual_embedder(model: str) -> MultilingualEmbedder | None:
 
 def describe_languages() -> str:
     """Say what reads messages that are not English, without loading it."""
+    from catalog.embedding.multilingual_model import has_record
+
     if not settings.PEGBOARD_MULTILINGUAL:
         return f"{_BY_WORDS}: PEGBOARD_MULTILINGUAL is off."
     if find_spec(PACKAGE) is None:
@@ -68,6 +71,8 @@ _failures: list[str] = []
 
 def _load() -> MultilingualEmbedder | None:
     """Load it once; a failure lasts until the process restarts."""
+    from catalog.embedding.multilingual_model import MultilingualEncoder
+
     if not _loaded and not _failures:
         with _lock:
             if not _loaded and not _failures:
@@ -81,11 +86,15 @@ def _load() -> MultilingualEmbedder | None:
 
 
 @lru_cache(maxsize=1)
-def shipped_map() -> LanguageMap:
+def shipped_map() -> "LanguageMap":
     """Return the shipped map."""
+    from catalog.embedding.multilingual_model import read_map
+
     return read_map()
 
 
 @lru_cache(maxsize=1)
 def _map_version() -> str:
+    from catalog.embedding.multilingual_model import MAP_FILE
+
     return hashlib.sha256(MAP_FILE.read_bytes()).hexdigest()[:8]

@@ -4,13 +4,10 @@ Each has its own folder below the same root, so that the previous model keeps an
 next one's vectors are built.
 """
 
-import json
 import shutil
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from safetensors.numpy import save_file
 
@@ -23,21 +20,12 @@ from catalog.embedding.model_conversion import (
     recorded_name,
     source_folder,
 )
+from catalog.embedding.model_provenance import read_provenance
 from catalog.embedding.weight_adapter import PLAIN, Adapter, apply_adapter, read_adapter
 
 _HERE = Path(__file__).parent
-ADAPTER_FILE, PROVENANCE_FILE = _HERE / "choosing.safetensors", _HERE / "choosing.json"
+ADAPTER_FILE = _HERE / "choosing.safetensors"
 WEIGHTS_FILE = "model.safetensors"
-
-
-@cache
-def read_provenance() -> dict[str, Any]:
-    """Return the adapter's name, the scale of its matches, and its training record.
-
-    `discovery.select.ranking.scales` uses the scale. Data, settings and figures are for readers.
-    """
-    content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
-    return content
 
 
 def model_folder(root: Path, *, trained: bool) -> Path:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,10 @@ from catalog.servers.cell.cell_support import cell_problem
 from catalog.servers.client.package_digest import code_digest
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.session_pool import ConnectionPool
+from tests.cell.package_folder import lay_out
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory
 from tests.mcp_client.evil_server import QUICK
-
-FILES = ("escapes.py", "hostile_server.py")
 
 
 @pytest.fixture(params=["root", "user"])
@@ -60,14 +58,7 @@ def hostile(
     """The hostile server as an installed integration, with a folder of its own."""
     servers = Path(settings.PEGBOARD_DATA_DIR) / "servers"
     place = servers / str(uuid.uuid4())
-    (place / "bin").mkdir(parents=True)
-    (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-    for name in FILES:
-        shutil.copy(Path(__file__).parent / name, place)
-    # As `make run` leaves them, which starts everything with a umask of 077.
-    for path in (place, place / "bin", *(place / name for name in FILES)):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    launch = [str(place / "bin" / "python"), "-I", "-B", str(place / FILES[1])]
+    launch = lay_out(place)
     package = {"place": place.name, "launch": launch, "digest": code_digest(place)}
     # Its number names its folder, and test processes share the data folder.
     integration = IntegrationFactory.create(

@@ -1,11 +1,8 @@
 """A hostile server tries what it can think of; nothing works, and honest calls do."""
 
 import json
-import os
 import secrets
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from tests.cell.escapes import ATTEMPTS
+from tests.cell.outside import outside
 from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import QUICK, text_of
 
@@ -33,42 +31,16 @@ CANARY = f"canary-{secrets.token_hex(16)}"
 @pytest.fixture
 def world(settings: Settings, hostile: Integration) -> Iterator[dict[str, Any]]:
     """The outside of the cell: listeners, key files, secrets in the environment."""
-    data = Path(settings.PEGBOARD_DATA_DIR)
-    planted = {data / name: CANARY for name in ("secret_key", "encryption_keys")}
-    planted = {path: text for path, text in planted.items() if not path.exists()}
-    home_file = Path.home() / f".{CANARY}"
-    database = settings.DATABASES["default"]
-    found = [CANARY, *settings.PEGBOARD_ENCRYPTION_KEYS, str(settings.SECRET_KEY)]
-    found += [str(database["PASSWORD"])] if database["PASSWORD"] else []
-    abstract = f"pegboard-{CANARY}"
-    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PEGBOARD_CANARY", CANARY)
-        for path in (*planted, home_file):
-            path.write_text(CANARY)
-            stack.callback(path.unlink)
-        tcp, unix = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
-        stack.enter_context(tcp)
-        stack.enter_context(unix).bind(f"\0{abstract}")
-        unix.listen()
-        yield {
-            "source": str(settings.BASE_DIR),
-            "data": str(data),
-            "key_files": [str(path) for path in sorted(data.iterdir()) if path.is_file()],
-            "home_files": [str(home_file), str(Path.home() / ".config"), str(Path.home() / ".ssh")],
-            "package": hostile.package["place"],
-            "worker": os.getpid(),
-            "secrets": found,
-            "ports": [tcp.getsockname()[1]],
-            "sockets": sockets_of(settings),
-            "abstract": abstract,
-        }
+    data, place = Path(settings.PEGBOARD_DATA_DIR), str(hostile.package["place"])
+    with outside(CANARY, data=data, package=place, sockets=sockets_of(settings)) as world:
+        yield world
 
 
-def sockets_of(settings: Settings) -> list[str]:
+def sockets_of(settings: Settings) -> list[Path]:
     folder = Path(str(settings.DATABASES["default"]["HOST"]))
     redis = str(settings.REDIS_URL).partition("://")[2].partition("?")[0].rpartition("@")[2]
     paths = [*folder.glob(".s.PGSQL.*"), Path(redis)] if folder.is_absolute() else [Path(redis)]
-    return [str(path) for path in paths if path.is_socket()]
+    return [path for path in paths if path.is_socket()]
 
 
 def ask(integration: Integration, tool: str, **arguments: Any) -> Any:

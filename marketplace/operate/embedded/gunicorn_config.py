@@ -20,8 +20,15 @@ graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_W
 keepalive = 5
 sendfile = False  # sendfile would bypass the deadline for slow readers (reception.py)
 control_socket_disable = True  # unused, and it would write into the home folder
-when_ready = drop_new_connections_on_shutdown  # installed before workers are forked
 accesslog = None  # the application logs requests
+
+
+def when_ready(arbiter: object) -> None:
+    """Prepare what the workers share, before they are forked."""
+    # Loaded nowhere else by mere importing, since the process that goes out needs no model.
+    import catalog.embedding.onnx_embedder  # noqa: F401
+
+    drop_new_connections_on_shutdown(arbiter)
 
 
 def post_worker_init(worker: object) -> None:
