@@ -85,6 +85,7 @@ _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b
 _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{7,18}\d(?![\w.])")
 _HANDLE = re.compile(r"(?<!\S)[@#][\w.-]{2,}")
 _WALLET = re.compile(r"\b0x[0-9a-fA-F]{16,}\b|\b[13b][a-km-zA-HJ-NP-Z1-9]{25,60}\b")
+_SHORTEST_WALLET = 16
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
 _DOMAIN = re.compile(
     r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,18}\b(?:/[^\s<>\"']{0,2000})?", re.IGNORECASE
@@ -94,6 +95,7 @@ _SPELLED_DOT = re.compile(
     re.IGNORECASE,
 )
 _SPELLED_AT = re.compile(r"(?<=\w)\s{0,2}[\[({]\s?(?:at|@)\s?[\])}]\s{0,2}(?=\w)", re.IGNORECASE)
+_BRACKET, _DIGIT = re.compile(r"[\[({]"), re.compile(r"\d")
 # Endings of files: no domains, though some of them are top-level domains as well.
 _FILES = word_set(
     "csv doc docx gif html htm jpeg jpg js json log md pdf png ppt pptx py rtf svg tar toml ts txt "
@@ -273,10 +275,22 @@ def is_address(text: str) -> bool:
 
 def destinations_in(text: str) -> list[str]:
     """Return the addresses, links and accounts inside a text, also where dots are spelled out."""
-    text = _SPELLED_DOT.sub(".", _SPELLED_AT.sub("@", text))
-    found = [match for one in (_EMAIL, _URL, _IBAN, _WALLET) for match in one.findall(text)]
-    found += [one for one in _PHONE.findall(text) if len(compact(one)) > 8 and not _has_date(one)]
-    found += [one for one in _DOMAIN.findall(text) if one.rpartition(".")[2].lower() not in _FILES]
+    # Looking for what each expression needs costs a hundredth of it.
+    if _BRACKET.search(text):
+        text = _SPELLED_AT.sub("@", text)
+    if "." in text or "dot" in text.lower():
+        text = _SPELLED_DOT.sub(".", text)
+    found = _EMAIL.findall(text) if "@" in text else []
+    found += _URL.findall(text) if "://" in text or "www." in text.lower() else []
+    if _DIGIT.search(text):
+        found += _IBAN.findall(text)
+        phones = (one for one in _PHONE.findall(text) if len(compact(one)) > 8)
+        found += [one for one in phones if not _has_date(one)]
+    if any(len(word) > _SHORTEST_WALLET for word in text.split()):
+        found += _WALLET.findall(text)
+    if "." in text:
+        domains = _DOMAIN.findall(text)
+        found += [one for one in domains if one.rpartition(".")[2].lower() not in _FILES]
     return list(dict.fromkeys(one.rstrip(".,;:!?)") for one in found))
 
 

@@ -7,6 +7,7 @@ stranger's text has touched, or from a record that the user named.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from catalog.formats.categories import split_words
@@ -17,9 +18,10 @@ from discovery.flows.argument_roles import (
     destinations_in,
     parts_of,
 )
+from discovery.flows.text_tokens import sentence_hashes
 from discovery.flows.tool_facts import ToolFacts, word_set
-from discovery.flows.turn_readings import Reading, TurnReadings, hash_of
-from discovery.flows.value_forms import normalize, sentences_of, whole_of, words_of
+from discovery.flows.turn_readings import Reading, TurnReadings
+from discovery.flows.value_forms import normalize, words_of
 
 Source = Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
 Cause = Literal[
@@ -214,7 +216,10 @@ def _judge_content(
 
 
 def _foreign_holder(value: str, turn: TurnReadings) -> Reading | None:
-    return next((one for one in turn.holding(value) if not one.clean), None)
+    holding = (one for one in turn.holding(value) if not one.clean)
+    # What was cut off an answer may have it.
+    cut = (one for one in turn.readings if one.cut and not one.clean)
+    return next(chain(holding, cut), None)
 
 
 def _passed_on(one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
@@ -233,10 +238,11 @@ def _dictated(text: str, turn: TurnReadings) -> Reading | None:
 
     A text that is passed on as a whole is no dictation, nor is one that the user wrote.
     """
-    sentences = [hash_of(sentence) for sentence in sentences_of(text)]
-    if not sentences or turn.words.name(text):
+    if turn.words.name(text):
         return None
-    whole = hash_of(whole_of(text))
+    sentences, whole = sentence_hashes(text)
+    if not sentences:
+        return None
     return next(
         (
             one

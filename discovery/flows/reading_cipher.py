@@ -2,9 +2,9 @@
 
 import json
 import os
+import struct
 from array import array
 from dataclasses import asdict
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -12,8 +12,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from discovery.flows.turn_readings import Granted, Reading
 
 KEY_BYTES = 16
-_NONCE, _LENGTH = 12, 4
-_PLAIN = ("tool", "where", "private", "foreign", "clean", "has_text", "cut")
+_NONCE = 12
+# Of the sealed form; what another version sealed cannot be read.
+_VERSION = 2
+# Version, flags, and the bytes of tool, place and ids; the tokens follow.
+_HEAD = struct.Struct(">BBHHI")
+_MOST_BYTES = 0xFFFF
+# The bits of the flags, from the lowest.
+_FLAGS = ("private", "foreign", "clean", "has_text", "cut")
 # What cannot be followed counts as private and as a stranger's.
 UNREADABLE = Reading("", "", private=True, foreign=True, clean=False, has_text=True, cut=True)
 
@@ -34,26 +40,50 @@ class ReadingCipher:
 
     def __init__(self, key: bytes, turn: bytes) -> None:
         self._key, self._turn = key, turn
+        self._cipher = AESGCM(key)
 
     def close(self, reading: Reading) -> bytes:
         """Return a reading as sealed bytes."""
-        head: dict[str, Any] = {name: getattr(reading, name) for name in _PLAIN}
-        head["granted"] = [{**asdict(one), "nouns": sorted(one.nouns)} for one in reading.granted]
-        text = json.dumps(head).encode()
-        payload = len(text).to_bytes(_LENGTH, "big") + text + reading.tokens.tobytes()
+        tool, where = (
+            text.encode(errors="replace")[:_MOST_BYTES] for text in (reading.tool, reading.where)
+        )
+        rows = [{**asdict(one), "nouns": sorted(one.nouns)} for one in reading.granted]
+        granted = json.dumps(rows).encode() if rows else b""
+        flags = sum(getattr(reading, name) << bit for bit, name in enumerate(_FLAGS))
+        head = _HEAD.pack(_VERSION, flags, len(tool), len(where), len(granted))
+        payload = b"".join((head, tool, where, granted, reading.tokens.tobytes()))
         return encrypt(self._key, payload, self._turn)
 
     def open(self, sealed: bytes) -> Reading:
         """Return a sealed reading, or UNREADABLE if it was sealed otherwise."""
         try:
-            payload = decrypt(self._key, sealed, self._turn)
-        except (InvalidTag, ValueError):
+            payload = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._turn)
+            version, flags, *lengths = _HEAD.unpack_from(payload)
+        except (InvalidTag, ValueError, struct.error):
             return UNREADABLE
-        end = _LENGTH + int.from_bytes(payload[:_LENGTH], "big")
-        head, tokens = json.loads(payload[_LENGTH:end]), array("I")
+        if version != _VERSION:
+            return UNREADABLE
+        start = _HEAD.size
+        place = start + lengths[0]
+        ids = place + lengths[1]
+        end = ids + lengths[2]
+        tokens = array("I")
         tokens.frombytes(payload[end:])
-        granted = tuple(
-            Granted(one["value"], frozenset(one["nouns"]), one["source"], one["name"])
-            for one in head.pop("granted")
+        return Reading(
+            payload[start:place].decode(errors="replace"),
+            payload[place:ids].decode(errors="replace"),
+            private=flags & 1 > 0,
+            foreign=flags & 2 > 0,
+            clean=flags & 4 > 0,
+            has_text=flags & 8 > 0,
+            cut=flags & 16 > 0,
+            tokens=tokens,
+            granted=_granted(payload[ids:end]) if end > ids else (),
         )
-        return Reading(**head, tokens=tokens, granted=granted)
+
+
+def _granted(text: bytes) -> tuple[Granted, ...]:
+    return tuple(
+        Granted(one["value"], frozenset(one["nouns"]), one["source"], one["name"])
+        for one in json.loads(text)
+    )

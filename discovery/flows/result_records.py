@@ -2,21 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from catalog.formats.categories import split_words
 from discovery.flows.tool_facts import singular, word_set
-from discovery.flows.value_forms import words_of
 
 _ID = word_set("id identifier key number oid ref uid uuid")
 _NAMES = word_set("filename label name subject title")
 _ITEM = re.compile(r"- (?P<key>\w+):(?: (?P<value>.*))?$")
 _KEY = re.compile(r"(?P<key>\w+):(?: (?P<value>.*))?$")
 _MOST_LINES, _MOST_RECORDS, _DEEPEST = 5000, 1000, 6
-# Longer strings are sentences that somebody wrote.
-_SHORT_WORDS = 3
+# Longer keys are text that somebody wrote.
+_LONGEST_KEY = 100
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,33 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ParsedResult:
-    """An answer's records, and the sentences in it. Without records, all of it is free text."""
+    """An answer's records, texts and keys. Without records, all of it is one text."""
 
     records: tuple[Record, ...]
-    free_texts: tuple[str, ...]
+    texts: tuple[str, ...]
+    # The names of fields.
+    keys: tuple[str, ...] = ()
+    # What of the texts has sentences, where that is not all of them.
+    free_texts: tuple[str, ...] | None = None
+
+
+def merge(parsed: Sequence[ParsedResult]) -> ParsedResult:
+    """Return several results as one, with what they repeat only once."""
+    if len(parsed) == 1:
+        return parsed[0]
+    free: tuple[str, ...] | None = None
+    if any(one.free_texts is not None for one in parsed):
+        free = _distinct(one.texts if one.free_texts is None else one.free_texts for one in parsed)
+    return ParsedResult(
+        _distinct(one.records for one in parsed),
+        _distinct(one.texts for one in parsed),
+        _distinct(one.keys for one in parsed),
+        free,
+    )
+
+
+def _distinct(rows: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(one for row in rows for one in row))
 
 
 def parse_result(text: str) -> ParsedResult:
@@ -40,62 +64,60 @@ def parse_result(text: str) -> ParsedResult:
     stripped = text.strip()
     if stripped[:1] in ("{", "["):
         try:
-            return _from_json(json.loads(stripped))
+            # Numbers keep their spelling.
+            return _from_json(json.loads(stripped, parse_int=str, parse_float=str))
         except (ValueError, RecursionError):
             return ParsedResult((), (text,))
     return _from_yaml(text)
 
 
 def _from_json(value: Any) -> ParsedResult:
-    records, texts = [], []
-    for fields in _mappings(value, 0):
-        if record := _record(fields):
-            records.append(record)
-        if len(records) >= _MOST_RECORDS:
-            break
-    for leaf in _strings(value, 0):
-        if len(words_of(leaf)) > _SHORT_WORDS:
-            texts.append(leaf)
-    return ParsedResult(tuple(records), tuple(texts))
-
-
-def _mappings(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, dict):
-        yield value
-        for part in value.values():
-            yield from _mappings(part, depth + 1)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _mappings(part, depth + 1)
-
-
-def _strings(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict) and depth < _DEEPEST:
-        for part in value.values():
-            yield from _strings(part, depth + 1)
-    elif isinstance(value, list) and depth < _DEEPEST:
-        for part in value:
-            yield from _strings(part, depth + 1)
-    elif isinstance(value, dict | list):
-        yield json.dumps(value)
+    records: list[Record] = []
+    texts: dict[str, None] = {}
+    keys: dict[str, None] = {}
+    waiting = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, str):
+            texts[part] = None
+        elif depth > _DEEPEST and isinstance(part, dict | list):
+            texts[json.dumps(part, ensure_ascii=False)] = None
+        elif isinstance(part, dict):
+            keys |= dict.fromkeys(part)
+            if len(records) < _MOST_RECORDS and (record := _record(part)):
+                records.append(record)
+            waiting += [(one, depth + 1) for one in reversed(part.values())]
+        elif isinstance(part, list):
+            waiting += [(one, depth + 1) for one in reversed(part)]
+    return ParsedResult(tuple(records), tuple(texts), tuple(keys))
 
 
 def _record(fields: Mapping[str, Any]) -> Record | None:
     ids, names = [], []
     for key, value in fields.items():
-        if isinstance(value, bool) or not isinstance(value, str | int):
+        if not isinstance(value, str):
             continue
-        words = split_words(key)
-        last = words[-1] if words else ""
-        if last in _ID:
-            ids.append((singular(words[-2]) if len(words) > 1 else "", str(value)))
-        elif last in _NAMES:
-            names.append(str(value))
+        noun = _noun_of_id(key) if len(key) <= _LONGEST_KEY else None
+        if noun is not None:
+            ids.append((noun, value))
+        elif len(key) <= _LONGEST_KEY and _is_name(key):
+            names.append(value)
     return Record(tuple(ids), tuple(names)) if ids else None
+
+
+@lru_cache(maxsize=1024)
+def _noun_of_id(key: str) -> str | None:
+    """Return the noun of an id's key, "" if it has none; None for other keys."""
+    words = split_words(key)
+    if not words or words[-1] not in _ID:
+        return None
+    return singular(words[-2]) if len(words) > 1 else ""
+
+
+@lru_cache(maxsize=1024)
+def _is_name(key: str) -> bool:
+    words = split_words(key)
+    return bool(words) and words[-1] in _NAMES
 
 
 def _from_yaml(text: str) -> ParsedResult:
@@ -126,7 +148,7 @@ def _from_yaml(text: str) -> ParsedResult:
         else:
             free.append(line)
     records = [record for fields in found[:_MOST_RECORDS] if (record := _record(fields))]
-    return ParsedResult(tuple(records), (" ".join(free),) if free else ())
+    return ParsedResult(tuple(records), (text,), (), (" ".join(free),) if free else ())
 
 
 def _own_key(line: str, *, listed: bool) -> re.Match[str] | None:

@@ -5,24 +5,19 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
-from zlib import crc32
 
 from catalog.formats.categories import split_words
-from discovery.flows.result_records import ParsedResult, Record, parse_result
+from discovery.flows.result_records import ParsedResult, Record, merge, parse_result
+from discovery.flows.text_tokens import hash_of, joined, tokens_of
 from discovery.flows.tool_facts import ToolFacts, nouns_of, word_set
 from discovery.flows.user_words import UserWords
 from discovery.flows.value_forms import (
     addresses_in,
     compact,
     dates_in,
-    decoded_in,
     normalize,
-    numbers_in,
-    sentences_of,
     spellings_of,
-    whole_of,
     words_of,
 )
 
@@ -100,11 +95,6 @@ class Sought:
         return cls(tuple(whole), tuple(apart))
 
 
-def hash_of(token: str) -> int:
-    """Return a token's hash. A collision can only make the guard ask."""
-    return crc32(token.encode("utf-8", "surrogatepass"))
-
-
 @dataclass(slots=True)
 class TurnReadings:
     """The readings of a turn, in order."""
@@ -174,29 +164,31 @@ def digest(
     by_itself: bool,
 ) -> Reading:
     """Digest one answer, as `TurnReadings.add` does."""
-    whole = "\n".join(texts)
-    text = whole[:MOST_CHARACTERS]
+    parsed = _parse_all(texts)
     is_document = _asks_for_document(tool, arguments)
-    parsed = ParsedResult((), (text,)) if is_document else _parse_all(texts)
-    clean = tool.trusted and not earlier.has_text
+    whole = joined((*parsed.texts, *parsed.keys))
+    free = None if is_document or parsed.free_texts is None else joined(parsed.free_texts)
+    tokens, lengths = tokens_of(whole[:MOST_CHARACTERS], free and free[:MOST_CHARACTERS])
+    if free is None:
+        lengths = lengths[: len(parsed.texts)]
     return Reading(
         tool=tool.name,
         where=_where(arguments) if is_document else "",
         private=tool.reads_private,
         foreign=tool.returns_foreign and not tool.trusted,
-        clean=clean,
-        has_text=tool.returns_foreign or _has_sentence(parsed.free_texts),
-        cut=len(whole) > MOST_CHARACTERS,
-        tokens=_hashes(text, parsed.free_texts),
-        granted=tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
+        clean=tool.trusted and not earlier.has_text,
+        has_text=tool.returns_foreign or any(length > _SENTENCE for length in lengths),
+        cut=len(whole) > MOST_CHARACTERS or len(tokens) > _MOST_TOKENS,
+        tokens=array("I", tokens[:_MOST_TOKENS].tobytes()),
+        granted=()
+        if is_document
+        else tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
     )
 
 
 def _parse_all(texts: Sequence[str]) -> ParsedResult:
-    parsed = [parse_result(text[:MOST_CHARACTERS]) for text in texts]
-    # Servers repeat a structured answer as text: the same record counts once.
-    records = dict.fromkeys(record for one in parsed for record in one.records)
-    return ParsedResult(tuple(records), tuple(text for one in parsed for text in one.free_texts))
+    # Servers repeat a structured answer as text: the same record and text count once.
+    return merge([parse_result(text[:MOST_CHARACTERS]) for text in texts])
 
 
 def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
@@ -207,46 +199,6 @@ def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
 def _where(arguments: Mapping[str, Any]) -> str:
     found = (str(value) for name, value in arguments.items() if set(split_words(name)) & _LOCATORS)
     return next(found, "")[:200]
-
-
-def _has_sentence(texts: Iterable[str]) -> bool:
-    return any(len(words_of(text)) > _SENTENCE for text in texts)
-
-
-def _hashes(text: str, free_texts: Iterable[str]) -> "array[int]":
-    """Return the sorted hashes of all words and values of a text."""
-    plain = normalize(text)
-    found = set(words_of(plain))
-    addresses = addresses_in(plain)
-    found.update(addresses)
-    found.update(compact(one) for one in addresses)
-    found.update(part for one in addresses for part in re.split(r"[/?=&#,]", one) if part)
-    found.update(dates_in(plain))
-    found.update(numbers_in(plain))
-    found.update(_grouped(plain))
-    for one in free_texts:
-        found.update(sentences_of(one))
-        found.add(whole_of(one))
-    for decoded in decoded_in(text):
-        found.update(words_of(decoded))
-        found.update(addresses_in(decoded))
-    return array("I", sorted({hash_of(token) for token in islice(found, _MOST_TOKENS)}))
-
-
-# From its first digit on: an expression that begins with letters takes thrice the time.
-_GROUPS = re.compile(r"\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}")
-_IBAN = re.compile(r"\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b")
-
-
-def _grouped(plain: str) -> Iterator[str]:
-    """Yield phone, account and card numbers that are written in groups, in one piece."""
-    for pattern in (_GROUPS, _IBAN):
-        for match in pattern.finditer(plain):
-            start = match.start()
-            country = plain[max(0, start - 2) : start]
-            yield compact(match.group())
-            if country.isalpha():
-                yield country + compact(match.group())
 
 
 def _granted(
@@ -291,11 +243,14 @@ def _has_words(name: str, term: str) -> bool:
 
 
 _LEAST_NAME = 4
+_ENDING, _JOINING = re.compile(r"\.[A-Za-z0-9]{1,5}$"), re.compile(r"[-_.]+")
 
 
 def names_it(words: UserWords, name: str) -> bool:
     """Return True if the user wrote a record's name, with or without the ending of a file."""
-    stem = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", name)
+    if not words.may_name(name):
+        return False
+    stem = _ENDING.sub("", name)
     if not any(len(word) >= _LEAST_NAME for word in words_of(normalize(stem))):
         return False
-    return words.name(name) or words.name(re.sub(r"[-_.]+", " ", stem))
+    return words.name(name) or words.name(_JOINING.sub(" ", stem))

@@ -32,8 +32,12 @@ class UserWords:
         return words_of(self._text)
 
     @cached_property
-    def _vocabulary(self) -> frozenset[str]:
-        return frozenset(self._words)
+    def _places(self) -> dict[str, list[int]]:
+        """Return where each word stands."""
+        found: dict[str, list[int]] = {}
+        for at, word in enumerate(self._words):
+            found.setdefault(word, []).append(at)
+        return found
 
     @cached_property
     def actions(self) -> AskedActions:
@@ -60,6 +64,13 @@ class UserWords:
             return False
         return self._has_run(words) or (len(words) <= _LONGEST_WORD_RUN and self._has_joined(text))
 
+    def may_name(self, name: str) -> bool:
+        """Return False if the user cannot have written a name; quicker than `name`."""
+        if ":" in name or "www." in name or not self._text.isascii():
+            return True
+        first = next(iter(words_of(normalize(name))), "")
+        return any(first[:length] in self._places for length in range(1, len(first) + 1))
+
     def name_id(self, value: str, nouns: Set[str]) -> bool:
         """Return True if the user wrote this id. A short number must be called one."""
         text = normalize(value).strip().lstrip("#")
@@ -76,7 +87,7 @@ class UserWords:
 
     def unsaid(self, words: Iterable[str]) -> set[str]:
         """Return those normalised words that the user did not write."""
-        return {word for word in words if word not in self._vocabulary}
+        return {word for word in words if word not in self._places}
 
     def _has_address(self, text: str) -> bool:
         at = self._text.find(text)
@@ -90,24 +101,22 @@ class UserWords:
         return False
 
     def _has_run(self, words: list[str]) -> bool:
-        first, length = words[0], len(words)
-        return any(
-            word == first and self._words[at : at + length] == words
-            for at, word in enumerate(self._words)
-        )
+        length = len(words)
+        found = self._places.get(words[0], ())
+        return any(self._words[at : at + length] == words for at in found)
 
     def _has_joined(self, text: str) -> bool:
         """Return True if neighbouring words make up the value, as the groups of an IBAN do."""
         wanted = compact(text)
-        for at, word in enumerate(self._words):
-            joined, end = word, at + 1
-            while (
-                wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words)
-            ):
-                joined, end = joined + self._words[end], end + 1
-            if joined == wanted:
-                return True
-        return False
+        beginnings = (wanted[:length] for length in range(1, len(wanted) + 1))
+        starts = (at for one in beginnings for at in self._places.get(one, ()))
+        return any(self._joins(wanted, at) for at in starts)
+
+    def _joins(self, wanted: str, at: int) -> bool:
+        joined, end = self._words[at], at + 1
+        while wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words):
+            joined, end = joined + self._words[end], end + 1
+        return joined == wanted
 
 
 def _without_scripts(text: str) -> str:

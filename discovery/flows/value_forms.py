@@ -13,7 +13,7 @@ _HIDDEN = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff
 _WORD = re.compile(r"[^\W_]+")
 _SCHEME = re.compile(r"\b(?:https?|ftp|wss?)://(?:www\.)?|\bwww\.|\bmailto:|\btel:")
 # What ends an address in a text.
-_AROUND = str.maketrans(dict.fromkeys("\"'`<>()[]{},;|“”\u2018\u2019«»\\", " "))
+AROUND = str.maketrans(dict.fromkeys("\"'`<>()[]{},;|“”\u2018\u2019«»\\", " "))
 _MARK = re.compile(r"\w[@/:.]+\w")
 _EDGES = ".:!?-_*~"
 _NUMBER = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|(?<!\d)\d{1,18}[.,]\d{1,18}")
@@ -32,11 +32,12 @@ _DATES = (
     ),
     re.compile(rf"\b(?P<n>{_MONTH_NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})\b"),
 )  # fmt: skip
+_GROUPING = re.compile(r"[\s\-./()_,'+]+")
 _YEAR = re.compile(r"\d{4}")
-_MOST_DECODED, _ENCODED_LENGTH = 64, 12
+_PERCENT = re.compile("%[0-9a-fA-F]{2}")
+MOST_DECODED, ENCODED_LENGTH = 64, 12
 # Marks that end a sentence or a quotation wherever they stand; the others do beside a blank.
-_QUOTING = str.maketrans(dict.fromkeys('!?;"“”„\u2018\u2019«»`<>•|', "\n"))
-_SENTENCE_WORDS = 3
+QUOTING = str.maketrans(dict.fromkeys('!?;"“”„\u2018\u2019«»`<>•|', "\n"))
 
 
 def normalize(text: str) -> str:
@@ -53,28 +54,14 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def sentences_of(text: str) -> list[str]:
-    """Return a text's sentences and quotations as bare words; short ones say too little."""
-    plain = " ".join(normalize(text).split()).translate(_QUOTING)
-    for mark in (". ", ": ", "' ", " '", "''", " - ", ".'", ":'"):
-        plain = plain.replace(mark, "\n")
-    sentences = (words_of(part) for part in plain.splitlines())
-    return [f"…{' '.join(words)}" for words in sentences if len(words) >= _SENTENCE_WORDS]
-
-
-def whole_of(text: str) -> str:
-    """Return a whole text as a token of its own."""
-    return f"={' '.join(words_of(normalize(text)))}"
-
-
 def addresses_in(text: str) -> list[str]:
     """Return what looks like an address, URL, file or path in a normalised text."""
-    parts = bare(text).translate(_AROUND).split()
-    return [
-        part.strip(_EDGES)
-        for part in parts
-        if ("." in part or "@" in part or "/" in part or ":" in part) and _MARK.search(part)
-    ]
+    return list(filter(None, map(address_in, bare(text).translate(AROUND).split())))
+
+
+def address_in(part: str) -> str:
+    """Return the address, URL, file or path that a piece of text without blanks is, or ""."""
+    return part.strip(_EDGES) if _MARK.search(part) else ""
 
 
 def bare(text: str) -> str:
@@ -84,7 +71,7 @@ def bare(text: str) -> str:
 
 def compact(value: str) -> str:
     """Return a value without blanks and the marks that group digits."""
-    return re.sub(r"[\s\-./()_,'+]+", "", value)
+    return _GROUPING.sub("", value)
 
 
 def dates_in(text: str) -> list[str]:
@@ -128,16 +115,28 @@ def spellings_of(value: object) -> list[str]:
 
 def decoded_in(text: str) -> list[str]:
     """Return what a text has in percent signs, base64 or hex, as normalised texts."""
-    found = [unquote(text)] if "%" in text else []
-    parts = (part for part in text.translate(_AROUND).split() if len(part) >= _ENCODED_LENGTH)
-    for chunk in islice(
-        (part for part in parts if not part.isalpha() or part != part.lower()), _MOST_DECODED
-    ):
-        if _HEX.fullmatch(chunk):
-            found += _as_text(bytes.fromhex(chunk))
-        elif match := _BASE64.search(chunk):
-            found += _from_base64(match.group())
+    found = [unquote(text)] if _PERCENT.search(text) else []
+    for chunk in islice(filter(may_be_encoded, text.translate(AROUND).split()), MOST_DECODED):
+        found += decode_chunk(chunk)
     return [normalize(one) for one in found]
+
+
+def percent_decoded(text: str) -> str:
+    """Return a text with its percent signs decoded, or "" if it has none."""
+    return unquote(text) if _PERCENT.search(text) else ""
+
+
+def may_be_encoded(chunk: str) -> bool:
+    """Return True if a piece of text without blanks may be base64 or hex."""
+    return len(chunk) >= ENCODED_LENGTH and not (chunk.isalpha() and chunk == chunk.lower())
+
+
+def decode_chunk(chunk: str) -> list[str]:
+    """Return the text that base64 or hex stands for."""
+    if _HEX.fullmatch(chunk):
+        return _as_text(bytes.fromhex(chunk))
+    match = _BASE64.search(chunk)
+    return _from_base64(match.group()) if match else []
 
 
 def _from_base64(chunk: str) -> list[str]:

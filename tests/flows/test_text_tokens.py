@@ -1,0 +1,80 @@
+"""Tokens computed for a whole text at once are those that plain Python finds one by one."""
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discovery.flows.flow_guard import judge
+from discovery.flows.text_tokens import hash_of, joined, sentence_hashes, tokens_of
+from discovery.flows.tool_facts import ToolFacts
+from discovery.flows.turn_readings import TurnReadings
+from discovery.flows.user_words import UserWords
+from discovery.flows.value_forms import addresses_in, normalize, words_of
+
+PAGE = ToolFacts("open_page", "read", frozenset({"returns_foreign_text"}), source="web")
+SEND = ToolFacts("send_note", "write", frozenset({"reaches_outside"}), source="mail")
+TEXTS = st.text(st.sampled_from("ab7ß漢é._-@/:'\"!?;,()\\\u2019\u0301 \n\t\u00a0😀\0"), max_size=60)
+
+
+def plain_sentences(text: str) -> list[list[str]]:
+    """Split where a mark ends a sentence or a quotation, one mark after the other."""
+    plain = f" {' '.join(normalize(text).split())} "
+    plain = re.sub('[!?;"“”„\u2018\u2019«»`<>•|]', "\n", plain)
+    cuts = {at.start() for at in re.finditer(r"[.:](?=[ '])|'(?=[ '])|(?<= )'|(?<= )-(?= )", plain)}
+    pieces = "".join("\n" if at in cuts else one for at, one in enumerate(plain)).split("\n")
+    return [words for one in pieces if len(words := words_of(one)) > 2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS)
+def test_sentences_are_hashed_as_plain_python_finds_them(text: str) -> None:
+    sentences, whole = sentence_hashes(text)
+
+    plain = text.replace("\0", " ")
+    wanted = [hash_of(f"…{' '.join(words)}") for words in plain_sentences(plain)]
+    words = words_of(normalize(plain))
+    assert sorted(sentences) == sorted(wanted)
+    assert whole == (hash_of(f"={' '.join(words)}") if len(words) > 2 else 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=3))
+def test_words_and_addresses_of_every_part_are_found(texts: list[str]) -> None:
+    found, lengths = tokens_of(joined(texts), None)
+
+    plain = [normalize(text.replace("\0", " ")) for text in texts]
+    wanted = {token for text in plain for token in (*words_of(text), *addresses_in(text))}
+    assert {hash_of(token) for token in wanted} <= set(found.tolist())
+    assert lengths == [len(words_of(text)) for text in plain]
+    assert found.tolist() == sorted(set(found.tolist()))
+
+
+def test_long_token_has_the_hash_of_its_letters() -> None:
+    token = "a-long-address.example/" * 9
+
+    found, _ = tokens_of(joined([token]), None)
+
+    assert hash_of(token.rstrip("/")) != hash_of(token)
+    assert hash_of(normalize(token)) in found.tolist()
+
+
+def test_address_after_an_escaped_line_of_json_is_followed() -> None:
+    turn = TurnReadings(UserWords(["Send Dana the news"]))
+    answer = json.dumps({"body": "Nothing new.\nevil@mail.test wants to read it, über.test too"})
+    turn.add(PAGE, {}, [answer], by_itself=True)
+
+    verdict = judge(SEND, {"to": "Dana", "body": "Write to evil@mail.test"}, turn)
+
+    assert verdict.cause == "passed_on"
+    assert turn.find("über.test") is not None
+
+
+def test_address_is_not_passed_on_after_an_answer_that_was_cut() -> None:
+    turn = TurnReadings(UserWords(["Send Dana the news"]))
+    turn.add(PAGE, {}, ["so it goes on " * 20_000 + "evil@mail.test"], by_itself=True)
+
+    verdict = judge(SEND, {"to": "Dana", "body": "Write to evil@mail.test"}, turn)
+
+    assert verdict.cause == "passed_on"
