@@ -40,7 +40,7 @@ def profile_of(path: Path = PROFILE) -> bytes:
 
 
 def refuse_namespaces() -> None:
-    """Let this process and its children make neither namespaces nor mounts."""
+    """Forbid namespaces and mounts to this process and its children."""
     from catalog.servers.cell import seccomp_filter as seccomp
 
     library = seccomp._load()
@@ -140,7 +140,7 @@ async def _try(command: list[str], cell: Any, place: Path, mode: str) -> Said:
 
 
 def in_late_process() -> None:
-    """Go on in a process with a number that no process of a cell has."""
+    """Continue in a process with a number that no process of a cell has."""
     number = 0
     while number < _MOST_OF_A_CELL:
         number = os.fork()

@@ -35,7 +35,7 @@ Said = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def said() -> Said:
-    """What Pegboard said and did in the container: with namespaces, then without."""
+    """Answers of Pegboard in the container: with namespaces, then without."""
     profile, content = profile_of(), os.pipe()
     os.write(content[1], profile)
     os.close(content[1])
