@@ -1,5 +1,6 @@
 """The marketplace, and the project package. It loads the Celery app for every task."""
 
+import gc
 import os
 
 # Read when numpy is first imported. Our matrices are small: a second thread gains them nothing, and
@@ -7,5 +8,9 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from marketplace.config.celery import app as celery_app
+
+# Starting makes a million objects, all of which stay. Collecting after every 700, as Python does,
+# would take an eighth of it. Servers and workers set their own threshold when they have loaded all.
+gc.set_threshold(50_000, 20, 20)
 
 __all__ = ["celery_app"]

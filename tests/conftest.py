@@ -112,6 +112,16 @@ def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while tests are collected: all that is made stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Freeze loaded objects, since repeated garbage collection took a sixth of some tests' time."""
     gc.freeze()

@@ -1,16 +1,11 @@
 """Fixtures: an admin's key with the scope, and clients with it."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.core import signals
-from django.core.handlers.wsgi import WSGIHandler
-from django.db import close_old_connections
 from django.test import Client
-from scim2_client.engines.wsgi import WSGISCIMClient
 
 from acl.accounts.groups import create_group
 from acl.keys.key_lifecycle import create_key
@@ -80,18 +75,3 @@ class ScimClient(Client):
 @pytest.fixture
 def scim(raw_key: str) -> ScimClient:
     return ScimClient(raw_key)
-
-
-@pytest.fixture
-def wsgi_client(raw_key: str) -> Iterator[WSGISCIMClient]:
-    """A SCIM client of the whole application, without a socket between them."""
-    # They would end the test's own transaction.
-    for signal in (signals.request_started, signals.request_finished):
-        signal.disconnect(close_old_connections)
-    yield WSGISCIMClient(
-        WSGIHandler(),
-        base_url="http://testserver/scim/v2",
-        headers={"Authorization": f"Bearer {raw_key}"},
-    )
-    for signal in (signals.request_started, signals.request_finished):
-        signal.connect(close_old_connections)

@@ -1,13 +1,40 @@
 """Conformance to RFC 7643 and RFC 7644, by scim2-tester against the whole application."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
-from scim2_client.engines.wsgi import WSGISCIMClient
-from scim2_tester import Status, check_server
+from django.core import signals
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import close_old_connections
+
+if TYPE_CHECKING:
+    from scim2_client.engines.wsgi import WSGISCIMClient
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 
-def test_the_server_conforms(wsgi_client: WSGISCIMClient) -> None:
+@pytest.fixture
+def wsgi_client(raw_key: str) -> "Iterator[WSGISCIMClient]":
+    """A SCIM client of the whole application, without a socket between them."""
+    # Imported here: it takes two seconds, which every process that collects tests would spend.
+    from scim2_client.engines.wsgi import WSGISCIMClient
+
+    # They would end the test's own transaction.
+    for signal in (signals.request_started, signals.request_finished):
+        signal.disconnect(close_old_connections)
+    yield WSGISCIMClient(
+        WSGIHandler(),
+        base_url="http://testserver/scim/v2",
+        headers={"Authorization": f"Bearer {raw_key}"},
+    )
+    for signal in (signals.request_started, signals.request_finished):
+        signal.connect(close_old_connections)
+
+
+def test_the_server_conforms(wsgi_client: "WSGISCIMClient") -> None:
+    from scim2_tester import Status, check_server
+
     results = check_server(wsgi_client)
 
     bad = [
