@@ -674,6 +674,14 @@ SETTINGS = (
         wrong=no_folders,
     ),
     Setting(
+        "PEGBOARD_CELL_GROUPS",
+        (),
+        "Control groups that the operator gave to Pegboard, separated by commas: in each, a cell "
+        "gets a group of its own with limits on memory, processes and CPU that the kernel keeps. "
+        "Without it, the one that systemd delegated (`Delegate=yes` and `DelegateSubgroup=`).",
+        wrong=no_folders,
+    ),
+    Setting(
         "PEGBOARD_SOURCE_DIRS",
         "",
         "Folders from which the marketplace may read sources, separated by colons. "

@@ -123,6 +123,25 @@ def test_programs_without_a_cell_are_listed_with_what_keeps_them(risky: People) 
     assert without == {"engine": "container", "wide": "no_cell", "held": "no_cell"}
 
 
+@pytest.mark.parametrize(
+    ("mode", "problem", "words"),
+    [
+        ("required", "", "Every program runs in a cell"),
+        ("preferred", "The system refuses cells.", "No program is installed."),
+        ("", "", "Unknown: the connections process has not told"),
+    ],
+)
+def test_page_without_programs_claims_no_cell_that_nobody_makes(
+    risky: People, admin: Client, mode: str, problem: str, words: str
+) -> None:
+    tell_cells(mode, problem)
+
+    page = admin.get("/access/risk/").content.decode()
+
+    assert words in page
+    assert ("Every program runs in a cell" in page) is (mode == "required")
+
+
 def test_hosts_and_changed_definitions_are_listed(risky: People, root: User, admin: Client) -> None:
     reach(risky.gmail, "evil.example", allowed=False)
     reach(risky.gmail, "api.example", allowed=True)

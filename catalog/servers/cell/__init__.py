@@ -13,9 +13,11 @@ __all__ = [
     "cell_plan",
     "cell_report",
     "cell_support",
+    "control_groups",
     "egress_log",
     "egress_proxy",
     "file_owner",
+    "landlock_entry",
     "seccomp_filter",
     "visible_files",
 ]

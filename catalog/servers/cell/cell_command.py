@@ -1,10 +1,14 @@
 """The command line of bubblewrap for a cell."""
 
+import json
 import os
 import shutil
+import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
+from catalog.servers.cell import landlock_entry
 from catalog.servers.cell.cell_plan import (
     HOME,
     SCRATCH_BYTES,
@@ -12,7 +16,12 @@ from catalog.servers.cell.cell_plan import (
     TMP_BYTES,
     Cell,
 )
-from catalog.servers.cell.visible_files import folder_options, parent_options, system_options
+from catalog.servers.cell.visible_files import (
+    folder_options,
+    parent_options,
+    program_files,
+    system_options,
+)
 
 _USER_INSIDE = 1_000
 # Until setpriv drops them: to become another user, and to enter that user's folder before.
@@ -33,11 +42,12 @@ def build_command(
         *_scratch("/dev/shm", SHARED_MEMORY_BYTES),  # noqa: S108 - the cell's own
         *["--remount-ro", "/dev"],
         *_scratch("/tmp", TMP_BYTES),  # noqa: S108 - the cell's own
-        *folder_options(cell.readable, cell.writable),
+        *folder_options([*cell.readable, *interpreter_files()], cell.writable),
         *parent_options(Path(inside)),
         *(["--bind", str(home), inside] if home else _scratch(inside, SCRATCH_BYTES)),
         *["--remount-ro", "/", "--chdir", inside, "--"],
         *_drop_root(cell),
+        *_restrict(cell, inside),
         *command,
     ]
 
@@ -65,6 +75,36 @@ def _drop_root(cell: Cell) -> list[str]:
     user = str(cell.user)
     nobody = ["--reuid", user, "--regid", user, "--clear-groups"]
     return [setpriv, *nobody, "--inh-caps=-all", "--bounding-set=-all", "--"]
+
+
+def _restrict(cell: Cell, inside: str) -> list[str]:
+    """Return the command that puts Landlock on, where the kernel has it."""
+    if not landlock_version():
+        return []
+    writable = [inside, "/tmp", "/dev/shm", *map(str, cell.writable)]  # noqa: S108 - the cell's own
+    return [str(interpreter()), "-I", "-S", "-c", landlock_text(), json.dumps(writable)]
+
+
+@cache
+def landlock_version() -> int:
+    """Return the version of Landlock's interface here, or 0."""
+    return landlock_entry.find_version()
+
+
+@cache
+def landlock_text() -> str:
+    """Return the program that puts Landlock on, for an interpreter in the cell."""
+    return Path(landlock_entry.__file__).read_text()
+
+
+def interpreter_files() -> list[Path]:
+    """Return the files of that interpreter: the base one, without Pegboard's packages."""
+    return program_files([str(interpreter())]) if landlock_version() else []
+
+
+def interpreter() -> Path:
+    """Return the interpreter that Pegboard's own environment is made of."""
+    return Path(sys.executable).resolve()
 
 
 def _scratch(path: str, size: int) -> list[str]:

@@ -13,6 +13,7 @@ from django.conf import settings
 from catalog.servers.cell.cell_command import build_command
 from catalog.servers.cell.cell_plan import Cell
 from catalog.servers.cell.cell_report import OFF, REQUIRED
+from catalog.servers.cell.control_groups import delegated_group, group_problem
 from catalog.servers.cell.seccomp_filter import compile_filter
 
 _SECONDS = 20
@@ -63,4 +64,11 @@ def cell_problem() -> str:
 
 def cell_weakness() -> str:
     """Return what cells lack here, or ""."""
-    return "" if compile_filter() else _NO_FILTER
+    problems = ["" if compile_filter() else _NO_FILTER, *map(group_problem, cell_groups())]
+    return " ".join(filter(None, problems))
+
+
+def cell_groups() -> list[str]:
+    """Return the control groups for cells: those configured, or the one of systemd."""
+    configured = list(settings.PEGBOARD_CELL_GROUPS)
+    return configured or list(filter(None, [delegated_group()]))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.servers.cell.cell_entry import CellEntry
+from catalog.servers.cell.control_groups import FILES_BYTES, CellGroup
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -53,9 +54,12 @@ def start_command(limits: Mapping[str, Any], command: Sequence[str]) -> list[str
     return [sys.executable, "-I", "-S", "-c", _START, _ROOT, stated, "--", *command]
 
 
-def describe_cell(filter_program: bytes, *, listener: int | None, port: int) -> dict[str, Any]:
+def describe_cell(
+    filter_program: bytes, *, listener: int | None, port: int, groups: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the part of the limits that makes the command a cell's."""
     return {
+        "groups": list(groups),
         "filter": base64.b64encode(filter_program).decode(),
         "listener": listener,
         "port": port,
@@ -72,17 +76,33 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != limits["parent"]:
         return NOT_STARTED
     entry = CellEntry(limits["cell"]) if limits.get("cell") else None
+    group = _control_group(limits)
     # Between fork and exec, the child sets its own limits.
     child = os.fork()
     if child == 0:
+        group.enter()
         _exec_command(entry.command(command) if entry else command, limits)
     _detach_streams(keep_errors=entry is not None)
     if entry:
         entry.admit(_HARD_PROCESSES * limits["processes"])
         _detach_streams()
     code = _wait(child, limits, wakeup, received)
+    if group.ran_out_of_memory:
+        code = TOO_MUCH_MEMORY
     _end_all(child, in_cell=entry is not None)
+    group.end()
     return code
+
+
+def _control_group(limits: dict[str, Any]) -> CellGroup:
+    """Return the cell's control group: of no folders, it limits nothing."""
+    most = {
+        # Beside the program's own memory, for the files that its cell keeps there.
+        "memory": limits["memory_bytes"] + FILES_BYTES,
+        "processes": _HARD_PROCESSES * limits["processes"],
+        "cpu_cores": limits.get("cpu_cores", 1),
+    }
+    return CellGroup((limits.get("cell") or {}).get("groups", ()), most)
 
 
 def _wait(child: int, limits: dict[str, Any], wakeup: int, received: list[int]) -> int:

@@ -29,6 +29,8 @@ class ServerLimits:
     memory_bytes: int = 1024 * MB
     processes: int = 64
     cpu_seconds: int = 3_600
+    # At once, where the kernel limits it (`control_groups`).
+    cpu_cores: float = 2.0
     file_bytes: int = 1024 * MB
     open_files: int = 1_024
     # In a cell: what its lasting folder may hold.

@@ -12,7 +12,7 @@ from anyio.abc import Process
 
 from catalog.servers.cell.cell_command import build_command
 from catalog.servers.cell.cell_plan import HOME, PROXY_PORT, Cell
-from catalog.servers.cell.cell_support import find_bwrap
+from catalog.servers.cell.cell_support import cell_groups, find_bwrap
 from catalog.servers.cell.egress_proxy import CellProxy
 from catalog.servers.cell.file_owner import prepare_files
 from catalog.servers.cell.seccomp_filter import compile_filter
@@ -23,7 +23,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 
 _BASE_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
-_LIMITS = ("memory_bytes", "processes", "cpu_seconds", "file_bytes", "open_files")
+_LIMITS = ("memory_bytes", "processes", "cpu_seconds", "cpu_cores", "file_bytes", "open_files")
 _REASONS = {
     process_guard.TOO_MUCH_MEMORY: Reason.TOO_MUCH_MEMORY,
     process_guard.TOO_MANY_PROCESSES: Reason.TOO_MANY_PROCESSES,
@@ -80,7 +80,10 @@ class ServerProcess:
                 "folder": str(server.home or ""),
                 "disk_bytes": limits.disk_bytes,
                 "cell": process_guard.describe_cell(
-                    compile_filter(), listener=proxy.descriptor, port=PROXY_PORT
+                    compile_filter(),
+                    listener=proxy.descriptor,
+                    port=PROXY_PORT,
+                    groups=cell_groups(),
                 ),
             }
             process = await anyio.open_process(

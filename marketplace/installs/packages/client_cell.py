@@ -19,6 +19,7 @@ from catalog.servers.cell.allowed_hosts import HostRules
 from catalog.servers.cell.cell_command import build_command
 from catalog.servers.cell.cell_plan import CLIENT_USER, PROXY_PORT, Cell
 from catalog.servers.cell.cell_support import (
+    cell_groups,
     cell_problem,
     cells_required,
     cells_wanted,
@@ -88,7 +89,7 @@ def enter_cell(
     with open_proxy(cell, hosts or frozenset()) as proxy:
         environment.update(proxy.variables)
         guarded = process_guard.describe_cell(
-            compile_filter(), listener=proxy.descriptor, port=PROXY_PORT
+            compile_filter(), listener=proxy.descriptor, port=PROXY_PORT, groups=cell_groups()
         )
         yield CelledClient(celled, {"cell": guarded}, proxy)
 
