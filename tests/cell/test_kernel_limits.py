@@ -87,7 +87,7 @@ def test_landlock_leaves_only_the_cells_own_folders_writable(tmp_path: Path) -> 
         "try: os.mknod(os.path.join(os.path.dirname(sys.argv[1]), 'null'), 0o020666, 0x103)\n"
         "except PermissionError: print('no device')\n"
     )
-    entry = [sys.executable, "-I", "-S", "-c", cell_command.landlock_text(), json.dumps([str(own)])]
+    entry = [sys.executable, "-I", "-S", "-c", cell_command.landlock_text(), str(own), "--"]
     program = [sys.executable, "-I", "-S", "-c", look, str(own / "a"), str(other / "b"), os.devnull]
 
     told = subprocess.check_output([*entry, *program], text=True)  # noqa: S603 - ours

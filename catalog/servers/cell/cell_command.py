@@ -1,6 +1,5 @@
 """The command line of bubblewrap for a cell."""
 
-import json
 import os
 import shutil
 import sys
@@ -82,7 +81,7 @@ def _restrict(cell: Cell, inside: str) -> list[str]:
     if not landlock_version():
         return []
     writable = [inside, "/tmp", "/dev/shm", *map(str, cell.writable)]  # noqa: S108 - the cell's own
-    return [str(interpreter()), "-I", "-S", "-c", landlock_text(), json.dumps(writable)]
+    return [str(interpreter()), "-I", "-S", "-c", landlock_text(), *writable, "--"]
 
 
 @cache

@@ -7,7 +7,6 @@ forbids mounting, so it comes after bubblewrap, and this text runs in the cell.
 """
 
 import ctypes
-import json
 import os
 import struct
 import sys
@@ -64,9 +63,12 @@ def _checked(number: int, *arguments: object) -> int:
 
 
 if __name__ == "__main__":
-    restrict(json.loads(sys.argv[1]))
+    # The folders, then the program's command.
+    end = sys.argv.index("--")
+    restrict(sys.argv[1:end])
+    command = sys.argv[end + 1 :]
     try:
-        os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606 - checked by launch_rules, no shell
+        os.execv(command[0], command)  # noqa: S606 - checked by launch_rules, no shell
     except OSError as problem:
-        os.write(2, f"{sys.argv[2]}: {problem.strerror}\n".encode())
+        os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
         os._exit(127)
