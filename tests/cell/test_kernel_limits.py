@@ -45,7 +45,7 @@ async def ask(server: StdioServer, tool: str, **arguments: Any) -> Any:
 
 @pytest.fixture
 def server(cells: None, tmp_path: Path) -> StdioServer:
-    """The hostile server in a cell that has the whole network."""
+    """Return the hostile server in a cell that has the whole network."""
     place = tmp_path / "package"
     command = tuple(lay_out(place))
     open_folder(place)
