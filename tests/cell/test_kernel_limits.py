@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -168,9 +169,13 @@ def test_kernel_refuses_too_many_processes(groups: list[str]) -> None:
     assert process.stdout is not None
     told = process.stdout.readline()
     process.kill()
-    for member in (int(pid) for one in group._groups for pid in _members(one)):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(member, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while members := {int(pid) for one in group._groups for pid in _members(one)}:
+        assert time.monotonic() < deadline, members
+        for member in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
+        process.poll()
     process.communicate()
     group.end()
 
@@ -234,6 +239,22 @@ def _seen(cell: Path) -> tuple[str, int, dict[str, str]]:
     files = {name: cell / name for name in names if (cell / name).exists()}
     limits = {name: path.read_text().strip() for name, path in files.items()}
     return str(cell.parent), len(_members(cell)), limits
+
+
+def test_only_groups_of_dead_guards_are_removed(groups: list[str]) -> None:
+    if not groups:
+        pytest.skip("No control group can be made here.")
+    with subprocess.Popen(["/bin/true"]) as gone:
+        pass
+    folder = Path(groups[0])
+    dead, alive = folder / f"cell-{gone.pid}", folder / f"cell-{os.getppid()}"
+    dead.mkdir()
+    alive.mkdir()
+
+    CellGroup(groups, LIMITS).end()
+
+    assert not dead.exists()
+    alive.rmdir()
 
 
 def test_group_that_is_none_is_told_and_limits_nothing(

@@ -57,7 +57,7 @@ class CellGroup:
 
 
 def _remove(group: Path) -> None:
-    for _ in range(100):
+    for _ in range(1_000):
         try:
             group.rmdir()
         except FileNotFoundError:
@@ -71,9 +71,11 @@ def _remove(group: Path) -> None:
 def _make(folder: Path, limits: Mapping[str, Any]) -> Path:
     with contextlib.suppress(OSError):
         (folder / "cgroup.subtree_control").write_text(_CONTROLLERS)
-    for left in folder.glob(f"{_PREFIX}*"):  # by a guard that was killed
-        with contextlib.suppress(OSError):
-            left.rmdir()
+    for left in folder.glob(f"{_PREFIX}*"):
+        # By a guard that was killed: of a living one, it may only have no members yet.
+        if not Path("/proc", left.name.removeprefix(_PREFIX)).exists():
+            with contextlib.suppress(OSError):
+                left.rmdir()
     group = folder / f"{_PREFIX}{os.getpid()}"
     group.mkdir()
     quota = int(limits["cpu_cores"] * _PERIOD)
